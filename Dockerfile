@@ -5,7 +5,7 @@
 
 # Beam's own worker image: its entry point /opt/apache/beam/boot is what runners and worker pools start.
 # Python and Beam are the versions that the driver must have as well.
-FROM apache/beam_python3.11_sdk:2.77.0 AS worker
+FROM docker.io/apache/beam_python3.11_sdk:2.77.0 AS worker
 WORKDIR /opt/corpusmill
 COPY . .
 RUN pip install --no-cache-dir --constraint .ci/constraints.txt ".[pipelines,fast,hub,s3,datatrove]"
@@ -16,7 +16,7 @@ RUN python -m pipelines.map.compile
 
 # torch brings the CUDA libraries that it runs on; DeepSpeed builds operators with the compiler, which must be of
 # the CUDA version that torch was made with (torch.version.cuda).
-FROM nvidia/cuda:13.2.1-devel-ubuntu24.04 AS trainer
+FROM docker.io/nvidia/cuda:13.2.1-devel-ubuntu24.04 AS trainer
 # The archive keeps one version of a package, so that a pinned one is soon gone.
 # hadolint ignore=DL3008
 RUN apt-get update \

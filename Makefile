@@ -7,7 +7,7 @@ SEED ?= 0
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all engines test-engines soak lint format bench clean
+.PHONY: help setup run test test-all engines test-engines soak lint format bench images clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ format: setup  ## rewrite the code in the house style
 
 bench: setup  ## measure: the chain, memory, loaders (ARGS="--only loaders", BENCH_MB=…)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+images: setup  ## check the Dockerfile, and build both images if buildah, podman or docker is here
+	@.ci/images
 
 clean:  ## remove .venv and everything made
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

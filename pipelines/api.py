@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from types import ModuleType
@@ -40,6 +39,7 @@ from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.reader import Dataset
 from shards.shown import visible_line
+from shards.spelling import expected
 from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath
 from shards.summary import html_table
@@ -280,11 +280,9 @@ def _module_of(corpus: str | ModuleType) -> str:
     module = corpus_module(name)
     if module:
         return module
-    near = get_close_matches(name, corpus_names(), n=1)
     raise UserError(
-        f"there is no corpus {name!r}{f': did you mean {near[0]}?' if near else '.'} Give one of "
-        f"{', '.join(corpus_names())}, or the name of a module of your own that has a Recipe "
-        "called RECIPE and can be imported from here"
+        f"there is no corpus {name!r}: {expected(name, corpus_names(), most=1)}, or the name of a "
+        "module of your own that has a Recipe called RECIPE and can be imported from here"
     )
 
 

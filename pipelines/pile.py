@@ -1,6 +1,5 @@
 """The Pile: JSON lines with a text and the name of its subset, in 30 archives."""
 
-import difflib
 import functools
 import hashlib
 import sys
@@ -24,6 +23,7 @@ from pipelines.corpus import (
 from pipelines.run.command import main
 from pipelines.segments.identity import hash_bound
 from shards.errors import UserError
+from shards.spelling import nearest
 
 SUBSETS = (
     "ArXiv", "BookCorpus2", "Books3", "DM Mathematics", "Enron Emails", "EuroParl", "FreeLaw",
@@ -102,7 +102,7 @@ def check_names(subsets: Iterable[str]) -> None:
     """
     for name in subsets:
         if name not in SUBSETS:
-            near = difflib.get_close_matches(name, SUBSETS, n=1, cutoff=0.3)
+            near = nearest(name, SUBSETS, most=1, likeness=0.3)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise UserError(
                 f"{name!r} is not a subset of the Pile: {hint}They are {', '.join(SUBSETS)}."

@@ -31,7 +31,7 @@ from pipelines.filters.fasttext_model import LABEL_PREFIX
 from pipelines.quality.classifier import Classifier, line_of, metric_of
 from pipelines.quality.scored import file_hash
 from pipelines.training_texts import Sample, TrainingTexts
-from shards.command import Parser, print_text
+from shards.command import HelpWithDefaults, Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, fraction, local_path, positive
 from shards.storage.files import atomic_write
@@ -304,13 +304,14 @@ def _rate(text: str) -> float:
     return value
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog=f"python -m {PROGRAM}",
         description="Train a fastText classifier that tells the texts of two inputs apart.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        usage="%(prog)s --positive PATH --negative PATH --output PATH.bin [FLAG ...]",
+        formatter_class=HelpWithDefaults,
     )
-    add = parser.add_argument
+    add = parser.group("the texts").add_argument
     for side, label, meaning in (
         (POSITIVE, "hq", "texts such as to keep"),
         (NEGATIVE, "cc", "texts such as most of the corpus"),
@@ -324,7 +325,6 @@ def _parser() -> argparse.ArgumentParser:
             "NAME=CORPUS:PATH for another corpus",
         )
         add(f"--{side}-label", type=_label, default=label, metavar="LABEL", help="what they get")
-    add("--output", type=local_path, required=True, metavar="PATH.bin", help="the model to write")
     add(
         "--corpus",
         metavar="NAME",
@@ -345,9 +345,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_training(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_training(parser: Parser) -> None:
+    add = parser.group("the model and its training").add_argument
     default = TrainOptions()
+    add("--output", type=local_path, required=True, metavar="PATH.bin", help="the model to write")
     add("--epochs", type=positive, default=default.epochs, metavar="N", help="rounds")
     add(
         "--learning-rate", type=_rate, default=default.learning_rate, metavar="R", help="first rate"

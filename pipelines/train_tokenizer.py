@@ -21,7 +21,7 @@ from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import match_inputs
 from pipelines.training_texts import Sample, TrainingTexts
-from shards.command import Parser, print_text
+from shards.command import HelpWithDefaults, Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, local_path, positive
 from shards.storage.files import atomic_write
@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog=f"python -m {PROGRAM}",
         description="Train a SentencePiece tokenizer on a sample of a corpus.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=HelpWithDefaults,
     )
     add = parser.add_argument
     add(

@@ -1,7 +1,7 @@
 """Inspects and maintains datasets.
 
 `python -m shards inspect|view|verify|stats|remove|compact|prune|place|export DIR`,
-`python -m shards trace RUN`
+`python -m shards megatron DIR …`, `python -m shards trace RUN`
 """
 
 import argparse
@@ -17,6 +17,7 @@ from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.exports.command import add_flags as add_export_flags
 from shards.exports.command import export
+from shards.exports.megatron import blends
 from shards.flags import count, counts, local_path
 from shards.manifest import (
     TRAIN,
@@ -33,7 +34,7 @@ from shards.reader import Dataset
 from shards.remove import Selection, remove
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
-from shards.shown import print_line, print_lines
+from shards.shown import print_line, print_lines, tell
 from shards.storage.lock import locked
 from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compact(commands)
     _add_place(commands)
     _add_export(commands)
+    _add_megatron(commands)
     _add_trace(commands)
     _add_remove(commands)
     return parser
@@ -129,6 +131,21 @@ def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "export", text)
     parser.set_defaults(command=_export)
     add_export_flags(parser)
+
+
+def _add_megatron(commands: "argparse._SubParsersAction[Parser]") -> None:
+    text = "print the flags by which Megatron-LM reads the shards, with their weights"
+    parser = commands.add_parser("megatron", help=text, description=text)
+    parser.set_defaults(command=_megatron)
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DIR[:SOURCE][=WEIGHT]",
+        help="what to read. Without weights: as much of everything as there is",
+    )
+    parser.add_argument(
+        "--output", type=local_path, metavar="FILE", help="write the lists to a JSON file instead"
+    )
 
 
 def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -230,14 +247,18 @@ def _stats(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     dataset = Dataset.open(options.dataset)
-    entries = [entry for _, entry in dataset.manifest.files()]
-    num_bytes = sum(entry.bytes for entry in entries)
+    entries = dict(dataset.manifest.files())
+    share = place.placed_share(dataset.directory)
+    needed = None if share is None else dict(place.needed_files(dataset.manifest, share))
+    read = entries if needed is None else needed
+    num_bytes = sum(entry.bytes for entry in read.values())
     start = time.perf_counter()
-    problems = print_lines(verify(dataset))
+    problems = print_lines(verify(dataset, needed=needed))
     seconds = time.perf_counter() - start
     speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
     verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
-    print_line(f"{len(entries)} files, {num_bytes:,} bytes, {speed}: {verdict}")
+    whose = "" if share is None else f"; placed here: {share}, {len(entries)} files in the whole"
+    print_line(f"{len(read)} files, {num_bytes:,} bytes, {speed}: {verdict}{whose}")
     return DAMAGED if problems else OK
 
 
@@ -384,6 +405,13 @@ def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     export(options)
+    return OK
+
+
+def _megatron(options: argparse.Namespace) -> int:
+    found = blends(options.data)
+    print_line(found.arguments() if options.output is None else found.save(options.output))
+    tell(found.summary())
     return OK
 
 

@@ -40,6 +40,16 @@ class Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, **{"max_help_position": 28, "width": width, **settings})
 
 
+class HelpWithDefaults(Help):
+    """The same with the defaults of flags whose help does not say them."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text, default = action.help or "", action.default
+        if not default or default == argparse.SUPPRESS or "Default:" in text:
+            return text
+        return f"{text}. Default: %(default)s"
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are UserErrors, and whose flags cannot be abbreviated.
 

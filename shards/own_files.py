@@ -39,7 +39,7 @@ _FILE = re.compile(
     r"|watch/(?:driver|trouble)\.json"
     r"|compact/[0-9a-f]{16}/[^/]+/[^/.][^/]*\.json)"
 )
-_TOP = re.compile(r"(?:manifest|inputs|report|ledger)\.json|report\.html|\.lineages")
+_TOP = re.compile(r"(?:manifest|inputs|report|ledger)\.json|report\.html|\.lineages|\.placed")
 _UNFINISHED = re.compile(rf"((?:.*/)?){re.escape(TEMPORARY)}[0-9a-f]{{32}}-([^/]+)", re.DOTALL)
 _OWN_FOLDER = re.compile(rf"{_GENERATION}|removals|{re.escape(WORK)}")
 """At the top."""

@@ -2,7 +2,8 @@
 
 A node needs the shards of its scatters, the streams that are common to all nodes, validation, the
 vocabulary, the removals and the manifest, but not audit, signatures and rejects. A copy of these
-files is a dataset that can be used like the whole one for what the node reads.
+files is a dataset that can be used like the whole one for what the node reads. A mark in it says
+which share it is, so that what it was never given is not missed.
 """
 
 import shutil
@@ -24,10 +25,14 @@ from shards.manifest import (
 from shards.order.streams import is_common
 from shards.paths import check_links
 from shards.reader import Dataset
-from shards.storage.files import FileEntry, atomic_write, blocks, size
+from shards.records import from_json, to_json
+from shards.storage.files import FileEntry, atomic_write, blocks, read_json, size, write_json
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 from shards.verify import check_file
+
+MARK = ".placed"
+"""In a copy: the share that was placed last. No part of the dataset."""
 
 _NUM_NAMED = 20
 
@@ -49,6 +54,12 @@ class NodeShare:
         if is_common(shards, self.num_scatters):
             return shards
         return [shard for i, shard in enumerate(shards) if i % self.num_scatters in self.scatters]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mark:
+    scatters: tuple[int, ...]
+    num_scatters: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +163,30 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[PlacedFil
             if copied:
                 _copy(dataset.directory / path, to / path, entry)
             yield PlacedFile(path=path, bytes=entry.bytes, copied=copied)
+        mark = _Mark(scatters=tuple(sorted(share.scatters)), num_scatters=share.num_scatters)
+        write_json(to / MARK, to_json(mark))
         write_manifest(to, dataset.manifest)
+
+
+def placed_share(directory: AnyPath) -> NodeShare | None:
+    """Return the share that a copy was given, None of a folder that no share was placed in.
+
+    Raises:
+        DamageError: the mark cannot be read.
+    """
+    mark = directory / MARK
+    if not isinstance(mark, Path) or not mark.exists():
+        return None
+    try:
+        placed = from_json(_Mark, read_json(mark), where="share")
+        if not all(0 <= scatter < placed.num_scatters for scatter in (0, *placed.scatters)):
+            raise ValueError(f"there are no scatters {placed.scatters} of {placed.num_scatters}")
+    except ValueError as error:
+        raise DamageError(
+            f"{mark} does not say which share was placed here ({error}): give the same command "
+            "python -m shards place again, which writes it."
+        ) from error
+    return NodeShare(scatters=placed.scatters, num_scatters=placed.num_scatters)
 
 
 def _check_target(dataset: Dataset, to: Path) -> None:

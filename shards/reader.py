@@ -31,6 +31,7 @@ from shards.manifest import (
 )
 from shards.removals import Rows, removed_rows
 from shards.shown import visible_line
+from shards.spelling import expected
 from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
 from shards.storage.files import map_bytes, size
 from shards.storage.readers import Hold
@@ -369,9 +370,9 @@ class Dataset:
         Raises:
             UserError: it has no such source.
         """
-        if source not in (None, *self.sources):
+        if source is not None and source not in self.sources:
             raise UserError(
-                f"{self.directory} has no source {source!r}; it has {', '.join(self.sources)}."
+                f"{self.directory} has no source {source!r}: {expected(source, self.sources)}."
             )
 
     def documents(self, source: str | None = None, *, split: str = TRAIN) -> Documents:

@@ -12,6 +12,7 @@ from shards.errors import UserError
 from shards.mixture import Mix, epoch_caps, open_mixture
 from shards.order.sampler import Sampler
 from shards.records import from_json, to_json
+from shards.spelling import expected
 from shards.storage.files import read_json, write_json
 from shards.windows import WindowSpec, causal_windows, glm_windows
 
@@ -63,7 +64,9 @@ class Run:
         if (smallest := min(batch.size for batch in self.batches)) < 1:
             raise UserError(f"a batch has at least one sample, not {smallest}.")
         if self.objective not in (GLM, CAUSAL):
-            raise UserError(f"the objective is {GLM} or {CAUSAL}, not {self.objective!r}.")
+            raise UserError(
+                f"the objective {self.objective!r}: {expected(self.objective, (GLM, CAUSAL))}."
+            )
         if self.max_epochs and self.steps is None:
             raise UserError("a cap on epochs needs the run's number of steps.")
 

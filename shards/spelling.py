@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 LIKENESS = 0.6
 """The least likeness of a name that is offered, of difflib: from 0 to 1."""
+_MARGIN = 0.12
+"""How much less like it than the likeliest name another one may be."""
 _LONGEST = 100
 """Characters of a name that are compared."""
 
@@ -23,7 +25,12 @@ def nearest(
     name = _folded(name[:_LONGEST])
     if name in folded:
         return [folded[name]]
-    return [folded[each] for each in difflib.get_close_matches(name, folded, most, likeness)]
+    matcher = difflib.SequenceMatcher(b=name)
+    near = []
+    for each in difflib.get_close_matches(name, folded, most, likeness):
+        matcher.set_seq1(each)
+        near.append((matcher.ratio(), folded[each]))
+    return [each for ratio, each in near if ratio > near[0][0] - _MARGIN]
 
 
 def did_you_mean(

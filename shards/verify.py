@@ -1,6 +1,10 @@
-"""Checks a dataset by reading every file that its manifest names."""
+"""Checks a dataset by reading every file that its manifest names.
 
-from collections.abc import Iterator
+Of a copy that has a node's share only, the other files may be missing; those that are there are
+checked as well.
+"""
+
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,19 +14,25 @@ from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
 from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry
 from shards.reader import Dataset, Shard
 from shards.removals import check_removals
-from shards.storage.files import FileEntry, crc32c, size
+from shards.storage.files import FileEntry, crc32c, size, size_if_there
 from shards.storage.remote import AnyPath
 
 _BLOCK_TOKENS = 16 << 20
 
 
-def verify(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every problem: the file, what was expected and what it has instead."""
+def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterator[str]:
+    """Yield a line for every problem: the file, what was expected and what it has instead.
+
+    Args:
+        dataset: What to check.
+        needed: Paths of the files that may not be missing; None for all.
+    """
     damaged: set[str] = set()
     for path, entry in dataset.manifest.files():
         if problem := check_file(dataset.directory / path, entry):
             damaged.add(path)
-            yield problem
+            if needed is None or path in needed or size_if_there(dataset.directory / path) >= 0:
+                yield problem
     if dataset.manifest.vocabulary.path not in damaged:
         yield from _check_vocabulary(dataset)
     whole = tuple(

@@ -3,13 +3,16 @@
 import importlib
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 import pipelines
+import shards.__main__
 from pipelines.run.command import main
 from shards.manifest import read_manifest
+from tests.test_readme import MAIN_JOB, Command, commands, make_place
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -79,3 +82,73 @@ def test_the_corpus_of_the_development_page_runs(
     assert account["read"] == 52
     assert account["dropped"]["too-short"] == 1
     assert account["quarantined"] == {"missing-field": 1}
+
+
+def test_the_targets_of_make_are_shown() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = re.findall(r"^([a-z-]+):.*?## (.*)$", makefile, re.MULTILINE)
+    assert len(targets) > 10
+    page = (ROOT / "docs" / "development.md").read_text("utf-8")
+    (shown,) = re.findall(r"\$ make help\n(.*?)```", page, re.DOTALL)
+    assert shown.splitlines() == [f"{name:<13} {text}" for name, text in targets]
+
+
+DATASET, LOADING = "docs/dataset.md", "docs/loading.md"
+of_python_3_11 = pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11),
+    reason="the page shows a dataset of Python 3.11: another one's Unicode has another identity",
+)
+
+
+@pytest.mark.slow
+@of_python_3_11
+def test_the_page_of_loading_shows_what_its_commands_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(make_place(tmp_path))
+    assert main("pipelines.wudao", [*MAIN_JOB[0].split()[3:], "--shards", "8"]) == 0
+    shown = [
+        command
+        for heading in ("## place", "## trace")
+        for command in commands(LOADING, {LOADING: heading})
+        if "build/wudao" in command.text
+    ]
+    assert [command.text.split()[3] for command in shown] == ["place", "trace", "trace"]
+    capsys.readouterr()
+    for command in shown:
+        # Bytes of tables depend on pyarrow's version.
+        told = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
+        words = re.sub(r"\s+", " ", command.text).split()
+        assert shards.__main__.main(words[3:]) == 0
+        Command(command.text, tuple(told)).check(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+@of_python_3_11
+def test_the_page_of_the_dataset_shows_what_its_commands_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(make_place(tmp_path))
+    assert main("pipelines.wudao", MAIN_JOB[0].split()[3:]) == 0
+    shown = [
+        command
+        for command in commands(DATASET, {DATASET: "## python -m shards"})
+        if command.text.endswith(" build/wudao")
+    ]
+    assert [command.text.split()[3] for command in shown] == ["inspect", "stats", "verify"]
+    capsys.readouterr()
+    for command in shown:
+        # Bytes of tables depend on pyarrow's version, and the speed on the machine.
+        told = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in command.shown)
+        assert shards.__main__.main(command.text.split()[3:]) == 0
+        Command(command.text, tuple(told)).check(capsys.readouterr().out)
+    page = (ROOT / DATASET).read_text("utf-8")
+    section = page.partition("\n## Reading it\n")[2].partition("\n## ")[0]
+    script = "".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Megatron warns of what it could use and does not find
+        exec(script, {})
+    printed = re.findall(r"^# (.*)$", script, re.MULTILINE)
+    assert len(printed) == 4
+    # The last one, the fate of every record, is not shown.
+    assert capsys.readouterr().out.splitlines()[:-1] == printed

@@ -90,6 +90,8 @@ COMMANDS = (
     ["shards", "trace", "--step", "0", "--data", "{}", "--batch-size", "1"],
     ["shards", "trace", "--step", "0", "--data", "{}=0.5", "--batch-size", "1"],
     ["shards", "place", "none", "--to", "{}"],
+    ["shards", "megatron", "{}"],
+    ["shards", "megatron", "none", "--output", "{}"],
     ["shards", "export", "{}", "--to", "olmo", "--output", "x"],
     ["shards", "export", "none", "--to", "olmo", "--output", "{}"],
     ["shards", "export", "none", "--to", "llm.c", "--output", "x", "--prefix", "{}"],

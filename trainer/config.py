@@ -20,6 +20,7 @@ from shards.flags import add_flags, count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
 from shards.run_flags import BATCH, DATA, END, add_run_flags, run_of
+from shards.spelling import expected
 from trainer.deepspeed_json import (
     CONFIGS,
     adam_of,
@@ -154,8 +155,8 @@ def with_recipe(argv: Sequence[str], *, folder: Path = CONFIGS) -> list[str]:
     path = next(filter(is_file, (Path(known.recipe), folder / f"{known.recipe}.args")), None)
     if path is None:
         raise UserError(
-            f"--recipe {known.recipe}: there is no such file, and no recipe of that name; the "
-            f"recipes are {', '.join(presets('args', folder=folder))}."
+            f"--recipe {known.recipe}: there is no such file, and no recipe of that name: "
+            f"{expected(known.recipe, presets('args', folder=folder))}."
         )
     flags = shlex.split(path.read_text("utf-8"), comments=True)
     end, _ = _split_end(rest)

@@ -16,6 +16,7 @@ from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import GLM, Run
+from shards.spelling import expected
 from trainer.blanks.blanks import BlankMaker, BlankOptions
 from trainer.config import Config
 from trainer.loader import Loader, Tensors, datasets_of, read_once
@@ -158,7 +159,7 @@ def blank_options(texts: Sequence[str]) -> BlankOptions:
     for text in texts:
         name, _, value = text.partition("=")
         if name not in defaults:
-            raise UserError(f"--blanks {text}: the options are {', '.join(defaults)}.")
+            raise UserError(f"--blanks {text}: {expected(name, defaults)}.")
         try:
             values[name] = _parse(value, type(defaults[name]))
         except (KeyError, ValueError):

@@ -1,12 +1,17 @@
 """A DeepSpeed JSON file: read, checked, and completed with what the run decides."""
 
+import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
+from shards.spelling import expected
 from trainer.deepspeed_keys import checked
 from trainer.json_file import is_file, read_object
+
+_log = logging.getLogger(__name__)
 
 CONFIGS = Path(__file__).parent / "configs"
 """Presets: NAME.json is the DeepSpeed JSON of a recipe, NAME.args its flags."""
@@ -34,6 +39,8 @@ _GLOBAL = "train_batch_size"
 def read_json(name: str) -> dict[str, Any]:
     """Return the content of a DeepSpeed JSON file, or of the preset of that name, checked.
 
+    The user is told, by the first rank, what in it is ignored or read as something else.
+
     Raises:
         UserError: there is no such file, it is not a JSON object, or a key or its value is not
             what is expected.
@@ -41,10 +48,13 @@ def read_json(name: str) -> dict[str, Any]:
     path = next(filter(is_file, (Path(name), CONFIGS / f"{name}.json")), None)
     if path is None:
         raise UserError(
-            f"--deepspeed {name}: there is no such file, and no preset of that name; the presets "
-            f"are {', '.join(presets('json'))}."
+            f"--deepspeed {name}: there is no such file, and no preset of that name: "
+            f"{expected(name, presets('json'))}."
         )
-    return checked(read_object(path), where=str(path))
+    found = checked(read_object(path), where=str(path))
+    if found.notes and os.environ.get("RANK", "0") == "0":
+        _log.warning("%s: %s", path, "; ".join(found.notes))
+    return found.settings
 
 
 def presets(suffix: str, *, folder: Path = CONFIGS) -> list[str]:
@@ -86,7 +96,8 @@ def with_precision(
     if choice not in supported:
         raise UserError(
             f"this device does not compute in {choice}, only in {', '.join(supported)}: give "
-            f"--precision {supported[0]} (fp16 on Volta and Turing cards, fp32 on a CPU)."
+            f"--precision {supported[0]} (fp16 on Volta and Turing cards, fp32 on Pascal and on a "
+            "CPU)."
         )
     kept = dict(content) if choice == precision_of(content) else _without_precision(content)
     if choice not in kept and choice != FP32:

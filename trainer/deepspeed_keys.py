@@ -5,9 +5,12 @@ DeepSpeed converts what it is given: "false" in quotes is false to one of its se
 another, and it ignores top-level keys that it does not know. Here each value is what it looks like,
 or is refused. "auto" stands for a key that is left out, as in DeepSpeed, and so does null for a
 section.
+
+Files made for other trainers have more: sections that change no result here are left out, former
+names of DeepSpeed are read as what they are called now, and the user is told both.
 """
 
-import difflib
+import json
 import math
 import reprlib
 from collections.abc import Callable, Mapping
@@ -15,8 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shards.errors import UserError
+from shards.spelling import nearest
 
 _AUTO = "auto"
+_ZERO_SECTION = "zero_optimization"
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,10 @@ def _or_none(kind: Kind) -> Kind:
         lambda value: value is None or kind.accepts(value),
         whole=kind.whole,
     )
+
+
+def _always(value: bool, why: str) -> Kind:
+    return Kind(f"{str(value).lower()}, as {why}", lambda given: given is value)
 
 
 _FLAG = Kind("true or false, without quotes", lambda value: isinstance(value, bool))
@@ -155,7 +164,10 @@ KEYS: Section = {
             "betas": _list_of(_BETA, length=2),
             "eps": _number(0),
             "weight_decay": _number(0),
-            **_flags("torch_adam", "adam_w_mode", "bias_correction", "amsgrad", "fused"),
+            **_flags("torch_adam", "fused"),
+            "adam_w_mode": _always(True, "weight decay is decoupled here"),
+            "bias_correction": _always(True, "this trainer's AdamW always has it"),
+            "amsgrad": _always(False, "this trainer's AdamW never has it"),
         },
     },
     "bf16": _flags(
@@ -174,7 +186,7 @@ KEYS: Section = {
         "keep_in_fp32_modules": _list_of(_TEXT),
     },
     "communication_data_type": _or_none(_COMMUNICATED),
-    "zero_optimization": _ZERO,
+    _ZERO_SECTION: _ZERO,
     **_flags("zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "disable_allgather"),
     **_flags("prescale_gradients", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
     "gradient_predivide_factor": _number(1e-6),
@@ -226,9 +238,25 @@ KEYS: Section = {
     },
 }
 
+_CHECKPOINTING = "activation_checkpointing"
+
+_IGNORED: Mapping[str, Section] = {
+    _CHECKPOINTING: {
+        **_flags("partition_activations", "contiguous_memory_optimization", "cpu_checkpointing"),
+        **_flags("synchronize_checkpoint_boundary", "profile"),
+        "number_checkpoints": _or_none(_whole(0)),
+    },
+}
+"""Sections that change no result: they are checked, and left out."""
+
+_FORMER: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "cpu_offload": ("offload_optimizer", {"device": "cpu"}),
+    "cpu_offload_param": ("offload_param", {"device": "cpu"}),
+}
+"""In zero_optimization: flags of DeepSpeed before 0.4, and the sections that they are now."""
+
 _REFUSED: Mapping[str, str] = {
     "scheduler": "this trainer sets the learning rate: --schedule, --warmup, --decay-steps",
-    "activation_checkpointing": "give --checkpoint-activations",
     "elasticity": "a run resumes on any number of ranks anyway",
     "data_efficiency": "the sampler decides the order of the data",
     "curriculum_learning": "the sampler decides the order of the data: --data-from",
@@ -244,20 +272,31 @@ _REFUSED: Mapping[str, str] = {
     "checkpoint.writer": "the trainer writes checkpoints itself, while training goes on",
     "checkpoint.use_node_local_storage": "the trainer finds out whether nodes share a folder",
     "zero_optimization.compute_grad_norm": "the log has the norm of the gradients",
-    "zero_optimization.cpu_offload": "give offload_optimizer",
-    "zero_optimization.cpu_offload_param": "give offload_param",
     "zero_optimization.cpu_offload_use_pin_memory": "give pin_memory in offload_optimizer",
     "zero_optimization.zenflow": "exact resume was never tried with it",
 }
 """Keys that DeepSpeed knows, by their place, and why they have none here."""
+
+_INSTEAD: Mapping[str, str] = {_CHECKPOINTING: "--checkpoint-activations recomputes layers here"}
+"""What says here what an ignored section says."""
 
 _shown = reprlib.Repr()
 _shown.maxlevel = 2
 _shown.maxstring = 60
 
 
-def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
-    """Return the settings in a DeepSpeed JSON, without those that are "auto" or null sections.
+@dataclass(frozen=True)
+class Checked:
+    """What a DeepSpeed JSON says, as far as it has a place here."""
+
+    settings: dict[str, Any]
+    """Without keys that are "auto", and without null sections."""
+    notes: tuple[str, ...]
+    """What else it says, and what became of that; one clause each."""
+
+
+def checked(content: Mapping[str, Any], *, where: str) -> Checked:
+    """Return the settings in a DeepSpeed JSON.
 
     Args:
         content: of the file.
@@ -267,7 +306,42 @@ def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
         UserError: a key is not known or has no place here, or a value is not what is expected;
             names both.
     """
-    return _section(content, KEYS, "", where)
+    kept, notes = dict(content), []
+    for name, value in content.items():
+        if name in _IGNORED:
+            _section({name: kept.pop(name)}, _IGNORED, "", where)
+            notes.append(f"{name} is ignored: {_INSTEAD[name]}")
+        elif _is_off(name, value):
+            del kept[name]
+            notes.append(f"{name} is ignored, as it is off")
+    if isinstance(zero := kept.get(_ZERO_SECTION), Mapping):
+        kept[_ZERO_SECTION], renamed = _by_present_names(zero, where)
+        notes += renamed
+    return Checked(_section(kept, KEYS, "", where), tuple(notes))
+
+
+def _is_off(name: str, value: Any) -> bool:
+    """Return whether a section that has no place here is switched off in the file."""
+    return name in _REFUSED and isinstance(value, Mapping) and value.get("enabled") is False
+
+
+def _by_present_names(zero: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
+    """Return zero_optimization with today's names, and a note for each other one."""
+    kept, notes = dict(zero), []
+    for name in [name for name in zero if name in _FORMER]:
+        place = f"{_ZERO_SECTION}.{name}"
+        present, section = _FORMER[name]
+        value = kept.pop(name)
+        is_on = value is not None and value != _AUTO and _value(value, _FLAG, place, where)
+        if is_on and present in zero:
+            raise UserError(
+                f"{where}: {place} is a former name of {present}, which is there as well: keep "
+                f"{present} and remove {name}."
+            )
+        if is_on:
+            kept[present] = dict(section)
+            notes.append(f"{place} is read as {present} {json.dumps(section)}")
+    return kept, notes
 
 
 def _section(content: Mapping[str, Any], keys: Section, above: str, where: str) -> dict[str, Any]:
@@ -306,7 +380,8 @@ def _value(value: Any, kind: "Kind | Section", place: str, where: str) -> Any:
 def _unknown(name: str, keys: Section, place: str, where: str) -> str:
     if place in _REFUSED:
         return f"{where}: {place!r} has no place here: {_REFUSED[place]}. Remove it."
-    near = difflib.get_close_matches(name[:100], keys, 1)
+    known = [*keys, *(_IGNORED if keys is KEYS else ())]
+    near = nearest(name, known, most=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     if keys is KEYS:
         what = "is not a top-level key of DeepSpeed, which would ignore it"

@@ -17,12 +17,14 @@ from shards.flags import (
     options_of,
     positive,
 )
-from trainer.old_spellings import USE
+from trainer.old_spellings import EVALUATE
 from trainer.opening import Opening
 from trainer.tasks.exam import BATCH_TOKENS
 from trainer.tasks.exams import NAMES, TEXTS, parse_exams
 
 MASK, GMASK = "mask", "gmask"
+OF_RUNS = ("--resume", "--save", "--init-from")
+"""Flags of which a run's command line has one: they say where its weights are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,7 @@ def parse_examination(
     parser = Parser(
         prog="python -m trainer.evaluate",
         usage="%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]",
-        old=USE,
+        old=EVALUATE,
         description="Evaluate a trained model.",
         epilog="Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run.",
     )
@@ -126,6 +128,7 @@ def parse_examination(
     add_flags(parser, Opening, group="how the model is opened")
     # DeepSpeed's launcher gives it to every process; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
+    parser.refuse(parser.unknown_flags(argv), others=OF_RUNS)
     values = {
         name: value for name, value in vars(parser.parse_args(argv)).items() if value is not None
     }

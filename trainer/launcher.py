@@ -7,6 +7,9 @@ Asked to stop (SIGTERM, Ctrl-C), torchrun by itself ends with a traceback and co
 launcher of DeepSpeed leaves its ranks running. Here the ranks save, and the code is 143 or 130; a
 closed terminal (SIGHUP) is heard likewise, with 129. If a rank fails, also while it saves, its own
 exit code is that of the launcher.
+
+Machines of a hostfile are tried first, and what is wrong with them is told in one paragraph, with
+code 2.
 """
 
 import os
@@ -21,15 +24,18 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
+from shards.command import REFUSED
+from shards.errors import UserError
 from shards.shown import tell
 from trainer.exit_codes import FOLDER, codes_left
+from trainer.hosts import check_hosts
 
 _LAUNCHERS = ("torchrun", "deepspeed")
 _RUNNER, _LAUNCH = "deepspeed.launcher.runner", "deepspeed.launcher.launch"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _OF_SIGNALS = 128
 """Exit codes from here on say which signal ended a process."""
-_TOLD_BY_RANKS = (2, 130, 143)
+_TOLD_BY_RANKS = (REFUSED, 130, 143)
 """Exit codes of ranks that have said why they end."""
 
 
@@ -38,8 +44,15 @@ def main(arguments: Sequence[str]) -> int:
     name, *rest = arguments or ("",)
     if name not in _LAUNCHERS:
         tell("usage: python -m trainer.launcher torchrun|deepspeed FLAGS OF THAT LAUNCHER …")
-        return 2
-    return _torchrun(rest) if name == "torchrun" else _deepspeed(rest)
+        return REFUSED
+    if name == "torchrun":
+        return _torchrun(rest)
+    try:
+        check_hosts(rest)
+    except UserError as error:
+        tell(f"trainer.launcher: {error}")
+        return REFUSED
+    return _deepspeed(rest)
 
 
 def _torchrun(arguments: Sequence[str]) -> int:

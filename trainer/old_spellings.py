@@ -20,7 +20,7 @@ _ZERO = (
     'here {"zero_optimization": {"stage": N}} in the JSON of --deepspeed; 1 if the file says '
     "nothing"
 )
-_STEPS = "here --max-steps N, or --max-tokens N"
+_STEPS = "here --max-steps N, --max-tokens N or --epochs N"
 _DECAY = "here --schedule cosine, linear or constant"
 _BETAS = "here --betas B B"
 _SAVES = "here --save-every N, in steps"
@@ -32,6 +32,9 @@ _SCATTERS = "here --scatters S; without it every node reads all shards"
 _MAPPED = "not needed: shards are mapped, one copy in memory for all ranks"
 _LAUNCHER = "not needed: the launcher sets it (docs/multi-node.md)"
 _NO_MODEL_PARALLEL = "not there: ZeRO divides the model, --deepspeed FILE says how"
+_FIRST_WORD = "here the first word: a run's folder, or a checkpoint"
+_OWN_TOKENIZER = "here --tokenizer SPEC; without it that of the model's data"
+_ASKED = "here --task NAME=FILE, once for each"
 
 _OF_ALL: Mapping[str, str] = {
     "--deepspeed-config": "here --deepspeed FILE",
@@ -128,7 +131,6 @@ _OF_ALL: Mapping[str, str] = {
     "--num-workers": "not needed: a thread of each rank reads ahead",
     "--dataloader-num-workers": "not needed: a thread of each rank reads ahead",
     "--distributed-backend": "not needed: DeepSpeed chooses it by the device",
-    "--torch-compile": "here --compile",
     "--num-gpus": _LAUNCHER,
     "--num-nodes": _LAUNCHER,
     "--nnodes": _LAUNCHER,
@@ -159,7 +161,7 @@ TRAIN: Mapping[str, str] = {
     "--iterations": _STEPS,
     "--num-steps": _STEPS,
     "-x": _STEPS,
-    "--num-train-epochs": _STEPS,
+    "--num-train-epochs": "here --epochs N",
     "--seq-length": "here --length L",
     "--seq-len": "here --length L",
     "--block-size": "here --length L",
@@ -205,6 +207,7 @@ TRAIN: Mapping[str, str] = {
     "--task-mask": _BLANKS,
     "--reset-attention-mask": "here --isolate-documents",
     "--reset-position-ids": "here --isolate-documents",
+    "--torch-compile": "here --compile",
     "--eod-mask-loss": "not there: the end of a text is learnt as every token",
 }
 """Of trainer.train, and of trainer.evaluate with a run's flags."""
@@ -244,28 +247,45 @@ FINETUNE: Mapping[str, str] = {
 }
 """Of trainer.finetune."""
 
-USE: Mapping[str, str] = {
-    "--load": "here the first word: a run's folder, or a checkpoint",
-    "--load-pretrained": "here the first word: a run's folder, or a checkpoint",
-    "--model-name-or-path": "here the first word: a run's folder, or a checkpoint",
-    "--checkpoint": "here the first word: a run's folder, or a checkpoint",
+_OF_USE: Mapping[str, str] = {
+    "--load": _FIRST_WORD,
+    "--load-pretrained": _FIRST_WORD,
+    "--model-name-or-path": _FIRST_WORD,
+    "--checkpoint": _FIRST_WORD,
     "--num-layers": _SHAPE,
     "--hidden-size": _SHAPE,
     "--num-attention-heads": _SHAPE,
     "--max-position-embeddings": _SHAPE,
-    "--tokenizer-type": "here --tokenizer SPEC; without it that of the model's data",
-    "--tokenizer-name": "here --tokenizer SPEC; without it that of the model's data",
+    "--tokenizer-type": _OWN_TOKENIZER,
+    "--tokenizer-name": _OWN_TOKENIZER,
+    "--tokenizer-path": _OWN_TOKENIZER,
     "--fp16": "here --dtype fp16",
     "--bf16": "here --dtype bf16",
     "--precision": "here --dtype fp32, bf16 or fp16",
-    "--tasks": "here --task NAME=FILE, once for each",
-    "--eval-task": "here --task NAME=FILE",
+}
+
+EVALUATE: Mapping[str, str] = {
+    **_OF_USE,
+    "--tasks": _ASKED,
+    "--eval-task": _ASKED,
+    "--task-name": _ASKED,
     "--valid-data": "here --task NAME=FILE for a task, --data DIR for a dataset's own text",
     "--overlapping-eval": "here --stride N",
+    "--seq-length": "here --length N",
+    "--eval-iters": "here --eval-samples N, in windows",
+    "--limit": "here --eval-samples N, in windows of held-out text; tasks are asked in full",
+    "--batch-size": "here --batch-tokens N, of all rows together",
+    "--eval-batch-size": "here --batch-tokens N, of all rows together",
+}
+"""Of trainer.evaluate with a model."""
+
+GENERATE: Mapping[str, str] = {
+    **_OF_USE,
     "--out-seq-length": "here --max-new-tokens N",
     "--max-length": "here --max-new-tokens N",
     "--num-tokens": "here --max-new-tokens N",
     "--min-tgt-length": "here --min-new-tokens N",
+    "--min-length": "here --min-new-tokens N",
     "--num-beams": "here --beams N",
     "--no-repeat-ngram-size": "here --no-repeat-ngram N",
     "--num-samples": "here --samples N",
@@ -274,10 +294,16 @@ USE: Mapping[str, str] = {
     "--prompt": "here the words after the model, or --prompts FILE",
     "--input-source": "here --prompts FILE",
     "--sample-input-file": "here --prompts FILE",
+}
+"""Of trainer.generate."""
+
+EXPORT: Mapping[str, str] = {
+    **_OF_USE,
     "--format": "here --to",
     "--output-dir": "here --output DIR",
     "--save": "here --output DIR",
     "--max-shard-size": "here --shard-bytes N",
     "--model-parallel-size": "here --model-parallel N, with --to reference",
+    "--vocab-size": "here --vocabulary N",
 }
-"""Of commands that use a trained model: evaluate, generate, export."""
+"""Of trainer.export."""

@@ -229,10 +229,15 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
             if tokenizer is not None:
                 return tokenizer
         problem = f"was trained on {directory}, which does not keep its tokenizer"
-    raise UserError(
-        f"{origin.path} {problem}: give the tokenizer{f' ({name})' if name else ''}, --tokenizer "
-        "sentencepiece:FILE, tiktoken:NAME or hf:FILE."
-    )
+    raise UserError(f"{origin.path} {problem}: give the tokenizer, --tokenizer {_spec_of(name)}.")
+
+
+def _spec_of(name: str) -> str:
+    """Return what --tokenizer takes for a tokenizer of that name, as far as the name tells."""
+    kinds = {".model": "sentencepiece:FOLDER/", ".json": "hf:FOLDER/"}
+    if not name:
+        return "sentencepiece:FILE, tiktoken:NAME or hf:FILE"
+    return f"{kinds.get(Path(name).suffix, 'tiktoken:')}{name}"
 
 
 def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:

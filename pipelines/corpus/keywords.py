@@ -11,12 +11,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
 from datetime import datetime
-from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.options import Options
+from shards import spelling
 from shards.errors import UserError
 from shards.flags import default_text, flag_of
 from shards.storage.remote import RemotePath
@@ -64,8 +64,8 @@ def nearest(name: str, options_class: type[Options], *, likeness: float) -> str 
         options_class: The options of a corpus.
         likeness: The least likeness, of difflib: from 0 to 1.
     """
-    names = [option_field.name for option_field in fields(options_class)]
-    return next(iter(get_close_matches(name.replace("-", "_"), names, n=1, cutoff=likeness)), None)
+    names = (option_field.name for option_field in fields(options_class))
+    return next(iter(spelling.nearest(name, names, most=1, likeness=likeness)), None)
 
 
 def parameters(

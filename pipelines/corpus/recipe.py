@@ -1,6 +1,5 @@
 """What makes a corpus a corpus: its files, its records, its defaults."""
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -17,6 +16,7 @@ from pipelines.corpus.options import Options
 from pipelines.readers.reading import Reading
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
+from shards.spelling import did_you_mean
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""
@@ -120,10 +120,10 @@ def find_corpus(name: str, *, where: str) -> str:
     module = corpus_module(name)
     if module is None:
         known = corpus_names()
-        close = difflib.get_close_matches(name, known, n=3)
-        meant = f"did you mean {' or '.join(close)}? " if close else ""
+        meant = did_you_mean(name, known)
         raise UserError(
-            f"there is no corpus {name!r} (in {where}): {meant}a corpus is one of "
+            f"there is no corpus {name!r} (in {where}): {meant}{' A' if meant else 'a'} corpus is "
+            "one of "
             f"{', '.join(known)}, or a module with a RECIPE, such as my.notes, that lies in the "
             "working directory or is installed"
         )

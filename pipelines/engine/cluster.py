@@ -21,6 +21,7 @@ from pipelines.engine.beam import (
 )
 from shards.command import Parser
 from shards.errors import UserError
+from shards.spelling import expected
 
 ANSWER_SECONDS = 10.0
 """How long an engine may take to accept a connection."""
@@ -112,7 +113,16 @@ def known_flags(words: Sequence[str]) -> list[str]:
             f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
             "Flags that only the runner knows go after --, as in: -- --checkpointing_interval=5000"
         )
+    _check_runner(words[:end])
     return [*words[:end], *words[end + 1 :]]
+
+
+def _check_runner(flags: Sequence[str]) -> None:
+    """Check that Beam knows the runner, which may also be named with its module."""
+    name = PipelineOptions([*flags]).view_as(StandardOptions).runner or ""
+    known = StandardOptions.KNOWN_RUNNER_NAMES
+    if name and "." not in name and name.casefold() not in {each.casefold() for each in known}:
+        raise UserError(f"--runner {name}: {expected(name, known)}, or MODULE.CLASS of your own")
 
 
 def beam_parser() -> Parser:

@@ -8,7 +8,6 @@ are still named after the library that they are those of.
 """
 
 import dataclasses
-import difflib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from pipelines.compiled import proven
 from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, is_readable, read_model
 from shards.errors import UserError
+from shards.spelling import nearest
 
 UNDETERMINED = "und"
 """The label of a text without content (ISO 639-2); its score is 0."""
@@ -183,14 +183,15 @@ def _meant(code: str) -> str:
 
 
 def _hint(code: str) -> str:
-    label = _meant(code)
+    near = nearest(code, _OTHER_NAMES, most=1, likeness=0.8)
+    label = _meant(near[0] if near else code)
     return f'write "{label}"' if label in LANGUAGES else f"the codes are on {MODEL_PAGE}"
 
 
 def _nearest(code: str, labels: Collection[str]) -> str:
     meant = _meant(code)
     close = [label for label in sorted(labels) if plain_code(label) == meant]
-    close = close[:_MOST_NAMED] or difflib.get_close_matches(code, labels, n=3)
+    close = close[:_MOST_NAMED] or nearest(code, labels)
     few = sorted(labels)[:_MOST_NAMED]
     rest = " …" if len(labels) > len(few) else ""
     advice = f"did you mean {' or '.join(close)}? " if close else ""

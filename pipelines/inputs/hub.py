@@ -17,6 +17,7 @@ from pipelines.inputs.endings import TEXT_FILES
 from pipelines.inputs.found_file import FoundFile, shown, some_of
 from shards.errors import UserError
 from shards.secrets import without_secrets
+from shards.spelling import did_you_mean
 from shards.storage.address import error_text
 
 DEFAULT_SPLIT = "train"
@@ -167,8 +168,10 @@ def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError)
             f"name their folder instead: hf://datasets/{spec.repository}/FOLDER."
         )
     lacking = f"config {spec.config!r}" if spec.config else "default config"
+    meant = did_you_mean(spec.config, names) if spec.config else ""
     return (
-        f"The dataset {spec.repository} has no {lacking}; it has {some_of(names)}. Write {_FORM}."
+        f"The dataset {spec.repository} has no {lacking}{f': {meant} It' if meant else '; it'} has "
+        f"{some_of(names)}. Write {_FORM}."
     )
 
 

@@ -3,7 +3,6 @@
 A profile of one's own is named by its module, my.rules:clickbait, or by an entry point.
 """
 
-import difflib
 import importlib.metadata
 from collections.abc import Collection
 from itertools import chain
@@ -12,6 +11,7 @@ from pipelines.quality import c4, chinese, fineweb, glm, gopher, repetition
 from pipelines.quality.own import load_profile
 from pipelines.quality.profile import Profile
 from shards.errors import UserError
+from shards.spelling import did_you_mean
 
 PROFILES: tuple[Profile, ...] = (
     *glm.PROFILES,
@@ -68,7 +68,5 @@ def find_profile(name: str) -> Profile:
 
 def nearest(name: str, names: Collection[str]) -> str:
     """Return advice on an unknown name: the nearest names, if any, and all names."""
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(close)}? There are {', '.join(names)}"
-    return f"there are {', '.join(names)}"
+    meant = did_you_mean(name, names, likeness=0.5)
+    return f"{meant} There are {', '.join(names)}" if meant else f"there are {', '.join(names)}"

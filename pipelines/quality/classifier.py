@@ -35,6 +35,7 @@ from pipelines.quality.scored import (
 from pipelines.quality.selection import EVERY, BoundProfile, rules_for
 from pipelines.quality.verdict import places_of
 from shards.errors import UserError
+from shards.spelling import did_you_mean
 
 FAMILY = "classifier"
 
@@ -207,7 +208,11 @@ def _find_label(label: str, model: Model, path: Path) -> str:
             return name
     shown = [name.removeprefix(_PREFIX) for name in model.labels[:_MOST_NAMED]]
     more = ", ..." if len(model.labels) > _MOST_NAMED else ""
-    raise UserError(f'{path} has no label "{label}": it has {", ".join(shown)}{more}.')
+    meant = did_you_mean(label, (name.removeprefix(_PREFIX) for name in model.labels))
+    raise UserError(
+        f'{path} has no label "{label}": {f"{meant} It" if meant else "it"} has '
+        f"{', '.join(shown)}{more}."
+    )
 
 
 def _number(spec: Spec) -> float:

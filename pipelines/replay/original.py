@@ -11,6 +11,7 @@ from pipelines.readers.reading import Reading
 from pipelines.run.existing import INPUTS, file_crc32c, read_inputs
 from shards.errors import UserError
 from shards.manifest import InputEntry, Manifest
+from shards.spelling import expected
 from shards.storage.address import is_url
 from shards.storage.remote import AnyPath
 
@@ -123,8 +124,8 @@ def _moved(
         (source,) = input_names((spec,), default_name=default_name)
         if source not in patterns:
             raise UserError(
-                f"--input {spec}: the dataset has no such source; it has "
-                f"{', '.join(sorted(patterns))}. Write NAME=PATH with one of these"
+                f"--input {spec}: the dataset has no such source: "
+                f"{expected(source, sorted(patterns))}, as NAME=PATH"
             )
         # What cannot be read was none of the dataset's inputs, or will be missed.
         listing = list_inputs((spec,), pattern=patterns[source], default_name=source)

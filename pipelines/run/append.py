@@ -61,6 +61,9 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
         names = {(file.source, file.relative) for file in begun}
         waiting = {file for file in new if (file.source, file.relative) not in names}
         if base is not None and not begun and not waiting:
+            with started(corpus, corpora, files=(), flags=flags) as run:
+                # Who has edited a filter would think that it was applied.
+                run.check_same(base, advice=_ADVICE)
             if not options.keep_segments:
                 clean_up(output / WORK)  # of a run that was killed at its very end
             _LOG.info("%s has all %d files of the input: nothing is new", output, len(files))

@@ -22,6 +22,7 @@ from typing import Any
 
 from pipelines.corpus.failure import failures_told
 from shards.errors import UserError
+from shards.spelling import expected
 
 READ, CLEAN, LANGUAGE, QUALITY = "read", "clean", "langid", "quality"
 CONTAMINATION, MASK = "decontaminate", "mask"
@@ -146,7 +147,8 @@ def parse_filter(text: str) -> FilterSpec:
     after = matched["after"] or QUALITY
     if after not in PLACES:
         raise UserError(
-            f'--filter "{text}": a filter stands after one of {", ".join(PLACES)}, not {after!r}'
+            f'--filter "{text}": no step {after!r} for a filter to stand after: '
+            f"{expected(after, PLACES)}"
         )
     module, colon, name = matched["filter"].partition(":")
     if not colon:

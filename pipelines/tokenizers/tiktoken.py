@@ -18,6 +18,7 @@ from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.fast_bpe import fast_from_json, fast_from_ranks, fastokens_encoder
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
 from shards.errors import UserError
+from shards.spelling import expected
 
 END_OF_TEXT = "<|endoftext|>"
 
@@ -179,8 +180,8 @@ def _published(name: str) -> tuple[PieceRanks, Encoding]:
     known = tiktoken.list_encoding_names()
     if name not in known:
         raise UserError(
-            f"tiktoken:{name}: there is no such file, and tiktoken knows no encoding of that name. "
-            f"It knows {', '.join(known)}."
+            f"tiktoken:{name}: there is no such file, and tiktoken knows no encoding of that name: "
+            f"{expected(name, known)}."
         )
     try:
         library = tiktoken.get_encoding(name)

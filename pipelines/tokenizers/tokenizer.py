@@ -26,6 +26,7 @@ from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.errors import DamageError, UserError
 from shards.format import token_dtype
 from shards.manifest import TokenizerEntry
+from shards.spelling import nearest
 from shards.vocabulary import vocabulary_table
 
 KINDS = {
@@ -224,7 +225,10 @@ _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
 
 
 def _suggestion(spec: str) -> str:
-    kind = {**_ENDINGS, ".txt": "tiktoken"}.get(Path(spec).suffix)
+    kind, colon, name = spec.partition(":")
+    if near := nearest(kind, KINDS, most=1) if colon and name else ():
+        return f"{near[0]}:{name}"
+    kind = {**_ENDINGS, ".txt": "tiktoken"}.get(Path(spec).suffix, "")
     return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
 
 

@@ -33,6 +33,7 @@ from pipelines.transforms.judged import (
 )
 from pipelines.transforms.model import check_known
 from shards.errors import UserError
+from shards.spelling import expected
 
 SOURCE = pa.field("source", NAME)
 """The column with the name of each document's input."""
@@ -125,10 +126,10 @@ def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> 
     own = {field.name for field in fields(kind)} - {field.name for field in fields(Options)}
     for name in given:
         if name not in own and name not in SHARED:
-            known = ", ".join(sorted({*own, *SHARED}))
+            known = sorted({*own, *SHARED})
             raise UserError(
-                f"ReadCorpus({corpus!r}) has no option {name!r}; it has {known}. What else the "
-                "command takes belongs to the other transforms"
+                f"ReadCorpus({corpus!r}) has no option {name!r}: {expected(name, known)}. What "
+                "else the command takes belongs to the other transforms"
             )
 
 

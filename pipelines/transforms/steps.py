@@ -32,7 +32,7 @@ class StepTransform(OfBatches):
     needs: Sequence[str] = ("prompt", "text")
     """Columns that batches must have."""
     adds: Sequence[str] = ()
-    """Columns that it adds and others need."""
+    """Columns that it adds, but for those of its metrics."""
     fields: Sequence[pa.Field] = ()
     """The columns of its metrics."""
 
@@ -100,6 +100,16 @@ def _model(
     return Model(make, arguments, model.identity, parts=parts, native=native, known=facts_of(step))
 
 
+def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
+    """Check that names are given one by one, not in a list.
+
+    Raises:
+        UserError: Something is no text.
+    """
+    if odd := [value for value in values if not isinstance(value, str)]:
+        raise UserError(f"{call}({odd[0]!r}): give names one by one, as in {call}({example})")
+
+
 class DropAddresses(StepTransform):
     """Drops documents whose column `url` matches an entry of a list; reason `url-blocklist`."""
 
@@ -112,11 +122,14 @@ class DropAddresses(StepTransform):
         Raises:
             UserError: A file cannot be read, or an entry is invalid.
         """
+        _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
         super().__init__([_model(block.Block, native=None, paths=paths)], needs=("url",))
 
 
 class Clean(StepTransform):
     """Repairs the Unicode of each text and adds `repaired`; drops `empty` texts."""
+
+    adds = ("repaired",)
 
     def __init__(self, *, native: bool | None = None) -> None:
         """Make the transform; `native` as in docs/transforms.md."""
@@ -148,11 +161,7 @@ class IdentifyLanguage(StepTransform):
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
         """
-        if odd := [name for name in languages if not isinstance(name, str)]:
-            raise UserError(
-                f"IdentifyLanguage({odd[0]!r}): give names of languages one by one, as in "
-                'IdentifyLanguage("zh", "en")'
-            )
+        _check_names(languages, call="IdentifyLanguage", example='"zh", "en"')
         made = _model(
             identify.Identify,
             parts=("texts",),
@@ -191,6 +200,7 @@ class JudgeQuality(StepTransform):
         Raises:
             UserError: There is no such profile, bound or model.
         """
+        _check_names(rules, call="JudgeQuality", example='"en=gopher+c4", "zh=fineweb2-zh"')
         labels = None if model else LANGUAGES
         selection = parse_selection(rules, thresholds, labels)
         names = {bound.profile.name for chosen in selection.values() for bound in chosen}
@@ -248,6 +258,7 @@ class Decontaminate(StepTransform):
         Raises:
             UserError: A file cannot be read, or holds no text that is long enough.
         """
+        _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
         made = _model(
             decontaminate.Decontaminate, parts=("benchmarks",), native=native, paths=paths
         )
@@ -298,6 +309,8 @@ def _own(*, text: str) -> Step:
 class Tokenize(StepTransform):
     """Adds `tokens`, eos last, and `prompt_tokens`; quarantines what its library fails on."""
 
+    adds = ("tokens", "prompt_tokens")
+
     def __init__(self, tokenizer: str, *, native: bool | None = None) -> None:
         """Make the transform.
 
@@ -326,16 +339,24 @@ class Steps(StepTransform):
             transforms: In the order in which texts meet them.
 
         Raises:
-            UserError: There is none.
+            UserError: There is none, or two of them add the same column.
         """
         if not transforms:
             raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
         super().__init__([model for one in transforms for model in one.models])
-        made: set[str] = set()
+        made: dict[str, str] = {}
         needs: list[str] = []
         for one in transforms:
-            needs += [name for name in one.needs if name not in made]
-            made.update(one.adds)
+            name = type(one).__name__
+            needs += [column for column in one.needs if column not in made]
+            for column in (*one.adds, *(field.name for field in one.fields)):
+                if column in made:
+                    raise UserError(
+                        f"Steps(…): {name} adds the column {column!r}, as {made[column]} before it "
+                        "does: give each transform once"
+                    )
+                made[column] = name
+        self.adds = tuple(column for one in transforms for column in one.adds)
         self.needs = tuple(dict.fromkeys(needs))
         fields = [field for one in transforms for field in getattr(one, "fields", ())]
         self.fields = tuple(fields)

@@ -23,6 +23,7 @@ from pipelines.transforms.model import Model
 from pipelines.transforms.steps import StepTransform, Tokenize
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.spelling import expected
 from shards.storage.remote import any_path
 
 TAKEN = (
@@ -75,7 +76,7 @@ class WriteDataset(OfBatches):
         for name in options:
             if name not in TAKEN:
                 raise UserError(
-                    f"WriteDataset has no option {name!r}; it has {', '.join(TAKEN)}. What says "
+                    f"WriteDataset has no option {name!r}: {expected(name, TAKEN)}. What says "
                     "how texts are read or judged belongs to the other transforms"
                 )
         own = {

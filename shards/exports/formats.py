@@ -10,6 +10,7 @@ from shards.exports.file import ExportFile, Settings
 from shards.exports.kept import Kept
 from shards.manifest import TRAIN, VALIDATION, TokenizerEntry
 from shards.paths import check_name
+from shards.spelling import expected
 
 LLM_C, DATATROVE, OLMO, NUMPY, MDS = NAMES = ("llm.c", "datatrove", "olmo", "numpy", "mds")
 
@@ -52,7 +53,8 @@ def settled(choices: Choices, tokenizer: TokenizerEntry, sources: Sequence[str])
     chosen = tuple(sources) if choices.sources is None else choices.sources
     if unknown := [name for name in chosen if name not in sources]:
         raise UserError(
-            f"--source {unknown[0]}: the dataset has no such source; it has {', '.join(sources)}."
+            f"--source {unknown[0]}: the dataset has no such source: "
+            f"{expected(unknown[0], sources)}."
         )
     per_file = {LLM_C: llm_c.TOKENS_PER_FILE, MDS: mds.FILE_BYTES // tokenizer.token_dtype.itemsize}
     settings = Settings(

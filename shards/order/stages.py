@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from shards.errors import UserError
 from shards.order.permutation import Integers
 from shards.order.quotas import Quotas
+from shards.spelling import expected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +178,6 @@ def check_stream_names(values: Mapping[str, float], names: Sequence[str], *, wha
     """
     if unknown := sorted(set(values) - set(names)):
         raise UserError(
-            f"{what} is given for {', '.join(unknown)}, which is no stream with text; the streams "
-            f"are {', '.join(names)}"
+            f"{what} is given for {', '.join(unknown)}, which is no stream with text: "
+            f"{expected(unknown[0], names)}"
         )

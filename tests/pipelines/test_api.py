@@ -133,7 +133,7 @@ def test_what_a_call_refuses(options: dict[str, Any], message: str, tmp_path: Pa
     ("corpus", "message"),
     [
         ("wuda", "no corpus 'wuda': did you mean wudao?"),
-        ("nothing.of_that_name", "no corpus 'nothing.of_that_name'. Give one of wudao, pile"),
+        ("nothing.of_that_name", "no corpus 'nothing.of_that_name': give one of wudao, pile"),
         ("__main__", "a corpus or filter of your own cannot be in the script"),
         (types.ModuleType("__main__"), r"notebook that is running \(__main__\)"),
     ],

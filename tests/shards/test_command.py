@@ -61,6 +61,74 @@ def test_a_wrong_command_line_is_a_user_error() -> None:
         parser.parse_args(["--min", "3"])
 
 
+def kitchen() -> Parser:
+    parser = Parser(prog="kitchen")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    cook = commands.add_parser("cook")
+    cook.add_argument("dish")
+    cook.add_argument("--minutes", type=int, required=True)
+    cook.add_argument("--heat", type=float)
+    cook.add_argument("--pan", choices=("iron", "clay"))
+    commands.add_parser("serve")
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("cok", r"COMMAND cok: did you mean cook\? Give one of cook, serve\. kitchen --help"),
+        ("cook --minuts 3", r"unknown flag --minuts: did you mean --minutes\? kitchen cook --help"),
+        ("cook --MINUTES=3", r"unknown flag --MINUTES: did you mean --minutes\? kitchen cook"),
+        ("cook -m 3", r"unknown flag -m\. kitchen cook --help lists every flag"),
+        (
+            "cook --minuts 3 --hot --pann",
+            r"unknown flags:\n  --minuts: did you mean --minutes\?\n  --hot\n"
+            r"  --pann: did you mean --pan\?\n  kitchen cook --help lists every flag",
+        ),
+        (
+            "cook soup --minutes 3 --heat hot",
+            r"--heat: 'hot' is not a number, as in 3, 0\.5 or 1e-4",
+        ),
+        (
+            "cook soup --minutes 3 --pan Iron",
+            r"--pan Iron: did you mean iron\? Give one of iron, c",
+        ),
+        ("cook soup --minutes 3 now", r"now: belongs to no flag\. A value with spaces stands in q"),
+        ("cook soup", r"the following arguments are required: --minutes\. kitchen cook --help"),
+    ],
+)
+def test_mistakes_are_told_with_what_may_be_meant(words: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        kitchen().parse_args(words.split())
+
+
+def test_old_spellings_are_told_and_values_are_no_flags() -> None:
+    parser = Parser(prog="cook", old={"--cooking-time": "here --minutes N"})
+    parser.add_argument("--minutes", type=int)
+    parser.add_argument("words", nargs="*")
+    assert parser.is_old("--cooking_time")
+    with pytest.raises(UserError, match=r"unknown flag --cooking_time: here --minutes N\. cook "):
+        parser.parse_args(["--cooking_time=3"])
+    parsed = parser.parse_args(["--minutes", "-3", "- -", "-- salt", "--", "--pepper"])
+    assert (parsed.minutes, parsed.words) == (-3, ["- -", "-- salt", "--pepper"])
+    mixed = parser.parse_intermixed_args(["salt", "--minutes", "3", "pepper"])
+    assert (mixed.minutes, mixed.words) == (3, ["salt", "pepper"])
+    with pytest.raises(UserError, match=r"unknown flag --peper\. cook"):
+        parser.parse_intermixed_args(["salt", "--peper"])
+
+
+def test_groups_are_shown_in_the_order_in_which_they_are_named() -> None:
+    parser = Parser(prog="cook")
+    parser.group("heat")
+    parser.group("time").add_argument("--minutes")
+    parser.group("heat").add_argument("--degrees")
+    parser.group("").add_argument("--pan")
+    shown = parser.format_help().split("\n\n")
+    assert [part.split("\n")[0] for part in shown[1:]] == ["options:", "heat:", "time:"]
+    assert "--pan" in shown[1]
+    assert "--degrees" in shown[2]
+
+
 COOK = """
 import sys, time
 from shards.command import exit_code

@@ -189,6 +189,35 @@ def test_place_checks(pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[-1] == f"{to}: 6 problems"
 
 
+def test_verify_of_a_placed_copy(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    to = tmp_path / "disk"
+    main(["place", str(dataset), "--nodes", "1,1", "--scatters", "2", "--to", str(to)])
+    capsys.readouterr()
+    assert main(["verify", str(to)]) == 0
+    size = sum(path.stat().st_size for path in to.rglob("*.*") if path.suffix != ".json")
+    size -= sum((to / name).stat().st_size for name in (".lock", ".readers", ".placed"))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"13 files, {size:,} bytes, ")
+    assert line.endswith("MB/s: ok; placed here: scatters 0 of 2, 20 files in the whole")
+    # A file of another node is checked where there is one, whatever is left of its shard.
+    folder = Path("g0001-3f9c12ab", "wudao")
+    content = (dataset / folder / "00003.bin").read_bytes()
+    (to / folder / "00003.bin").write_bytes(content)
+    assert main(["verify", str(to)]) == 0
+    (to / folder / "00003.bin").write_bytes(content[1:])
+    (to / folder / "00002.idx").unlink()
+    capsys.readouterr()
+    assert main(["verify", str(to)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[0] for line in lines[:-1]] == [
+        str(to / folder / "00002.idx"),
+        str(to / folder / "00003.bin"),
+    ]
+    assert ": 2 problems; placed here: scatters 0 of 2" in lines[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -268,7 +297,7 @@ def test_a_person_s_mistakes_are_one_paragraph(
     [
         (["--doc", "8"], r"no train document 8: .* has 8, counted from 0"),
         (["--doc", "-1"], r"no train document -1"),
-        (["--source", "x"], r"no source 'x'; it has pile, wudao"),
+        (["--source", "x"], r"no source 'x': give one of pile, wudao"),
     ],
 )
 def test_inspect_refuses(

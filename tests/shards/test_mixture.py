@@ -124,7 +124,7 @@ def test_weights_by_stream_instead(grown: Path) -> None:
         (("{0}:pile", "{0}:wudao=1"), r"dataset:pile has no weight, and other data have one"),
         (("{0}", "{0}:pile"), r"its stream 3f9c12ab/pile is given twice"),
         (("{0}=1", "{1}=1"), r"its stream 3f9c12ab/pile is given twice"),
-        (("{0}:x=1",), r"dataset has no source 'x'; it has pile, wudao"),
+        (("{0}:x=1",), r"dataset has no source 'x': give one of pile, wudao"),
         (("{0}=much",), r"'much' is not a number; write DIR=0\.3"),
         (("{0}/nowhere",), r"nowhere does not exist"),
     ],

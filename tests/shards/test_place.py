@@ -48,13 +48,32 @@ def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
     placed = put_all(pristine, share, to := tmp_path / "disk")
     assert all(copied for _, copied in placed)
     present = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
-    assert present == {path for path, _ in placed} | {"manifest.json", ".lock", ".readers"}
-    for name in present - {".lock"}:
+    assert present == {path for path, _ in placed} | {
+        "manifest.json", ".lock", ".readers", place.MARK,
+    }  # fmt: skip
+    for name in present - {".lock", place.MARK}:
         assert (to / name).read_bytes() == (pristine / name).read_bytes()
     dataset = Dataset.open(to)
     require(dataset, share)
     assert list(place.check_placed(dataset, share)) == []
     assert [len(document) for document in dataset.documents("wudao").shard(2)] == [2, 3, 5]
+
+
+def test_a_copy_knows_its_share(pristine: Path, tmp_path: Path) -> None:
+    assert place.placed_share(pristine) is None
+    for scatters in ([3, 1], [0]):
+        put_all(pristine, share_of(*scatters, of=4), to := tmp_path / "disk")
+        assert place.placed_share(to) == share_of(*sorted(scatters), of=4)
+    for mark in (
+        '{"scatters": [0]}',
+        '{"num_scatters": 0, "scatters": []}',
+        '{"num_scatters": 4, "scatters": [4]}',
+        '{"num_scatters": 4, "scatters": [-1]}',
+        '{"num_scatters": 4, "scatters": "0"}',
+    ):
+        (to / place.MARK).write_text(mark)
+        with pytest.raises(DamageError, match=r"\.placed does not say .*scatters.*place again"):
+            place.placed_share(to)
 
 
 def stems(manifest: Manifest, share: NodeShare) -> list[str]:

@@ -199,7 +199,9 @@ def test_all_sources_and_validation(pristine: Path) -> None:
 
 
 def test_an_unknown_source(pristine: Path) -> None:
-    with pytest.raises(UserError, match=r"has no source 'Pile'; it has pile, wudao\."):
+    with pytest.raises(
+        UserError, match=r"has no source 'Pile': did you mean pile\? Give one of pile, wudao\."
+    ):
         Dataset.open(pristine).documents("Pile")
 
 

@@ -84,7 +84,7 @@ def test_the_window() -> None:
         ({"mixes": (Mix(start=3, data=("a",)),)}, r"mixes .* begin at position 0, not at \[3\]"),
         ({"batches": sizes((0, 4), (9, 8), (9, 2))}, r"batch sizes .* ascend by step.*0, 9, 9"),
         ({"batches": sizes((0, 4), (9, 0))}, r"at least one sample, not 0"),
-        ({"objective": "bert"}, r"glm or causal, not 'bert'"),
+        ({"objective": "bert"}, r"objective 'bert': give one of glm, causal"),
         ({"max_epochs": {"a": 2.0}}, r"cap on epochs needs the run's number of steps"),
     ],
 )

@@ -64,9 +64,11 @@ exit $code
 """
 
 _SSH = """#!/bin/sh
-# ssh -o OPTION HOST COMMAND
-shift 2
-exec ip netns exec "$@"
+# ssh -o OPTION … HOST COMMAND
+while [ "$1" = -o ]; do shift 2; done
+host=$1
+shift
+exec ip netns exec "$host" sh -c "$*"
 """
 
 

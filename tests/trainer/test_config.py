@@ -165,7 +165,7 @@ def test_launchers_may_tell_the_local_rank() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("bert=1", "the options are bert_prob, sentence_prob"),
+        ("bert=1", "--blanks bert=1: did you mean bert_prob. Give one of bert_prob, sentence_prob"),
         ("bert_prob=x", "'x' is no value of bert_prob"),
         ("task_mask=maybe", "'maybe' is no value of task_mask"),
         ("bert_prob=0.9", "add up to more than 1"),

@@ -94,5 +94,5 @@ def test_data_that_do_not_fit_the_model(configure: Configure, tmp_path: Path) ->
 def test_blank_options() -> None:
     options = blank_options(("bert_prob=0.25", "task_mask=false"))
     assert (options.bert_prob, options.task_mask, options.sentence_prob) == (0.25, False, 0.3)
-    with pytest.raises(UserError, match="the options are bert_prob, sentence_prob"):
+    with pytest.raises(UserError, match="ive one of bert_prob, sentence_prob"):
         blank_options(("bert=1",))

@@ -279,7 +279,7 @@ def test_null_for_a_section() -> None:
         **dict.fromkeys(("aio", "optimizer", "bf16", "checkpoint")),
         "zero_optimization": {"stage": 2, "offload_param": None, "offload_optimizer": None},
     }
-    settings = checked(content, where="ds.json")
+    settings = checked(content, where="ds.json").settings
     assert settings == {"zero_optimization": {"stage": 2}}
     assert adam_of(settings) == {}
 
@@ -287,9 +287,9 @@ def test_null_for_a_section() -> None:
 def test_names_of_types() -> None:
     for name in ("float32", "torch.float16", "half", "bfloat16", None):
         content = {"data_types": {"grad_accum_dtype": name}}
-        assert checked(content, where="ds.json") == content
+        assert checked(content, where="ds.json").settings == content
     content = {"communication_data_type": "FP32"}
-    assert checked(content, where="ds.json") == content
+    assert checked(content, where="ds.json").settings == content
     with pytest.raises(UserError, match="communication_data_type is 'half'"):
         checked({"communication_data_type": "half"}, where="ds.json")
 
@@ -324,7 +324,7 @@ def test_precisions_that_are_left_to_the_trainer(
 def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
     for is_on, expected in ((True, "bf16"), (False, "fp32")):
         content = {"fp16": FP16_AUTO, "bf16": {"enabled": is_on}, **ONE}
-        settings = checked(content, where="ds.json")
+        settings = checked(content, where="ds.json").settings
         assert precision_of(settings) == expected
         assert "fp16" not in settings
 
@@ -335,6 +335,126 @@ def test_counts_may_be_written_as_floats(tmp_path: Path) -> None:
     assert json.dumps(read) == (
         '{"zero_optimization": {"reduce_bucket_size": 50000000}, "train_batch_size": 16}'
     )
+
+
+REFERENCE: Mapping[str, Any] = {
+    "train_micro_batch_size_per_gpu": 3,
+    "gradient_accumulation_steps": 1,
+    "steps_per_print": 50,
+    "gradient_clipping": 1.0,
+    "zero_allow_untested_optimizer": True,
+    "fp16": {**FP16_SECTION, "enabled": True},
+    "optimizer": {
+        "type": "Adam",
+        "params": {"lr": 5e-6, "betas": [0.9, 0.9], "eps": 1e-8, "weight_decay": 1e-2},
+    },
+    "activation_checkpointing": {
+        "partition_activations": False,
+        "contiguous_memory_optimization": False,
+    },
+    "wall_clock_breakdown": False,
+}
+"""What stands in the files of THUDM/GLM, in config/ and config_tasks/, with other numbers."""
+
+OFFLOADING = {"stage": 2, "overlap_comm": True, "allgather_bucket_size": 5e7, "cpu_offload": True}
+"""As in its files for fine-tuning."""
+
+ASCEND = {
+    "bf16": {"enabled": True},
+    "fp16": {**FP16_SECTION, "enabled": False},
+    "optimizer": {"type": "Adam", "params": {"lr": 3e-6, "torch_adam": True}},
+    "activation_checkpointing": {"partition_activations": False, "cpu_checkpointing": False},
+}
+"""What its port to Ascend has instead."""
+
+
+def test_the_files_of_the_reference_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "glm.json", REFERENCE)
+    content = read_json(path)
+    assert content == {
+        name: value for name, value in REFERENCE.items() if name != "activation_checkpointing"
+    }
+    assert precision_of(with_precision(content, None, supported=VOLTA)) == "fp16"
+    assert adam_of(content) == REFERENCE["optimizer"]["params"]
+    assert batch_size_of(content, None, world=2) == 6
+    assert caplog.messages == [
+        f"{path}: activation_checkpointing is ignored: --checkpoint-activations recomputes layers "
+        "here"
+    ]
+
+
+def test_the_files_of_its_fine_tuning_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "glm.json", {**REFERENCE, "zero_optimization": OFFLOADING})
+    assert read_json(path)["zero_optimization"] == {
+        "stage": 2,
+        "overlap_comm": True,
+        "allgather_bucket_size": 50_000_000,
+        "offload_optimizer": {"device": "cpu"},
+    }
+    (line,) = caplog.messages
+    assert line.endswith('; zero_optimization.cpu_offload is read as offload_optimizer {"device": '
+                         '"cpu"}')  # fmt: skip
+
+
+def test_the_files_of_its_port_to_ascend_are_read(tmp_path: Path) -> None:
+    content = read_json(write(tmp_path / "glm.json", {**REFERENCE, **ASCEND}))
+    assert precision_of(content) == "bf16"
+    assert adam_of(content) == {"lr": 3e-6}
+
+
+def test_only_the_first_rank_tells_what_is_ignored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    read_json(write(tmp_path / "glm.json", REFERENCE))
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            {"activation_checkpointing": {"partition_activation": True}},
+            "'activation_checkpointing.partition_activation' is not .* 'partition_activations'",
+        ),
+        ({"activation_checkpointing": {"profile": 1}}, "profile is 1; expected true or false"),
+        ({"activation_checkpointing": []}, r"checkpointing is \[\]; expected \{…\}"),
+        ({"activation_checkpoint": {}}, "did you mean 'activation_checkpointing'"),
+        ({"zero_optimization": {"cpu_offload": "true"}}, "cpu_offload is 'true'; expected"),
+        (
+            {"zero_optimization": {"cpu_offload": True, "offload_optimizer": {}}},
+            "keep offload_optimizer and remove cpu_offload",
+        ),
+        ({"scheduler": {"type": "WarmupLR"}}, "'scheduler' has no place here: .*--schedule"),
+        ({"amp": {"enabled": True}}, "'amp' has no place here"),
+        (
+            {"optimizer": {"type": "Adam", "params": {"adam_w_mode": False}}},
+            "adam_w_mode is False; expected true, as weight decay is decoupled here",
+        ),
+        (
+            {"optimizer": {"type": "Adam", "params": {"amsgrad": True}}},
+            "amsgrad is True; expected false",
+        ),
+    ],
+)
+def test_what_changes_results_or_is_mistyped_is_refused(
+    tmp_path: Path, content: object, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        read_json(write(tmp_path / "ds.json", content))
+
+
+def test_what_is_switched_off_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    content = {
+        "elasticity": {"enabled": False, "max_train_batch_size": 2000},
+        "zero_optimization": {"stage": 1, "cpu_offload": False, "cpu_offload_param": None},
+    }
+    assert read_json(write(tmp_path / "ds.json", content)) == {"zero_optimization": {"stage": 1}}
+    assert "elasticity is ignored, as it is off" in caplog.text
 
 
 LEAVES = st.one_of(
@@ -363,7 +483,7 @@ def test_no_value_is_taken_for_another(section: str, name: str | None, value: An
 
 def checked_or_refused(content: Mapping[str, Any]) -> dict[str, Any] | str:
     try:
-        return checked(content, where="ds.json")
+        return checked(content, where="ds.json").settings
     except UserError as error:
         return str(error)
 

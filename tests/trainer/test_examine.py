@@ -166,6 +166,19 @@ def test_flags_without_use(message: str, argv: tuple[str, ...]) -> None:
         parse_examination(["RUN", *argv], world=1)
 
 
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [
+        ("--tsk", "did you mean --task"),
+        ("--resme", "did you mean --resume"),
+        ("--fp16", "here --dtype fp16"),
+    ],
+)
+def test_unknown_flags(flag: str, hint: str) -> None:
+    with pytest.raises(UserError, match=f"^unknown flag {flag}: {hint}"):
+        parse_examination(["RUN", flag, "x"], world=1)
+
+
 def test_the_blank_is_one_that_the_run_has_seen() -> None:
     special, plain = tokenizer().special, Examining()
     assert phrasing_of(plain, tokenizer(), origin("glm", 32)).mask == special["gmask"]

@@ -86,8 +86,15 @@ def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> No
 def test_where_the_data_are_gone_the_tokenizer_is_asked_for(place: Path) -> None:
     origin = find_origin(place / "run", Opening())
     gone = Origin(**{**vars(origin), "data": (str(place / "nowhere"),)})
-    with pytest.raises(UserError, match=r"nowhere does not exist.*--tokenizer sentencepiece:FILE"):
-        find_tokenizer(gone, Opening())
+    for name, spec in (
+        ("sample.model", r"sentencepiece:FOLDER/sample\.model"),
+        ("tokenizer.json", r"hf:FOLDER/tokenizer\.json"),
+        ("gpt2", "tiktoken:gpt2"),
+        ("", "sentencepiece:FILE, tiktoken:NAME or hf:FILE"),
+    ):
+        named = Origin(**{**vars(gone), "tokenizer": {"name": name, "sha256": "0"}})
+        with pytest.raises(UserError, match=rf"nowhere does not exist.*--tokenizer {spec}\.$"):
+            find_tokenizer(named, Opening())
     spec = f"sentencepiece:{SAMPLE}"
     assert find_tokenizer(gone, Opening(tokenizer=spec)).spec == spec
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from shards.interrupt import ended_by_interrupt
 from trainer.command import run_command, run_on_ranks
 from trainer.config import Config
-from trainer.examining import Examination, parse_examination
+from trainer.examining import OF_RUNS, Examination, parse_examination
 
 if TYPE_CHECKING:
     from trainer.ranks import Ranks
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def is_of_run(argv: Sequence[str]) -> bool:
     """Return whether a command line has the flags of a run: it says where its weights are."""
     flags = {word.partition("=")[0] for word in argv}
-    return not flags.isdisjoint({"--resume", "--save", "--init-from"})
+    return not flags.isdisjoint(OF_RUNS)
 
 
 def _evaluate_checkpoint(config: Config, ranks: "Ranks") -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shards.errors import UserError
 from shards.records import from_json
+from shards.spelling import expected
 from trainer.json_file import is_file, read_object
 
 VOCABULARY_MULTIPLE = 128
@@ -76,8 +77,8 @@ class ModelConfig:
             return SIZES[name]
         if not name.endswith(".json"):
             raise UserError(
-                f"--model {name} is neither a name nor a file that ends in .json. "
-                f"The names are {', '.join(SIZES)}."
+                f"--model {name} is neither a name nor a file that ends in .json: "
+                f"{expected(name, SIZES)}."
             )
         return _from_file(Path(name))
 

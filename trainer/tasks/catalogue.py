@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from shards.errors import UserError
+from shards.spelling import expected
 from trainer.json_file import is_file
 from trainer.tasks.clue import CLUE
 from trainer.tasks.own import PROMPTED, read_task
@@ -36,6 +37,6 @@ def find_task(name: str) -> Task:
     if is_file(Path(name)):
         return read_task(Path(name))
     raise UserError(
-        f"--task {name}: there is no such task, and no such file. Known are "
-        f"{', '.join(sorted(TASKS))}; a task of one's own is a JSON file."
+        f"--task {name}: there is no such task, and no such file: "
+        f"{expected(name, sorted(TASKS))}, or FILE.json of one's own."
     )

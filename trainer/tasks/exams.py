@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shards.errors import UserError
+from shards.spelling import did_you_mean
 from trainer.tasks.choices import READERS, ChoicesExam
 from trainer.tasks.exam import Exam
 from trainer.tasks.lambada import LambadaExam
@@ -30,8 +31,10 @@ def parse_exams(flag: str, texts: Sequence[str]) -> dict[str, Path]:
         name, equals, file = text.partition("=")
         if name not in NAMES or not file:
             what = "there is no such task" if equals and file else "it names a task and its file"
+            meant = "" if name in NAMES else did_you_mean(name, NAMES)
             raise UserError(
-                f"{flag} {text}: {what}. Give NAME=FILE, NAME one of {', '.join(NAMES)}."
+                f"{flag} {text}: {what}{f'; {meant}' if meant else '.'} Give NAME=FILE, NAME one "
+                f"of {', '.join(NAMES)}."
             )
         if name in files:
             raise UserError(f"{flag} {text}: {name} is there already, with {files[name]}.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.flags import parse
+from pipelines.corpus.options import GROUPS
 from pipelines.wudao import RECIPE, WudaoOptions
 from shards.errors import UserError
 
@@ -77,6 +78,51 @@ def test_what_stands_behind_two_dashes_goes_on_word_for_word() -> None:
 def test_flags_that_will_not_do_are_refused_by_name(argv: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         read(*argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--tokeniser", "x"], r"^unknown flag --tokeniser: did you mean --tokenizer\? python -m "),
+        (["--ouput=x", "--seed", "x"], r"^unknown flag --ouput: did you mean --output\?"),
+        (["--shard_tokens", "3M"], r"did you mean --shard-tokens\?"),
+        (["--tokenizer_type", "x"], r"--tokenizer_type: here --tokenizer sentencepiece:"),
+        (["-i", "x"], r"^unknown flag -i: here --input PATH\."),
+    ],
+)
+def test_what_can_be_no_flag_of_beam_is_refused_without_it(
+    argv: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("pipelines.corpus.flags.beam_names")
+    with pytest.raises(UserError, match=message):
+        read(*argv)
+
+
+def test_unknown_flags_of_ours_and_of_beam_are_told_together() -> None:
+    argv = ("--train-data", "x", "--job_endpont=h:1", "--frobnicate", "--runner=PrismRunner")
+    with pytest.raises(UserError) as refused:
+        read(*argv, "--parallelism", "2", "--", "--zork")
+    assert str(refused.value).splitlines() == [
+        "unknown flags:",
+        "  --train-data: here --input PATH",
+        "  --job_endpont: did you mean --job_endpoint?",
+        "  --frobnicate",
+        "  Beam's Python SDK does not have it either; what only the runner knows goes behind --, "
+        "as in: -- --checkpointing_interval=5000. python -m pipelines.wudao --help lists every "
+        "flag",
+    ]
+
+
+def test_help_begins_with_the_flags_of_the_corpus_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        read("--help")
+    lines = capsys.readouterr().out.splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["options:", "of pipelines.wudao alone:", *(f"{title}:" for title in GROUPS)]
+    flags = [line.split()[0] for line in lines if line.startswith("  --")]
+    assert flags[:4] == ["--title", "--title-separator", "--min-chars", "--input"]
 
 
 def test_help_tells_of_every_flag_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,23 @@ def test_a_flag_that_beam_does_not_know_is_refused(word: str) -> None:
         beam_flags(["--runner=FlinkRunner", word, "--", "--only_java_knows=7"])
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("DirectRuner", r"^--runner DirectRuner: did you mean DirectRunner\? Give one of .*Flink"),
+        ("Zork", r"^--runner Zork: give one of .*PrismRunner.*, or MODULE\.CLASS of your own$"),
+    ],
+)
+def test_a_runner_that_beam_does_not_know_is_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        beam_flags([f"--runner={name}"])
+
+
+@pytest.mark.parametrize("name", ["prismrunner", "my.own.Runner"])
+def test_a_runner_may_be_written_small_or_be_of_a_module(name: str) -> None:
+    assert beam_flags(["--runner", name]) == ["--runner", name]
+
+
 @pytest.mark.parametrize("flags", [[], ["--runner=DirectRunner"], ["--runner=FnApiRunner"]])
 def test_this_machines_own_workers_need_no_engine(flags: list[str]) -> None:
     assert engine_name(flags) == ""

@@ -23,7 +23,7 @@ def test_other_names_are_refused(name: str) -> None:
 
 def test_the_nearest_names() -> None:
     names = ["min_words", "max_words", "max_hashes"]
-    assert nearest("min_word", names).startswith("did you mean min_words or max_words? There are ")
+    assert nearest("min_word", names).startswith("did you mean min_words? There are ")
     assert nearest("colour", names) == "there are min_words, max_words, max_hashes"
 
 

@@ -78,7 +78,7 @@ def test_the_facts_are_the_model_and_the_bound_not_the_path(model, tmp_path):
     ("spec", "message"),
     [
         ("{}>=0.4", "names no label"),
-        ("{}:good>=0.4", 'has no label "good": it has .*hq'),
+        ("{}:good>=0.4", 'has no label "good": .*it has .*hq'),
         ("{}:hq>=4", '"4" is no probability from 0 to 1'),
         ("{}:hq>=high", '"high" is no probability'),
         ("/none/m.bin:hq>=0.4", "/none/m.bin: No such file or directory; expected a classifier"),

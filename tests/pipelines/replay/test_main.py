@@ -357,7 +357,7 @@ def test_a_tokenizer_that_changed_is_refused_unless_it_is_asked_for(
         ),
         (
             ["--output", "{new}", "--input", "zork={dataset}"],
-            "the dataset has no such source; it has text",
+            "the dataset has no such source: give one of text",
         ),
     ],
 )

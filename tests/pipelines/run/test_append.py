@@ -122,6 +122,9 @@ def test_nothing_new_changes_nothing(
     assert caplog.messages == [f"{output} has all 1 files of the input: nothing is new"]
     assert times(output) == before
     assert build(MODULE, small(output, folder)).number == 1, "a plain run finds it complete"
+    with pytest.raises(UserError, match=r"--min-chars is 7, .*the options that it was made with"):
+        grown(output, folder, min_chars=7)
+    assert times(output) == before
 
 
 def test_a_plain_run_knows_the_inputs_of_all_generations(tmp_path: Path, folder: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_filter_is_written_as_place_module_name_and_options(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("bad=rules:ads", "a filter stands after one of read, clean, .*, not 'bad'"),
+        ("bad=rules:ads", "no step 'bad' for a filter to stand after: .*ive one of read, clean, "),
         ("rules:ads:more", "names no filter. Write"),
         ("rules:ads?a=1&a=2", "gives an option twice"),
         ("toxic", "no installed package offers a filter of that name"),

@@ -229,8 +229,14 @@ def test_what_does_not_fit_together_is_told(
         OwnFilter("own_bounds_here:tokenize")
     with pytest.raises(UserError, match="its place is where it is put, so leave clean= out"):
         OwnFilter("clean=own_bounds_here:Long")
-    with pytest.raises(UserError, match="give names of languages one by one"):
-        IdentifyLanguage(["zh", "en"])  # type: ignore[arg-type]  # as people write it
+    for made in (IdentifyLanguage, JudgeQuality, DropAddresses, Decontaminate):
+        message = rf"{made.__name__}\(\['zh', 'en'\]\): give names one by one, as in"
+        with pytest.raises(UserError, match=message):
+            made(["zh", "en"])  # type: ignore[arg-type]  # as people write it
+    with pytest.raises(UserError, match=r"MaskPersonalData adds the column 'pii\.email', as MaskP"):
+        Steps(MaskPersonalData(), Clean(), MaskPersonalData())
+    with pytest.raises(UserError, match="Steps adds the column 'repaired', as Clean before it"):
+        Steps(Clean(), Steps(Clean()))
     assert Steps(Clean(), JudgeQuality("en=gopher")).needs == ("prompt", "text", "language")
     both = Steps(IdentifyLanguage("en"), OwnFilter("own_bounds_here:Long"))
     assert both.needs == ("prompt", "text")

@@ -260,7 +260,9 @@ def test_a_corpus_that_is_read_twice_is_told(tmp_path: Path) -> None:
 
 
 def test_options_of_other_transforms_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"WriteDataset has no option 'languages'; it has dedup, "):
+    with pytest.raises(
+        UserError, match=r"WriteDataset has no option 'languages': .*ive one of dedup, "
+    ):
         WriteDataset(str(tmp_path), tokenizer=TOKENIZER, languages=("zh",))
 
 

@@ -238,7 +238,7 @@ def test_a_link_out_of_the_folder_is_refused(
     ("flags", "message"),
     [
         (["--to", "npz"], r"--to npz: .*ive one of .*llm\.c"),
-        (["--to", "olmo", "--source", "x"], "no such source; it has news, web"),
+        (["--to", "olmo", "--source", "x"], "no such source: give one of news, web"),
         (["--to", "olmo", "--prefix", "x"], "--prefix x is for --to llm.c only; --to olmo has no"),
         (["--to", "numpy", "--sequence-length", "8"], "--sequence-length 8 is for --to mds only"),
         (["--to", "olmo", "--tokens-per-file", "8"], "is for --to llm.c and mds only"),

@@ -74,7 +74,7 @@ def test_a_file_that_describes_none(tmp_path: Path, text: str, complaint: str) -
     [
         (
             "glm-huge",
-            r"glm-huge is neither a name nor a file .* The names are glm-base, glm-large,",
+            r"glm-huge is neither a name nor a file .*ive one of glm-base, glm-large,",
         ),
         ("/no/such.json", r"there is no file /no/such\.json"),
     ],

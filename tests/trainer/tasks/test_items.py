@@ -110,5 +110,7 @@ def test_flags_of_other_tasks(
 
 
 def test_no_task() -> None:
-    with pytest.raises(UserError, match=r"--task copy: there is no such task.* Known are afqmc, "):
+    with pytest.raises(
+        UserError, match=r"--task copy: there is no such task.* .*ive one of afqmc, "
+    ):
         find_task("copy")

@@ -69,7 +69,10 @@ WRONG = {
     ),
     "beams": (("--task", "xsum", "--beam-penalty", "1"), "give --beams N with it"),
     "recipe": (("--recipe", "finetune-copa"), None),
-    "no recipe": (("--recipe", "copa-11b"), "the recipes are finetune-boolq, finetune-cb, "),
+    "no recipe": (
+        ("--recipe", "copa-11b"),
+        "no recipe of that name: give one of finetune-boolq, finetune-cb, ",
+    ),
     "a flag of training": (("--task", "rte", "--blanks", "x"), "unknown flag --blanks"),
 }
 

@@ -1,0 +1,140 @@
+"""What Megatron-LM is told to read: the shards of datasets as they are, each with its weight.
+
+    wudao=0.7  ──▶  0.7 x tokens of the shard / tokens of wudao,  DIR/g0001-…/wudao/00000
+    …               one pair a shard, for --train-data-path; the validation shards apart
+
+Megatron fails at an empty shard and knows no removals: empty shards are left out, and datasets with
+removed documents refused.
+"""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION, ShardEntry
+from shards.mixture import Mix, WeightedData, parse_mix
+from shards.place import NodeShare, require
+from shards.reader import Dataset
+from shards.storage.files import write_json
+
+_MOST = 32_766
+"""Of a blend: megatron-core numbers its datasets with an int16 (BlendedDataset)."""
+
+_KEYS = {TRAIN: "train", VALIDATION: "valid"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighted:
+    """A shard in a blend."""
+
+    prefix: Path
+    """Absolute, without .bin and .idx."""
+    tokens: int
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blends:
+    """What is read of the splits."""
+
+    splits: dict[str, tuple[Weighted, ...]]
+    """By the word that Megatron has for a split, train and valid; no empty ones."""
+    num_empty: int
+    """Shards without a token, which are left out."""
+
+    def arguments(self) -> str:
+        """Return the flags of Megatron's training scripts, quoted for a shell."""
+        return " ".join(
+            f"--{split}-data-path {' '.join(map(shlex.quote, _pairs(shards)))}"
+            for split, shards in self.splits.items()
+        )
+
+    def save(self, path: Path) -> str:
+        """Write the file for `--per-split-data-args-path`; return that flag, quoted for a shell."""
+        lists = {split: _pairs(shards) for split, shards in self.splits.items()}
+        write_json(path, {**dict.fromkeys(("train", "valid", "test")), **lists})
+        return f"--per-split-data-args-path {shlex.quote(str(path.absolute()))}"
+
+    def summary(self) -> str:
+        """Return how many tokens and shards there are."""
+        counts = (
+            f"{split}: {sum(shard.tokens for shard in shards):,} tokens, shards: {len(shards):,}"
+            for split, shards in self.splits.items()
+        )
+        return "; ".join([*counts, f"empty shards left out: {self.num_empty:,}"])
+
+
+def _pairs(shards: Sequence[Weighted]) -> list[str]:
+    return [text for shard in shards for text in (f"{shard.weight:.9g}", str(shard.prefix))]
+
+
+def blends(data: Sequence[str]) -> Blends:
+    """Return the blends of data as `--data` of a training run names them.
+
+    Without weights a shard weighs as much as it has tokens, so that all text is read equally often.
+
+    Raises:
+        UserError: data do not exist, some have a weight and others do not, documents were removed
+            from them, there is nothing to train on, or there are too many shards for Megatron.
+        DamageError: a file of a shard is missing or cut short.
+    """
+    splits: dict[str, list[Weighted]] = {"train": [], "valid": []}
+    num_empty = 0
+    for each in parse_mix(Mix(start=0, data=tuple(data))):
+        dataset = Dataset.open(each.dataset)
+        require(dataset, NodeShare(scatters=(0,), num_scatters=1))
+        for split, key in _KEYS.items():
+            entries = _entries(dataset, each, split)
+            _check_removals(dataset, each, entries)
+            splits[key] += _weighted(dataset, each, entries)
+            num_empty += sum(not entry.tokens for entry in entries)
+    _check(splits, data)
+    return Blends(
+        splits={key: tuple(shards) for key, shards in splits.items() if shards},
+        num_empty=num_empty,
+    )
+
+
+def _entries(dataset: Dataset, data: WeightedData, split: str) -> list[ShardEntry]:
+    dataset.check_source(data.source)
+    return [
+        entry
+        for _, name, source in dataset.manifest.source_entries()
+        if data.source in (None, name)
+        for entry in source.split(split)
+    ]
+
+
+def _weighted(
+    dataset: Dataset, data: WeightedData, entries: Sequence[ShardEntry]
+) -> Iterator[Weighted]:
+    tokens = sum(entry.tokens for entry in entries)
+    for entry in entries:
+        if entry.tokens:
+            share = entry.tokens if data.weight is None else data.weight * entry.tokens / tokens
+            prefix = Path(str(dataset.directory)).absolute() / entry.path
+            yield Weighted(prefix=prefix, tokens=entry.tokens, weight=share)
+
+
+def _check_removals(dataset: Dataset, data: WeightedData, entries: Sequence[ShardEntry]) -> None:
+    removed = sum(len(dataset.removed.get(entry.path, ())) for entry in entries)
+    if removed:
+        raise UserError(
+            f"{removed:,} documents are removed from {data}, and Megatron would train on them: it "
+            f"reads whole shards. Give python -m shards compact {dataset.directory} --erase first."
+        )
+
+
+def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
+    if not splits["train"]:
+        raise UserError(f"{' '.join(data)}: there is no token to train on.")
+    for shards in splits.values():
+        if len(shards) > _MOST:
+            raise UserError(
+                f"{len(shards):,} shards are more than the {_MOST:,} that Megatron can blend: make "
+                "fewer, by --shard-tokens of the pipeline or python -m shards compact."
+            )
+        if any(not 0 < shard.weight < float("inf") for shard in shards):
+            raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")

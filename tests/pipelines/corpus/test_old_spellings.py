@@ -1,0 +1,34 @@
+import re
+
+from pipelines.corpus.old_spellings import OLD
+from pipelines.corpus.options import Options
+from pipelines.engine.flags import beam_names
+from shards.command import Parser
+from shards.flags import add_flags
+from shards.spelling import nearest
+
+ELSEWHERE = {"--help", "--scatters", "--text-field"}
+"""Flags of the trainer and of pipelines.text that hints name."""
+
+
+def ours() -> Parser:
+    parser = Parser(prog="corpus")
+    add_flags(parser, Options)
+    return parser
+
+
+def test_hints_name_flags_that_are_there() -> None:
+    flags = set(ours().flags)
+    named = {flag for hint in OLD.values() for flag in re.findall(r"(?<![\w-])--[a-z-]+", hint)}
+    assert named <= flags | ELSEWHERE
+    assert not flags & set(OLD)
+    assert all("_" not in flag for flag in OLD)
+
+
+def test_no_flag_of_beam_is_taken_for_a_mistake() -> None:
+    theirs, flags = beam_names(), ours().flags
+    assert "--runner" in theirs
+    assert not {flag.replace("_", "-") for flag in theirs} & set(OLD)
+    # Those that have no underscore are told from ours by their likeness alone.
+    assert not [flag for flag in theirs if "_" not in flag and nearest(flag, flags, likeness=0.8)]
+    assert not {flag.replace("_", "-") for flag in theirs} & set(flags)
