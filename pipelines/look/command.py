@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from pipelines.inputs.files import InputFile
 from pipelines.look.guess import Guess
 from pipelines.look.look import Look, ending_of
+from shards.program import called
 from shards.storage.address import is_url
 
 _RARE = 0.02
@@ -21,7 +22,7 @@ def command(look: Look, guess: Guess) -> str:
     words += _own_flags(look, guess)
     words += _languages(look, guess)
     words += ["--tokenizer", _tokenizer(guess)]
-    return shlex.join(words)
+    return called(shlex.join(words))
 
 
 def _own_flags(look: Look, guess: Guess) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
 from pipelines.look.look import Kind, Look
 from pipelines.planning.table import bytes_text
+from shards.program import called
 from shards.secrets import masked
 from shards.shown import visible_line
 
@@ -42,7 +43,7 @@ def _lines(look: Look) -> Iterator[str]:
     if look.is_dataset:
         folder = shlex.quote(masked(look.path))
         yield f"{masked(look.path)}: a dataset, whose texts are tokens already"
-        yield f"next      python -m shards inspect {folder}"
+        yield called(f"next      python -m shards inspect {folder}")
         return
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)

@@ -8,6 +8,7 @@ from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import list_corpora
 from pipelines.look.command import command
 from pipelines.look.look import look
+from shards.program import STARTED
 from tests.pipelines.look.shapes import CHINESE, SHAPES, of_corpus, write
 
 
@@ -25,6 +26,13 @@ def test_the_command_reads_all_that_was_looked_at(corpus: str, tmp_path: Path) -
     listing, _ = list_corpora(module, options)
     assert [file.path for file in listing.files] == [str(path)]
     assert not rest
+
+
+def test_it_is_named_as_commands_are_called_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(STARTED, "1")
+    assert words(of_corpus("cc_news", tmp_path))[:3] == ["corpusmill", "cc-news", "--input"]
 
 
 def test_the_field_of_the_text(tmp_path: Path) -> None:
