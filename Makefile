@@ -7,14 +7,14 @@ SEED ?= 0
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all engines test-engines soak lint format bench images clean
+.PHONY: help setup run test test-all engines test-engines test-pythons soak lint format bench images clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(READY)  ## make .venv with everything in it, once
 
-$(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup
+$(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup .ci/index.sh
 	@PYTHON=$(PYTHON) .ci/setup
 
 run: setup  ## the main job on the built-in sample: text to shards to a short training
@@ -35,6 +35,9 @@ engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink (needs Go
 
 test-engines: setup engines  ## the same bytes on every engine, kills on a Flink cluster
 	$(BIN)/python -m pytest -n 0 -q tests/engines $(ARGS)
+
+test-pythons: setup  ## the wheel on every other Python here from 3.11 on: the same bytes
+	@.ci/pythons
 
 soak: setup  ## random runs, kills and harm against an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(ARGS)

@@ -30,6 +30,7 @@ from pipelines.wudao import PATTERN
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, fraction, local_path, positive
+from shards.program import called
 from shards.shown import tell
 from shards.storage.files import atomic_write, crc32c
 
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> str:
             seed=arguments.seed,
         )
     where = shlex.quote(str(output))
-    return f"{done}; next: python -m pipelines.wudao --input {where} --tokenizer ..."
+    return f"{done}; next: {called('python -m pipelines.wudao')} --input {where} --tokenizer ..."
 
 
 def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: int) -> str:

@@ -34,6 +34,7 @@ from pipelines.training_texts import Sample, TrainingTexts
 from shards.command import HelpWithDefaults, Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, fraction, local_path, positive
+from shards.program import called
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_classifier"
@@ -269,7 +270,7 @@ def _closing(
                 "without spaces, of which fastText sees whole sentences. Give --character-ngrams 3."
             )
     path = shlex.quote(f"{arguments.output}:{sides[0].label}>=0.5")
-    yield f"next: python -m pipelines.CORPUS --input PATH --classifier {path}"
+    yield f"next: {called('python -m pipelines.CORPUS')} --input PATH --classifier {path}"
 
 
 def _word_length(lines: Iterable[str]) -> float:

@@ -24,6 +24,7 @@ from pipelines.training_texts import Sample, TrainingTexts
 from shards.command import HelpWithDefaults, Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, local_path, positive
+from shards.program import called
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
@@ -101,7 +102,7 @@ def run(arguments: argparse.Namespace) -> str:
     return (
         f"{output}: {options.vocab_size} pieces from {texts.documents} documents "
         f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}\n"
-        f"next: python -m {module} {inputs} "
+        f"next: {called(f'python -m {module}')} {inputs} "
         f"--tokenizer sentencepiece:{shlex.quote(str(output))}"
     )
 

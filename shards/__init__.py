@@ -3,30 +3,28 @@
 What is listed here is public (docs/python.md); all else may change without a word.
 """
 
-from shards.memory import check_room
-
-check_room()
-
-# What has room now.
-# ruff: noqa: E402
 from typing import TYPE_CHECKING
 
-from shards.errors import DamageError as DamageError
-from shards.errors import UserError as UserError
+from shards.extras import tell_missing
 from shards.face import lazily
-from shards.manifest import TRAIN as TRAIN
-from shards.manifest import VALIDATION as VALIDATION
-from shards.manifest import Manifest as Manifest
-from shards.reader import Dataset as Dataset
-from shards.reader import Documents as Documents
-from shards.reader import Shard as Shard
-from shards.writer import write_shard as write_shard
+from shards.memory import check_room
+
+tell_missing()
+check_room()
 
 if TYPE_CHECKING:
+    from shards.errors import DamageError as DamageError
+    from shards.errors import UserError as UserError
+    from shards.manifest import TRAIN as TRAIN
+    from shards.manifest import VALIDATION as VALIDATION
+    from shards.manifest import Manifest as Manifest
     from shards.mixture import Mix as Mix
     from shards.order.onepass import OnePass as OnePass
     from shards.order.sampler import Sampler as Sampler
     from shards.order.streams import streams_of as streams_of
+    from shards.reader import Dataset as Dataset
+    from shards.reader import Documents as Documents
+    from shards.reader import Shard as Shard
     from shards.run import BatchSize as BatchSize
     from shards.run import Run as Run
     from shards.switches import UNSEEN as UNSEEN
@@ -35,22 +33,32 @@ if TYPE_CHECKING:
     from shards.vocabulary import Vocabulary as Vocabulary
     from shards.windows import causal_windows as causal_windows
     from shards.windows import glm_windows as glm_windows
+    from shards.writer import write_shard as write_shard
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             "BatchSize": "shards.run",
+            "DamageError": "shards.errors",
+            "Dataset": "shards.reader",
+            "Documents": "shards.reader",
+            "Manifest": "shards.manifest",
             "Mix": "shards.mixture",
             "OnePass": "shards.order.onepass",
             "Run": "shards.run",
             "Sampler": "shards.order.sampler",
+            "Shard": "shards.reader",
+            "TRAIN": "shards.manifest",
             "UNSEEN": "shards.switches",
+            "UserError": "shards.errors",
+            "VALIDATION": "shards.manifest",
             "Vocabulary": "shards.vocabulary",
             "causal_windows": "shards.windows",
             "glm_windows": "shards.windows",
             "pinned": "shards.switches",
             "streams_of": "shards.order.streams",
             "switched": "shards.switches",
+            "write_shard": "shards.writer",
         },
     )
 

@@ -34,7 +34,7 @@ from shards.reader import Dataset
 from shards.remove import Selection, remove
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
-from shards.shown import print_line, print_lines, tell
+from shards.shown import print_line, print_lines, print_note, tell
 from shards.storage.lock import locked
 from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
@@ -300,7 +300,7 @@ def _compact(options: argparse.Namespace) -> int:
             print_line(f"{directory}: nothing to compact: {len(members)} of its generations chosen")
             return OK
         made = _run_compaction(compact.Compaction(dataset, members))
-    print_line(
+    print_note(
         f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones go "
         f"on until python -m shards prune {directory} deletes them"
     )
@@ -332,7 +332,7 @@ def _erase(directory: AnyPath) -> int:
             print_line(line)
         print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
     if held := _delete_leftovers(directory):
-        print_line(
+        print_note(
             f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
             f"python -m shards prune {directory}. Until then not everything is erased"
         )
@@ -452,7 +452,7 @@ def _remove(options: argparse.Namespace) -> int:
             told = replace(told, removed_in=changed.number)
     if options.report is not None:
         told.save(options.report)
-    print_line(_outcome(told))
+    print_note(_outcome(told))
     return OK
 
 

@@ -8,11 +8,13 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from shards.errors import UserError
+from shards.extras import missing_extra
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
+from shards.program import called, called_program
 from shards.shown import MessageFormatter, guard, print_lines, tell
 from shards.spelling import did_you_mean, expected
 
@@ -56,6 +58,9 @@ class Parser(argparse.ArgumentParser):
     Flags that it does not know are told all at once, before anything else that may be wrong.
     """
 
+    seen: ClassVar[Callable[["Parser"], None] | None] = None
+    """What is called with the parser of a command instead of parsing, if anything is."""
+
     def __init__(self, *, old: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> None:
         """Make a parser.
 
@@ -63,6 +68,9 @@ class Parser(argparse.ArgumentParser):
             old: Flags that other projects have for the same, and what each is here.
             settings: As of argparse.
         """
+        for name in ("prog", "usage", "description", "epilog"):
+            if isinstance(settings.get(name), str):
+                settings[name] = called(settings[name])
         super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
         self._groups: dict[str, argparse._ArgumentGroup] = {}
         self._old = old
@@ -79,10 +87,16 @@ class Parser(argparse.ArgumentParser):
         """Return what subcommands are added to; they refuse flags that they do not know."""
         return super().add_subparsers(**{"parser_class": _Subcommand, **settings})
 
+    def format_help(self) -> str:
+        """Return the help, with commands as they are called here."""
+        return called(super().format_help())
+
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
+        if Parser.seen is not None and self.add_help:
+            Parser.seen(self)
         for word in sys.argv[1:] if args is None else args:
             if any("\ud800" <= character <= "\udfff" for character in word):
                 self.error(f"the word {word} is not UTF-8; rename what it names")
@@ -223,6 +237,7 @@ def exit_code(
         reports: Whether this process prints an error; of several ranks one is enough.
     """
     guard()
+    program = called_program(program)
     try:
         begun()
         code = run()
@@ -239,6 +254,9 @@ def exit_code(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except Exception as error:
+        if told := missing_extra(error):
+            tell(f"{program}: {told}")
+            return REFUSED
         if not is_lack_of_memory(error):
             raise
         reason = f" ({error})" if str(error) else ""

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shards.extras import extras_named
+
 
 def lazily(
     package: str, homes: Mapping[str, str]
@@ -24,7 +26,8 @@ def lazily(
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(homes[name]), name)
+        with extras_named():
+            value = getattr(importlib.import_module(homes[name]), name)
         setattr(module, name, value)
         return value
 

@@ -10,14 +10,14 @@ import errno
 import importlib
 import importlib.util
 import os
-import re
 import resource
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+
+from shards.program import started_module
 
 _NARROW_BYTES = 8 << 30
 """Under a lower limit room is saved, which may cost time."""
@@ -69,7 +69,7 @@ def check_room() -> None:
     our commands, under a limit.
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    command = _command() if sys.argv[:1] == ["-m"] else ""
+    command = started_module() if sys.argv[:1] == ["-m"] else ""
     package = command.partition(".")[0]
     need = _NEEDS.get(package)
     if limit == resource.RLIM_INFINITY or need is None:
@@ -97,15 +97,6 @@ def _save_room() -> None:
     os.environ.setdefault("MALLOC_ARENA_MAX", "1")
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
-
-
-def _command() -> str:
-    """Return what the command line gives to -m, which other short options may precede."""
-    words = [*sys.orig_argv, ""]
-    for word, following in pairwise(words):
-        if found := re.fullmatch("-[bBdEhiIOPqsSuvVx]*m(.*)", word):
-            return found[1] or following
-    return ""
 
 
 def _fits(modules: Sequence[str], limit: int, *, spare: int) -> bool:

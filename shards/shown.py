@@ -1,6 +1,7 @@
 """How all that a person reads leaves this program: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
+    a line of it that names a command         print_note
     a text that was asked for                 print_lines, a line of it at a time; PartPrinter
     an error, a warning, progress             tell, MessageFormatter
     the page of a report                      visible
@@ -24,6 +25,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, TextIO
 
+from shards.extras import end_if_missing, installable
+from shards.program import called
 from shards.secrets import masked
 
 _C0 = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
@@ -93,10 +96,11 @@ def visible_line(text: str) -> str:
 def message(text: str) -> str:
     """Return an error, a warning or a note as it is shown: visible, without secrets.
 
+    Commands in it are named as they are called here.
     Its own line breaks are followed by two spaces; any other one is shown as a sign, so that no
     name can look like a further message.
     """
-    return _BREAK.sub("\u240a", visible(masked(text)))
+    return _BREAK.sub("\u240a", visible(masked(installable(called(text)))))
 
 
 def print_line(line: str = "", *, flush: bool = False) -> None:
@@ -113,6 +117,11 @@ def print_lines(lines: Iterable[str]) -> int:
         sys.stdout.write(f"{visible_line(line)}\n")
         num_lines += 1
     return num_lines
+
+
+def print_note(line: str) -> None:
+    """Print a line of our own words, with commands as they are called here."""
+    print_line(called(line))
 
 
 class PartPrinter:
@@ -181,7 +190,7 @@ def guard() -> None:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    if sys.excepthook is sys.__excepthook__:
+    if sys.excepthook in (sys.__excepthook__, end_if_missing):
         sys.excepthook = _show_traceback
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _show_threads_traceback

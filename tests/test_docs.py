@@ -12,6 +12,7 @@ import pipelines
 import shards.__main__
 from pipelines.run.command import main
 from shards.manifest import read_manifest
+from shards.program import COMMANDS
 from tests.test_readme import MAIN_JOB, Command, commands, make_place
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,7 @@ PATH = re.compile(r"(?<![\w/.-])(?:pipelines|shards|trainer|tests|docs|\.ci)/[\w
 IMPORT = re.compile(r"^from ((?:pipelines|shards|trainer)[\w.]*) import", re.MULTILINE)
 FACE = re.compile(r"^from (pipelines|shards|trainer) import ([\w, ]+)$", re.MULTILINE)
 MODULE = re.compile(r"python -m ((?:pipelines|shards|trainer)[a-z_.]*[a-z])\b")
+COMMAND = re.compile(r"(?:^\$ |`)corpusmill ([a-z]+(?:-[a-z]+)*)(?=[\s`])", re.MULTILINE)
 OF_THE_READER = {"pipelines/notes.py", "tests/pipelines/map/test_mapper.py"}
 """A path that an example makes up."""
 
@@ -32,6 +34,12 @@ def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
     for name in {*IMPORT.findall(text), *MODULE.findall(text)} - {"pipelines.notes"}:
         path = ROOT / name.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__init__.py").exists(), name
+
+
+def test_commands_that_a_page_names_exist() -> None:
+    named = {name for page in PAGES for name in COMMAND.findall(page.read_text("utf-8"))}
+    assert {"wudao", "completion", "train"} <= named
+    assert named - {"wudoa"} <= {*COMMANDS, "completion", "run"}
 
 
 def test_what_pages_import_from_a_package_is_public() -> None:

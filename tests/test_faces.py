@@ -61,6 +61,27 @@ def test_types_are_among_the_files_of_the_packages() -> None:
         assert "py.typed" in setup["options.package_data"][package].split()
 
 
+def test_every_file_of_the_packages_is_installed() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    named = {
+        path
+        for package, patterns in setup["options.package_data"].items()
+        for pattern in patterns.split()
+        for path in (ROOT / package.replace(".", "/")).glob(pattern)
+    }
+    files = {
+        path
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert len(files) > 400
+    assert {path for path in files - named if path.suffix != ".py"} == set()
+    folders = {path.parent for path in files if path.suffix == ".py"}
+    assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
+
+
 OUTSIDE = """
 from pathlib import Path
 

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -90,6 +91,8 @@ def _torchrun(arguments: Sequence[str]) -> int:
 
 
 def _deepspeed(arguments: Sequence[str]) -> int:
+    if find_spec("deepspeed") is None:  # told here: the child would show Python's own words
+        raise ModuleNotFoundError("No module named 'deepspeed'", name="deepspeed")
     # Its own session: a terminal's Ctrl-C then reaches the ranks once, from here.
     runner = subprocess.Popen([sys.executable, "-m", _RUNNER, *arguments], start_new_session=True)
     heard, ranks_told = 0, False

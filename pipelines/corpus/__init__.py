@@ -1,19 +1,22 @@
 """What describes a corpus and its run. A corpus module imports from here all that it needs."""
 
-from pipelines.corpus.document import Document as Document
-from pipelines.corpus.document import Rejected as Rejected
-from pipelines.corpus.fields import as_text as as_text
-from pipelines.corpus.fields import optional_text as optional_text
-from pipelines.corpus.fields import required_text as required_text
-from pipelines.corpus.options import SEGMENTS as SEGMENTS
-from pipelines.corpus.options import Options as Options
-from pipelines.corpus.options import option as option
-from pipelines.corpus.recipe import Recipe as Recipe
-from pipelines.corpus.recipe import always as always
-from pipelines.corpus.recipe import strings as strings
-from pipelines.readers.own import Broken as Broken
-from pipelines.readers.reading import Reading as Reading
-from shards.flags import count as count
-from shards.flags import fraction as fraction
-from shards.flags import names as names
-from shards.flags import positive as positive
+from shards.extras import extras_named
+
+with extras_named():
+    from pipelines.corpus.document import Document as Document
+    from pipelines.corpus.document import Rejected as Rejected
+    from pipelines.corpus.fields import as_text as as_text
+    from pipelines.corpus.fields import optional_text as optional_text
+    from pipelines.corpus.fields import required_text as required_text
+    from pipelines.corpus.options import SEGMENTS as SEGMENTS
+    from pipelines.corpus.options import Options as Options
+    from pipelines.corpus.options import option as option
+    from pipelines.corpus.recipe import Recipe as Recipe
+    from pipelines.corpus.recipe import always as always
+    from pipelines.corpus.recipe import strings as strings
+    from pipelines.readers.own import Broken as Broken
+    from pipelines.readers.reading import Reading as Reading
+    from shards.flags import count as count
+    from shards.flags import fraction as fraction
+    from shards.flags import names as names
+    from shards.flags import positive as positive

@@ -3,12 +3,15 @@
 A profile of one's own imports from here all that it needs.
 """
 
-from pipelines.quality.profile import NAN as NAN
-from pipelines.quality.profile import Bounds as Bounds
-from pipelines.quality.profile import Profile as Profile
-from pipelines.quality.profile import Rule as Rule
-from pipelines.quality.profile import Threshold as Threshold
-from pipelines.quality.quality import Judgement as Judgement
-from pipelines.quality.quality import Quality as Quality
-from pipelines.quality.words import SPACES as SPACES
-from pipelines.quality.words import MeasuredText as MeasuredText
+from shards.extras import extras_named
+
+with extras_named():
+    from pipelines.quality.profile import NAN as NAN
+    from pipelines.quality.profile import Bounds as Bounds
+    from pipelines.quality.profile import Profile as Profile
+    from pipelines.quality.profile import Rule as Rule
+    from pipelines.quality.profile import Threshold as Threshold
+    from pipelines.quality.quality import Judgement as Judgement
+    from pipelines.quality.quality import Quality as Quality
+    from pipelines.quality.words import SPACES as SPACES
+    from pipelines.quality.words import MeasuredText as MeasuredText

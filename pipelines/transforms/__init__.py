@@ -4,22 +4,25 @@ Elements are pyarrow RecordBatches, a row for each document; FromRows and ToRows
 of them.
 """
 
-from pipelines.transforms.coder import RecordBatchCoder
-from pipelines.transforms.judged import CorpusOutputs, Judged
-from pipelines.transforms.read import ReadCorpus
-from pipelines.transforms.rows import FromRows, ToRows
-from pipelines.transforms.steps import (
-    Clean,
-    Decontaminate,
-    DropAddresses,
-    IdentifyLanguage,
-    JudgeQuality,
-    MaskPersonalData,
-    OwnFilter,
-    Steps,
-    Tokenize,
-)
-from pipelines.transforms.write import WriteDataset
+from shards.extras import extras_named
+
+with extras_named():
+    from pipelines.transforms.coder import RecordBatchCoder
+    from pipelines.transforms.judged import CorpusOutputs, Judged
+    from pipelines.transforms.read import ReadCorpus
+    from pipelines.transforms.rows import FromRows, ToRows
+    from pipelines.transforms.steps import (
+        Clean,
+        Decontaminate,
+        DropAddresses,
+        IdentifyLanguage,
+        JudgeQuality,
+        MaskPersonalData,
+        OwnFilter,
+        Steps,
+        Tokenize,
+    )
+    from pipelines.transforms.write import WriteDataset
 
 __all__ = [
     "Clean",

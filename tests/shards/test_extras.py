@@ -1,0 +1,264 @@
+"""A missing extra is told with the command that installs it; what is broken stays visible."""
+
+import configparser
+import importlib
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from shards.command import exit_code
+from shards.extras import extras_named, installable, missing_extra
+
+ROOT = Path(__file__).parents[2]
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Let modules be as if they were not installed."""
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def without(folder: Path, *modules: str) -> dict[str, str]:
+    """Return the environment of a Python in which modules are not installed."""
+    hidden = f"import sys\nsys.modules.update(dict.fromkeys({modules!r}))\n"
+    (folder / "sitecustomize.py").write_text(hidden)
+    return {"PYTHONPATH": f"{folder}:{ROOT}", "PATH": "/usr/bin:/bin"}
+
+
+@pytest.mark.parametrize("missing", ["zstandard", "orjson"])
+def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.wudao", "--output", "out"],
+        cwd=tmp_path,
+        env=without(tmp_path, missing),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"pipelines.wudao: {missing} is not installed; the extra 'pipelines' brings it: "
+        "pip install 'corpusmill[pipelines]'\n"
+    )
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "deepspeed"])
+def test_a_launcher_that_is_missing(launcher: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer.launcher", launcher, "--module", "trainer.train"],
+        cwd=tmp_path,
+        env=without(tmp_path, "torch", "deepspeed"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    told = r"trainer\.launcher: \w+ is not installed; the extra 'train' brings it: .*\[train\]'\n"
+    assert re.fullmatch(told, done.stderr)
+
+
+def test_what_is_missing_later_is_told_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hide(monkeypatch, "deepspeed")
+
+    def work() -> None:
+        importlib.import_module("deepspeed")
+
+    assert exit_code("cook", work, stopped="") == 2
+    assert capsys.readouterr().err == (
+        "cook: deepspeed is not installed; the extra 'train' brings it: "
+        "pip install 'corpusmill[train]'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "extra"),
+    [
+        ("from pipelines.corpus import Options", "pipelines"),
+        ("from pipelines.quality import Profile", "pipelines"),
+        ("from pipelines import build", "pipelines"),
+        ("from trainer import Loader", "train"),
+    ],
+)
+def test_from_python_it_is_an_import_error(statement: str, extra: str, tmp_path: Path) -> None:
+    script = f"try: {statement}\nexcept ImportError as error: print(error.name, error)"
+    script = script.replace("try: ", "try:\n    ").replace("error: ", "error:\n    ")
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=without(tmp_path, "orjson", "apache_beam", "torch", "jinja2"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = rf"(\w+) \1 is not installed; the extra '{extra}' brings it: .*\[{extra}\]'\n"
+    assert re.fullmatch(told, done.stdout)
+
+
+def test_every_extra_is_known_by_its_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    monkeypatch.setattr(metadata, "requires", lambda _: list(_as_installed(extras)))
+    for extra, lines in extras.items():
+        if extra in {"dev", "test", "lint"}:
+            continue
+        for requirement in lines.split():
+            module = re.split(r"[><=]", requirement)[0].replace("-", "_")
+            assert extra in {"quality"} or importlib.util.find_spec(module), module
+            with monkeypatch.context() as inside:
+                hide(inside, module)
+                told = missing_extra(ModuleNotFoundError(name=module))
+            assert told is not None, module
+            home = next(name for name in extras if f"\n{requirement}" in extras[name])
+            assert f"pip install 'corpusmill[{home}]'" in told
+
+
+def _as_installed(extras: configparser.SectionProxy) -> list[str]:
+    return [
+        f'{requirement}; extra == "{extra}"'
+        for extra, lines in extras.items()
+        for requirement in lines.split()
+    ]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'json.x'", name="json.x"),
+        ModuleNotFoundError("No module named 'zstandard.backend_c'", name="zstandard.backend_c"),
+        ModuleNotFoundError("No module named 'orjson'", name="orjson"),  # it is there
+        ModuleNotFoundError("No module named 'mine'", name="mine"),
+        ModuleNotFoundError("No module named 'hypothesis'", name="hypothesis"),
+        ModuleNotFoundError("mine"),
+        ImportError("libcudart.so.13: cannot open shared object file", name="torch"),
+        KeyError("torch"),
+    ],
+)
+def test_other_errors_stay_what_they_are(error: Exception) -> None:
+    assert missing_extra(error) is None
+    with pytest.raises(type(error)) as seen, extras_named():
+        raise error
+    assert seen.value is error
+
+
+def test_a_broken_import_stays_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "orjson.py").write_text("import libnothing")
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.wudao", "--output", "out"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+    assert done.stderr.endswith("ModuleNotFoundError: No module named 'libnothing'\n")
+
+
+def test_a_package_that_is_not_installed_names_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def requires(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", requires)
+    hide(monkeypatch, "torch")
+    assert missing_extra(ModuleNotFoundError(name="torch")) is None
+
+
+RECEIPT = """
+[tool]
+requirements = [{requirements}]
+python = "3.12"
+"""
+OWN = '{ name = "corpusmill", extras = ["pipelines"], path = "/w/corpusmill-0.1.0.whl" }'
+WHEEL = '{"url": "file:///w/corpusmill-0.1.0.whl", "archive_info": {}}'
+GIT = '{"url": "https://host/mill", "vcs_info": {"vcs": "git", "requested_revision": "v1"}}'
+
+
+def pipx(home: Path) -> None:
+    (home / "pipx_metadata.json").write_text("{}")
+
+
+def uv(*requirements: str) -> Callable[[Path], None]:
+    def make(home: Path) -> None:
+        text = RECEIPT.replace("{requirements}", ", ".join(requirements))
+        (home / "uv-receipt.toml").write_text(text)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "text", "shown"),
+    [
+        (
+            lambda _: None,
+            "pip install 'corpusmill[hub]'",
+            "pip install 'corpusmill[hub]'",
+        ),
+        (
+            pipx,
+            "kenlm: pip install 'corpusmill[quality]'.",
+            "kenlm: pipx inject mill 'corpusmill[quality]'.",
+        ),
+        (pipx, "pip install torchmetrics, or", "pipx inject mill torchmetrics, or"),
+        (
+            uv(OWN),
+            "do: pip install 'corpusmill[train]'.",
+            "do: uv tool install 'corpusmill[pipelines,train] @ file:///w/corpusmill-0.1.0.whl'.",
+        ),
+        (
+            uv('{ name = "corpusmill" }', '{ name = "spacy" }'),
+            "pip install matplotlib.",
+            "uv tool install 'corpusmill @ file:///w/corpusmill-0.1.0.whl' --with=spacy "
+            "--with=matplotlib.",
+        ),
+    ],
+)
+def test_the_command_that_installs_is_of_whoever_installed(
+    make: Callable[[Path], None],
+    text: str,
+    shown: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = tmp_path / "mill"
+    home.mkdir()
+    make(home)
+    monkeypatch.setattr(sys, "prefix", str(home))
+    installed_from(WHEEL, monkeypatch)
+    assert installable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("origin", "what"),
+    [
+        (None, "corpusmill[hub]"),
+        (WHEEL, "corpusmill[hub] @ file:///w/corpusmill-0.1.0.whl"),
+        (GIT, "corpusmill[hub] @ git+https://host/mill@v1"),
+    ],
+)
+def test_in_the_cache_of_uv_it_is_uvx(
+    origin: str | None, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "AMDd67YE8XPE3WTa"))
+    installed_from(origin, monkeypatch)
+    shown = installable("pip install 'corpusmill[hub]'")
+    assert shown == f"uvx --from '{what}' corpusmill"
+
+
+def installed_from(origin: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return origin
+
+    monkeypatch.setattr(metadata, "distribution", lambda _: Installed())
