@@ -50,10 +50,8 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     """
     check_ready(options, corpus=load_recipe(module).name, flags=flags)
     listing, corpora = list_corpora(module, options)
-    files = listing.files
-    corpus = Corpus(module, options)
-    readings = {name: source.reading for name, source in corpora.items()}
-    output = options.output
+    corpus, output = Corpus(module, options), options.output
+    files, readings = listing.files, {name: each.reading for name, each in corpora.items()}
     with held(output):
         base = read_base(output)
         begun = _begun(base, files, output)
