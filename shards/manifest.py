@@ -192,6 +192,27 @@ class TokenizerEntry:
         """The little-endian type of a token."""
         return np.dtype(self.dtype).newbyteorder("<")
 
+    @property
+    def label(self) -> str:
+        """What messages call it: its kind, its file and the size of its vocabulary."""
+        return f"{self.spec}:{self.name} ({self.vocabulary_size:,} ids)"
+
+
+def told_apart(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
+    """Return what messages call two models that differ.
+
+    Args:
+        first: A name, and the SHA-256 of its file.
+        second: Those of the other one.
+
+    Returns:
+        Their names; where these are equal, with the first digits of the hashes.
+    """
+    if first[0] != second[0]:
+        return first[0], second[0]
+    one, other = (f"{name} (a file of SHA-256 {sha256[:8]}…)" for name, sha256 in (first, second))
+    return one, other
+
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:

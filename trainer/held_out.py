@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from shards.errors import UserError
+from shards.manifest import told_apart
 from shards.mixture import Mix
 from shards.records import from_json
 from shards.run import Run
@@ -75,11 +76,12 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
     opened = open_data(config)
     sha256 = origin.tokenizer["sha256"]
     if opened.tokenizer["sha256"] != sha256:
+        own = origin.tokenizer["name"], sha256
+        other, trained = told_apart((opened.tokenizer["name"], opened.tokenizer["sha256"]), own)
         raise UserError(
-            f"{opened.datasets[0].directory} was made with the tokenizer {opened.tokenizer['name']}"
-            f" (sha256 {opened.tokenizer['sha256'][:12]}…), and {origin.path} was trained with "
-            f"{origin.tokenizer['name']} (sha256 {sha256[:12]}…): the ids mean other text. Give "
-            "data made with that one."
+            f"{opened.datasets[0].directory} was made with the tokenizer {other}, and "
+            f"{origin.path} was trained with {trained}: the ids mean other text. Give data made "
+            "with that one."
         )
     return opened
 

@@ -26,6 +26,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from shards.batch import Batch, read_batch
 from shards.errors import DamageError, UserError
+from shards.manifest import told_apart
 from shards.order.onepass import OnePass
 from shards.order.permutation import derive, text_key
 from shards.order.sampler import Sampler, WindowLocations
@@ -428,9 +429,10 @@ def _common_marks(datasets: Sequence[Dataset]) -> WindowVocabulary:
     for dataset in datasets[1:]:
         other = dataset.manifest.tokenizer
         if (other.sha256, other.special) != (first.sha256, first.special):
+            one, two = told_apart((first.label, first.sha256), (other.label, other.sha256))
             raise UserError(
-                f"{datasets[0].directory} was made with tokenizer {first.name} and "
-                f"{dataset.directory} with {other.name}, which are not the same: their token ids "
-                "mean different text. Train on datasets of one tokenizer."
+                f"{datasets[0].directory} was made with tokenizer {one} and {dataset.directory} "
+                f"with {two}, which are not the same: their token ids mean different text. Train "
+                "on datasets of one tokenizer."
             )
     return WindowVocabulary.of(datasets[0])

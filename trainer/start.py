@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shards.errors import DamageError, UserError
-from shards.manifest import read_manifest
+from shards.manifest import read_manifest, told_apart
 from shards.mixture import open_mixture, parse_data
 from shards.order.cells import Cells
 from shards.order.onepass import OnePass
@@ -492,6 +492,9 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
     """Return the leaves in which two JSON values differ: name, earlier value, present value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
+    if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # of a tokenizer
+        both = ((each["name"], each["sha256"]) for each in (before, now))
+        return [(name, *told_apart(*both))]
     return [
         difference
         for key in sorted({*before, *now})

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from shards.errors import UserError
+from shards.manifest import told_apart
 from shards.mixture import parse_data
 from shards.reader import Dataset
 from shards.records import from_json
@@ -187,10 +188,13 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
     expected = origin.tokenizer.get("sha256", tokenizer.sha256)
     # What an export has written beside the weights means the same in another form.
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
+        kind, _, name = tokenizer.spec.partition(":")
+        given, own = Path(name).name, origin.tokenizer["name"]
+        this, that = told_apart((given, tokenizer.sha256), (own, expected))
         raise UserError(
-            f"the tokenizer {tokenizer.spec} is not the one that {origin.path} was trained with, "
-            f"{origin.tokenizer['name']} (sha256 {expected[:12]}…, this one has "
-            f"{tokenizer.sha256[:12]}…): its ids mean other text. Give that one, --tokenizer SPEC."
+            f"the tokenizer {kind}:{this}, with {tokenizer.vocabulary_size:,} ids, is not the one "
+            f"that {origin.path} was trained with, {that}: its ids mean other text. Give that one, "
+            "--tokenizer SPEC."
         )
     if tokenizer.vocabulary_size > origin.shape.vocab_size:
         raise UserError(

@@ -98,11 +98,23 @@ class Runner:
                 run_packed(payload, task)
 
 
+def check_engine(flags: Sequence[str]) -> None:
+    """Check that the engine which the flags name, if any, answers.
+
+    Raises:
+        UserError: It does not.
+    """
+    if engine_name(flags):
+        from pipelines.engine import cluster  # noqa: PLC0415  loads Beam
+
+        cluster.check_engine_answers(flags)
+
+
 def _ready_for_engine(flags: Sequence[str]) -> list[str]:
     """Return the flags for an engine, which answers."""
     from pipelines.engine import cluster  # noqa: PLC0415  loads Beam
 
-    cluster.check_engine_answers(flags)
+    check_engine(flags)
     cluster.put_this_python_first()
     return cluster.with_processes(flags)
 

@@ -9,6 +9,7 @@ from shards.shown import visible_line
 NAMES_SHOWN = 5
 
 _MOST_CHARACTERS = 1000
+_PACKED = (".gz", ".zst", ".bz2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,5 +42,10 @@ def shown(name: str | PurePath) -> str:
 
 
 def any_of(patterns: Sequence[str]) -> str:
-    """Return alternatives as a sentence names them: 'a' or 'b'."""
-    return " or ".join(map(repr, patterns))
+    """Return alternatives as a sentence names them: 'a' or 'b', with archives of them told once."""
+    packed = [name for name in patterns if all(name + end in patterns for end in _PACKED)]
+    archives = {name + end for name in packed for end in _PACKED}
+    rest = [repr(name) for name in patterns if name not in {*packed, *archives}]
+    if packed:
+        rest.insert(0, f"{' or '.join(map(repr, packed))}, also with {', '.join(_PACKED)},")
+    return " or ".join(rest)

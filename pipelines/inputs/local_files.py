@@ -1,6 +1,7 @@
 """The files of an input on local disks: a folder, a file or a glob."""
 
 import glob
+import itertools
 import logging
 import os
 import stat
@@ -8,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath, PurePosixPath
 
+from pipelines.inputs.endings import FROM_TABLES
 from pipelines.inputs.found_file import FoundFile, any_of, shown, some_of
 from pipelines.inputs.tree import GONE, Findings, expand, named_once, search, why_not
 from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
+from shards.spelling import nearest
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -22,6 +25,17 @@ _STAND_INS = {
 """How the files begin that a repository has in place of large ones."""
 _HEAD_BYTES = max(map(len, _STAND_INS))
 _MOST_OF_A_STAND_IN = 1024
+
+_MOST_COMPARED = 10_000
+"""Names in a folder that a mistyped one is compared with."""
+
+_JUST_NOW = "has only just appeared; run the command again"
+
+_IN_TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_IN_OTHER_FORMATS = (
+    *(".xml", ".html", ".htm", ".pdf", ".docx", ".epub", ".xlsx", ".arrow", ".warc.gz", ".warc"),
+    *(".tar", ".tar.gz", ".tgz", ".zip", ".rar", ".7z", ".xz", ".md"),
+)
 
 
 def find_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dict[FoundFile, str]]:
@@ -46,7 +60,7 @@ def find_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dic
             if _is_folder(Path(path))
             else f"No file matches {shown(path)}"
         )
-        raise UserError(f"{no_file}; {_inventory(root)}.")
+        raise UserError(f"{no_file}; {_inventory(root)}.{_advice(root)}")
     if findings.astray:
         _LOG.warning(
             "%s: links that lead nowhere are passed over, as their names do not match: %s",
@@ -124,7 +138,17 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
         fixed, parts = at_wildcard(named.parts)
         root = Path(*fixed)
         return root, expand(root, parts) if _is_folder(root) else Findings()
-    raise UserError(f"The input {shown(path)} {_absence(named)}.")
+    raise UserError(f"The input {shown(path)} {absence(named) or _JUST_NOW}.")
+
+
+def _advice(root: Path) -> str:
+    """Return what to do about the files of a folder that no command reads."""
+    names = [name.lower() for name in _some_names(root)]
+    if any(name.endswith(_IN_TABLES) for name in names):
+        return f" {FROM_TABLES}"
+    if any(name.endswith(_IN_OTHER_FORMATS) for name in names):
+        return " Unpack archives first; a corpus of your own reads other formats (docs/own.md)."
+    return ""
 
 
 def _matcher(patterns: Sequence[str]) -> Callable[[Path], bool]:
@@ -139,17 +163,38 @@ def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - see above
 
 
-def _absence(path: Path) -> str:
-    """Return why nothing is seen at a path, as the end of a sentence."""
+def absence(path: Path) -> str:
+    """Return why nothing is seen at a path, as the end of a sentence; empty if something is."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return f"does not exist; {_inventory(path.parent)}"
+        near = _nearest(path)
+        meant = f" (did you mean {shown(near)}?)" if near else ""
+        return f"does not exist{meant}; {_inventory(path.parent)}"
     except OSError as error:
         return f"cannot be reached ({error.strerror}); check the path and the rights of its folders"
     except ValueError as error:  # a zero byte
         return f"is not a path ({error})"
-    return "has only just appeared; run the command again"
+    return ""
+
+
+def _nearest(path: Path) -> Path | None:
+    """Return what a path that does not exist may have meant, by the first name that is wrong."""
+    for folder, missing in itertools.pairwise((*reversed(path.parents), path)):
+        if not missing.exists():
+            close = nearest(missing.name, _some_names(folder), most=1)
+            if not close:
+                return None
+            meant = folder / close[0] / path.relative_to(missing)
+            return meant if meant.exists() else folder / close[0]
+    return None
+
+
+def _some_names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in itertools.islice(folder.iterdir(), _MOST_COMPARED)]
+    except OSError:
+        return []
 
 
 def _inventory(folder: Path) -> str:

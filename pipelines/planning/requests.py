@@ -73,8 +73,9 @@ MOST_TOKEN_BYTES = 1 << 30
 MOST_SIGNED = 100_000
 """Rows of each band but the first of a segment that are written, at most: no task reads them."""
 
-RUN = Requests(put=6, get=2, head=7, list=8, delete=1)
-"""What a run takes besides its tasks: lock, notes of attempts, manifest, report, examples."""
+RUN = Requests(put=7, get=2, head=9, list=10, delete=2)
+"""What a run takes besides its tasks: lock, notes of attempts, the look at the first records,
+manifest, report, examples."""
 
 RENEWAL = Requests(put=1, get=1, head=1)
 """The lease is renewed."""

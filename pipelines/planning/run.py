@@ -11,6 +11,7 @@ from pipelines.engine.workers import num_workers
 from pipelines.inputs.split import Split
 from pipelines.map.chain import load_chain
 from pipelines.map.description import try_models
+from pipelines.map.first_records import FirstFiles, check_sources
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
@@ -71,6 +72,8 @@ def estimate_run(
     chain = load_chain(options, compiled=native, run=run)
     versions = segment_versions(chain.engines, corpora)
     job = Job(options=options, corpora=corpora, versions=versions, run=run, compiled=native)
+    if options.max_reject_rate < 1:
+        check_sources(FirstFiles(job=job, files=files))
     samples = sample(corpora, cut, job=job, seconds=seconds)
     sources = {source: source_size(sampled, cut[source]) for source, sampled in samples.items()}
     estimated = estimate(

@@ -1,5 +1,6 @@
 """The first bytes of a file: reading them, and saying what they show."""
 
+import codecs
 import io
 
 from pipelines.inputs.files import open_input, readable
@@ -62,6 +63,25 @@ def foreign_format(head: bytes) -> str | None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "it is UTF-16, so convert it to UTF-8 first"
     return None
+
+
+def other_encoding(head: bytes) -> str | None:
+    """Return the encoding that Chinese text is in if it is not UTF-8; None where that is not known.
+
+    Args:
+        head: Its first bytes, which may end within a character.
+    """
+    # A few broken bytes in UTF-8 make no other encoding.
+    foreign = [character for character in head.decode(errors="replace") if character > "\x7f"]
+    if 2 * foreign.count("\ufffd") <= len(foreign):
+        return None
+    try:
+        text = codecs.getincrementaldecoder("gb18030")().decode(head)
+    except UnicodeDecodeError:
+        return None
+    foreign = [character for character in text if character > "\x7f"]
+    chinese = sum("\u3000" <= each <= "\u9fff" or each > "\uff00" for each in foreign)
+    return "GB18030 (GBK)" if 2 * chinese > len(foreign) else None
 
 
 def excerpt(head: bytes) -> str:

@@ -23,7 +23,14 @@ from functools import cached_property
 import orjson
 
 from pipelines.inputs.split import Link, Split
-from pipelines.readers.file_head import BOM, HEAD_BYTES, excerpt, foreign_format, read_head
+from pipelines.readers.file_head import (
+    BOM,
+    HEAD_BYTES,
+    excerpt,
+    foreign_format,
+    other_encoding,
+    read_head,
+)
 from pipelines.readers.json_scan import (
     BLANKS,
     MEMBER,
@@ -411,6 +418,8 @@ def _description(head: bytes) -> str:
     foreign = foreign_format(head)
     if foreign:
         return foreign
+    if encoding := other_encoding(head):
+        return f"it is not UTF-8 and reads as {encoding} does, so convert it first"
     if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
         return "it has one object per line (JSON lines)"
     if re.match(rb"\s*\{", head):

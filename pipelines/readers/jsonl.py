@@ -4,7 +4,7 @@ import re
 
 import orjson
 
-from pipelines.readers.file_head import BOM, excerpt, foreign_format
+from pipelines.readers.file_head import BOM, excerpt, foreign_format, other_encoding
 from pipelines.readers.json_array import array_start
 from pipelines.readers.json_scan import diagnosis
 from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
@@ -70,6 +70,8 @@ def _description(head: bytes) -> str:
     foreign = foreign_format(head)
     if foreign:
         return foreign
+    if encoding := other_encoding(head):
+        return f"it is not UTF-8 and reads as {encoding} does, so convert it first"
     if array_start(head) is not None:
         return "it is a JSON array, which is read as the format json"
     if head.lstrip().startswith(b"{"):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
+from pipelines.inputs.endings import FROM_TABLES
 from pipelines.inputs.files import InputFile, open_input, readable
 from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.readers.compressed import SUFFIXES, compression
@@ -173,4 +174,5 @@ def _format_inside(path: str, head: bytes) -> Known:
     raise UserError(
         f"Neither the name nor the first bytes of the input {path} show its format: it begins with "
         f"{excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or .parquet."
+        f"{f' {FROM_TABLES}' if path.endswith(('.csv', '.tsv')) else ''}"
     )

@@ -117,7 +117,9 @@ def replay(
     """
     # It takes a second to load, --help takes none.
     from pipelines.run.build import opened  # noqa: PLC0415 - see above
+    from pipelines.run.ready import check_ready  # noqa: PLC0415 - see above
 
+    check_ready(corpus.options, corpus=corpus.recipe.name, flags=flags)
     directory, manifest = dataset
     options, rejects = corpus.options, corpus.reader_factory
     assert isinstance(rejects, Rejects)

@@ -155,6 +155,16 @@ def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
     return reasons.total() / max(1, rows), reasons
 
 
+def unread_sources(records: Iterable[SplitRecord]) -> set[str]:
+    """Return the sources that have records and of which none could be read."""
+    verdicts: dict[str, set[str]] = {}
+    for record in records:
+        for segment in record.segments:
+            found = {tally.verdict for tally in segment.tallies if tally.rows}
+            verdicts.setdefault(record.source, set()).update(found)
+    return {source for source, found in verdicts.items() if found == {QUARANTINED}}
+
+
 def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath) -> None:
     """Check that not too many records are unreadable.
 

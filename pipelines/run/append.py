@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, list_corpora
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.readers.reading import Reading
@@ -18,6 +19,7 @@ from pipelines.run.build import Build, Splits, started
 from pipelines.run.commit import Lag, clean_up
 from pipelines.run.existing import Unseen, find_unseen
 from pipelines.run.ledger import Ledger
+from pipelines.run.ready import check_ready
 from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
@@ -46,11 +48,10 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     Raises:
         UserError: The dataset cannot grow by this input; the message says why and what to do.
     """
+    check_ready(options, corpus=load_recipe(module).name, flags=flags)
     listing, corpora = list_corpora(module, options)
-    files = listing.files
-    corpus = Corpus(module, options)
-    readings = {name: source.reading for name, source in corpora.items()}
-    output = options.output
+    corpus, output = Corpus(module, options), options.output
+    files, readings = listing.files, {name: each.reading for name, each in corpora.items()}
     with held(output):
         base = read_base(output)
         begun = _begun(base, files, output)
@@ -73,6 +74,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
             if begun:
                 _LOG.info("the generation that an earlier run had begun is finished first")
                 base = grow(run, begun)
+            run.check_first([file for file in files if file in waiting], base=base)
             for part in _parts(run, [file for file in in_turn(files) if file in waiting]):
                 base = grow(run, part)
             run.clean_up()

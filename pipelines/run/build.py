@@ -15,7 +15,8 @@ from typing import Any
 
 from pipelines.compiled import kept
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
-from pipelines.corpus.part import corpus_fraction, is_share
+from pipelines.corpus.part import MERGE, corpus_fraction, is_share
+from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, list_corpora, others
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
@@ -29,6 +30,7 @@ from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run
+from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
@@ -52,7 +54,8 @@ from pipelines.run.commit import (
     input_entries,
 )
 from pipelines.run.ledger import Ledger
-from pipelines.run.origin import given_paths
+from pipelines.run.origin import given_paths, recorded_paths
+from pipelines.run.ready import check_ready
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
@@ -103,6 +106,7 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 
 @contextmanager
 def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
+    check_ready(options, corpus=load_recipe(module).name, flags=flags)
     listing, corpora = list_corpora(module, options)
     with opened(Corpus(module, options), corpora, files=listing.files, flags=flags) as run:
         run.left_out = listing.refused
@@ -149,7 +153,8 @@ def started(
     options = corpus.options
     map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
     workers = num_workers(options.workers, work_bytes=map_bytes)
-    if not workers and died_before(options.output / WORK):
+    died = died_before(options.output / WORK)
+    if not workers and died:
         workers = 1  # the record that killed the driver kills a child now, and is found
     native = native_pays(options, files, workers=workers)
     if native and not kept(native_parts(options)):
@@ -157,7 +162,9 @@ def started(
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
     with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
-        yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
+        run = Build(corpus, corpora, files=files, runner=runner, compiled=native)
+        run.died = died
+        yield run
 
 
 class Build:
@@ -193,6 +200,8 @@ class Build:
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
         """What of the inputs cannot be read, and why; the report lists it."""
+        self.died = False
+        """Whether processes of an earlier run died while they read the input."""
         self.shards: Mapping[str, int] = {}
         """How many shards a source gets that has no such option; of others, segments decide."""
         self.output = self.options.output
@@ -251,12 +260,22 @@ class Build:
         """
         name = self.corpus.recipe.name
         existing.check_corpus(manifest, name, output=self.output, advice=advice)
-        existing.check_options(manifest, self.semantic, output=self.output, advice=advice)
+        existing.check_options(
+            manifest,
+            self.semantic,
+            output=self.output,
+            advice=advice,
+            files=existing.Files(
+                tokenizers=(self.chain.tokenizer, manifest.tokenizer),
+                given=(given_paths(self.options, self.chain.facts), recorded_paths(self.output)),
+            ),
+        )
 
     def make(self) -> Manifest:
         """Make the dataset and return its manifest."""
         existing.remove_leftovers(self.output)
         self.announce()
+        self.check_first(self.files)
         return self.make_of(self.map_phase(self.files).map_all())
 
     def make_of(self, records: Sequence[SplitRecord]) -> Manifest:
@@ -268,7 +287,7 @@ class Build:
         Raises:
             UserError: Too many records cannot be read, or none is left.
         """
-        account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
+        self._check_rejects(records, self.files)
         account.check_kept(records)
         made = self._finish(records, self.files, base=None)
         self.clean_up()
@@ -304,7 +323,7 @@ class Build:
         phase = self.map_phase(ranked, known=known)
         records = phase.map_all()
         if not self.options.watch:  # that goes on whatever arrives
-            account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
+            self._check_rejects(records, ranked)
         ledger = Ledger(self.output)
         ledger.name(base.number + 1 if base else 1, ranked)
         made = self._finish(records, ranked, base=base, lag=lag)
@@ -317,6 +336,19 @@ class Build:
             _LOG.warning("what is no longer needed is not deleted: %s", error)
         self.phases = Phases(self.work, self.runner)
         return made
+
+    def _check_rejects(self, records: Sequence[SplitRecord], files: Sequence[InputFile]) -> None:
+        """Check that not too many records are unreadable; say what those hold that all are.
+
+        Raises:
+            UserError: Too many are.
+        """
+        most = self.options.max_reject_rate
+        if account.reject_rate(records)[0] > most:
+            unread = account.unread_sources(records)
+            own = [file for file in files if file.source in unread]
+            look(FirstFiles(job=self.job, files=own), call=self.runner.call)
+        account.check_rejects(records, most=most, work=self.work)
 
     def _finish(
         self,
@@ -350,7 +382,24 @@ class Build:
     def map_part(self) -> None:
         """Map the shares of this machine and say what to do next."""
         self.announce()
+        self.check_first(self.files)
         self.map_phase(self.files).map_part()
+
+    def check_first(self, files: Sequence[InputFile], *, base: Manifest | None = None) -> None:
+        """Check that something can be read of each source of these files, before any is mapped.
+
+        Args:
+            files: By source and path.
+            base: The dataset that they are added to, if any.
+
+        Raises:
+            UserError: Nothing can be read of one; the message says what its records hold.
+        """
+        if self.options.max_reject_rate >= 1 or self.died or self.options.part == (MERGE,):
+            return
+        known = frozenset(base.sources() if base else ())
+        first = FirstFiles(job=self.job, files=files, known=known)
+        look(first.unmapped(self.chain.facts), call=self.runner.call)
 
     def map_phase(
         self, files: Sequence[InputFile], *, known: Splits = MappingProxyType({})

@@ -1,5 +1,6 @@
 """What an earlier run left in the output: leftovers of killed attempts, or a finished dataset."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from pipelines.map.resume import unchanged
 from pipelines.readers.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
-from shards.manifest import NAME, WORK, InputEntry, Manifest
+from shards.manifest import NAME, WORK, InputEntry, Manifest, TokenizerEntry, told_apart
 from shards.own_files import remove_unfinished, remove_work
 from shards.records import from_json
 from shards.storage.files import files as files_in
@@ -34,8 +35,33 @@ def remove_leftovers(output: AnyPath) -> None:
     remove_work(output / WORK, "progress")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What the files are called whose fingerprints stand for options, in a run and a dataset."""
+
+    tokenizers: tuple[TokenizerEntry, TokenizerEntry]
+    """That of the run, and that of the dataset."""
+    given: tuple[Mapping[str, Any], Mapping[str, Any]]
+    """Options as they were given to the run, and to the dataset's as far as report.json says."""
+
+    def shown(self, name: str, now: Any, before: Any) -> tuple[str, str]:
+        """Return what messages call both values of an option: files by their names."""
+        if name == "tokenizer":
+            one, other = ((each.label, each.sha256) for each in self.tokenizers)
+            return told_apart(one, other)
+        ours, theirs = (given.get(name) for given in self.given)
+        if ours is None or theirs is None or ours == theirs:
+            return _shown(now), _shown(before)
+        return _shown(ours) or "the default", _shown(theirs) or "the default"
+
+
 def check_options(
-    manifest: Manifest, options: Mapping[str, Any], *, output: AnyPath, advice: str
+    manifest: Manifest,
+    options: Mapping[str, Any],
+    *,
+    output: AnyPath,
+    advice: str,
+    files: Files | None = None,
 ) -> None:
     """Check that a dataset was made with these semantic options.
 
@@ -44,6 +70,7 @@ def check_options(
         options: The options.
         output: Its folder.
         advice: What the user can do where they differ.
+        files: What the options are called that are fingerprints of files.
 
     Raises:
         UserError: It was not; the message names the options that differ.
@@ -53,9 +80,11 @@ def check_options(
     if not differing:
         return
     edited = _edited(manifest.options, options, differing)
+    shown = files.shown if files else _both_shown
     odd = [
-        f"{flag_of(name)} is {_shown(options.get(name))}, "
-        f"the dataset has {_shown(manifest.options.get(name))}"
+        "{} is {}, the dataset has {}".format(
+            flag_of(name), *shown(name, options.get(name), manifest.options.get(name))
+        )
         for name in differing
         if name != CODE and name not in edited
     ]
@@ -297,9 +326,17 @@ def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[i
     }
 
 
+def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
+    del name
+    return _shown(now), _shown(before)
+
+
 def _shown(value: Any) -> str:
-    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = _HASH.sub(r"\1…", text)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
 _MAX_SHOWN = 200
+_HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
+"""A SHA-256, whose first figures do."""

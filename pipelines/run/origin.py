@@ -168,6 +168,19 @@ def given_paths(options: Options, facts: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def recorded_paths(directory: AnyPath) -> dict[str, Any]:
+    """Return what `given_paths` did of a dataset's run; empty where report.json does not say."""
+    path = directory / _REPORT
+    with suppress(UserError):
+        report = read_json(path) if path.is_file() else {}
+        given = report.get("given", {}) if isinstance(report, dict) else {}
+        return {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in (given.items() if isinstance(given, dict) else ())
+        }
+    return {}
+
+
 def recorded_options(
     directory: AnyPath, manifest: Manifest, options_class: type[Options]
 ) -> dict[str, Any]:

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from pipelines import compiled
 from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, Folders, watched_corpora
 from pipelines.engine.failure import one_line
 from pipelines.engine.prism import Engine
@@ -66,6 +67,7 @@ from pipelines.run.commit import clean_up
 from pipelines.run.existing import seen_files
 from pipelines.run.ledger import NAME as LEDGER
 from pipelines.run.ledger import Ledger
+from pipelines.run.ready import check_ready
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import WORK, held
@@ -126,10 +128,19 @@ def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
         UserError: The watch cannot begin; the message says why and what to do.
     """
     silence_beam()
-    folders, corpora = watched_corpora(module, options)
-    folders.look()
-    with Engine(flags) as engine, held(options.output):
-        maker = Maker(Corpus(module, options), corpora)
+    with Engine(flags) as engine:
+        check_ready(options, corpus=load_recipe(module).name, flags=())
+        folders, corpora = watched_corpora(module, options)
+        folders.look()
+        _watch(Corpus(module, options), corpora, folders=folders, engine=engine)
+
+
+def _watch(
+    corpus: Corpus, corpora: Mapping[str, Corpus], *, folders: Folders, engine: Engine
+) -> None:
+    options = corpus.options
+    with held(options.output):
+        maker = Maker(corpus, corpora)
         base = read_base(options.output)
         with maker.build(native=compiled.available()) as run:
             check_base(run, base)

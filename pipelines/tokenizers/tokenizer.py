@@ -3,7 +3,7 @@
     sentencepiece:PATH   a .model file
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
     tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json beside it
-    hf:PATH              a tokenizer.json
+    hf:PATH              a tokenizer.json, BERT's vocab.txt (any .txt), or a folder with either
 
 The strings of special tokens are encoded as ordinary text, so that no document can put an end of
 text or a mask into the corpus by spelling it out.
@@ -11,7 +11,8 @@ text or a mask into the corpus by spelling it out.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ KINDS = {
     "hf": "hf:PATH",
 }
 """The kinds of model, and how each is written."""
+
+_LINES = ".txt"
+_HF_FILES = ("tokenizer.json", "vocab.txt")
+"""What a folder has, the first that is there: the former says how texts are cut."""
 
 _TRAIN = "No tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train one."
 
@@ -126,16 +131,39 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
         UserError: the spec names nothing that can be loaded, a text can spell one of the model's
             special tokens, or the model gives ids that it does not have.
     """
+    check_spec(spec)
+    kind, _, name = spec.partition(":")
+    try:
+        with _readable(spec, name):
+            model = _load(kind, name, fast=fast, compiled=compiled)
+    except UserError as error:
+        other = _ENDINGS.get(Path(name).suffix, kind)
+        if other == kind:
+            raise
+        raise UserError(f"{str(error).rstrip('.')}. Did you mean {other}:{name}?") from error
+    return _checked(spec, model)
+
+
+def check_spec(spec: str) -> None:
+    """Check that a spec names a kind of tokenizer, and a file that is there.
+
+    Raises:
+        UserError: it does not.
+    """
     kind, _, name = spec.partition(":")
     if kind not in KINDS or not name:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
-    try:
-        if kind != "tiktoken" and not Path(name).is_file():
+    with _readable(spec, name):
+        if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
             raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
-        model = _load(kind, name, fast=fast, compiled=compiled)
+
+
+@contextmanager
+def _readable(spec: str, name: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
-    return _checked(spec, model)
 
 
 def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> Tokenizer:
@@ -193,15 +221,40 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
         return load_tiktoken(name, fast=fast)
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  see above
 
-    return huggingface_model(Path(name).read_bytes(), path=Path(name), fast=fast)
+    path = Path(_file_of(kind, name))
+    content = path.read_bytes()
+    if path.suffix == _LINES:
+        from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see above
+
+        content = wordpiece_json(content, path=path)
+    return huggingface_model(content, path=path, fast=fast)
+
+
+def _file_of(kind: str, name: str) -> str:
+    """Return the tokenizer's file of a folder that save_pretrained() wrote; else the name itself.
+
+    Raises:
+        UserError: the folder has none.
+    """
+    folder = Path(name)
+    if kind != "hf" or not folder.is_dir():
+        return name
+    for file in _HF_FILES:
+        if (folder / file).is_file():
+            return str(folder / file)
+    raise UserError(f"hf:{name}: there is no file {' or '.join(_HF_FILES)} in the folder. {_TRAIN}")
+
+
+_ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
+"""Which kind a file is by its name."""
 
 
 def _suggestion(spec: str) -> str:
-    kinds = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken", ".txt": "tiktoken"}
+    kinds = {**_ENDINGS, _LINES: "hf"}
     kind, colon, name = spec.partition(":")
     if near := nearest(kind, KINDS, most=1) if colon and name else ():
         return f"{near[0]}:{name}"
-    kind = kinds.get(Path(spec).suffix, "")
+    kind = "tiktoken" if Path(spec).name == "merges.txt" else kinds.get(Path(spec).suffix, "")
     return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
 
 

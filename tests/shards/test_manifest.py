@@ -16,6 +16,7 @@ from shards.manifest import (
     parse_dataset,
     read_manifest,
     sum_shards,
+    told_apart,
     write_manifest,
 )
 from shards.storage.files import canonical, write_json
@@ -296,3 +297,10 @@ def test_a_crafted_manifest_is_told_in_a_paragraph(
 def test_a_number_that_no_manifest_has() -> None:
     number = "9" * 5000
     assert parse_dataset(f"out@{number}") == (Path(f"out@{number}"), None)
+
+
+def test_models_are_told_apart_by_name_or_else_by_hash() -> None:
+    assert told_apart(("a", "0" * 64), ("b", "1" * 64)) == ("a", "b")
+    one, other = told_apart(("a", "0" * 64), ("a", "1" * 64))
+    assert one == "a (a file of SHA-256 00000000…)"
+    assert other == "a (a file of SHA-256 11111111…)"

@@ -396,7 +396,7 @@ def refusals(case: Case) -> None:
     if rejected and world.options["sample"] == 1:
         words = [word for word in flags_of(world, output=case.folder / "strict")]
         words[words.index("--max-reject-rate") + 1] = "0"
-        case.refused(r"of the records cannot be read", *words)
+        case.refused(r"of the records cannot be read|nothing of the source", *words)
         if (case.folder / "strict" / "manifest.json").exists():
             raise Failure("a manifest in spite of --max-reject-rate 0")
     if world.options.values.get("skip_unreadable"):

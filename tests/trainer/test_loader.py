@@ -322,7 +322,8 @@ def test_datasets_of_different_tokenizers(numbered: Dataset, tmp_path: Path) -> 
     build(tmp_path, sha256="f" * 64)
     streams = [*streams_of(numbered), *streams_of(Dataset.open(tmp_path))]
     both = Sampler(streams, seed=1, num_scatters=1, window=GLM)
-    message = f"{numbered.directory} was made with tokenizer numbers-00 and {tmp_path} with"
+    label = numbered.manifest.tokenizer.label
+    message = f"{numbered.directory} was made with tokenizer {label} and {tmp_path} with bytes:"
     with pytest.raises(UserError, match=re.escape(message)):
         Loader(both, batch_size=4)
 

@@ -9,3 +9,10 @@ def test_a_few_names_stand_for_many() -> None:
 
 def test_alternatives_are_quoted() -> None:
     assert any_of(["*.gz", "*.zst"]) == "'*.gz' or '*.zst'"
+
+
+def test_archives_of_alternatives_are_told_once() -> None:
+    packed = [f"*.{name}{end}" for name in ("json", "txt") for end in ("", ".gz", ".zst", ".bz2")]
+    told = "'*.json' or '*.txt', also with .gz, .zst, .bz2, or '*.parquet'"
+    assert any_of([*packed, "*.parquet"]) == told
+    assert any_of(["*.json", "*.json.gz"]) == "'*.json' or '*.json.gz'"

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.inputs import local_files
 from pipelines.inputs.found_file import FoundFile
-from pipelines.inputs.local_files import Known, find_local, look_local
+from pipelines.inputs.local_files import Known, absence, find_local, look_local
 from shards.errors import UserError
 from tests.pipelines.privileges import without_privileges
 
@@ -54,6 +54,42 @@ def test_folder_without_matches_says_what_it_holds(tmp_path: Path) -> None:
         UserError, match=r"matches 'part-\*.json'; .* holds a, b, c, d, e and 2 more\."
     ):
         found(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a.csv", "CSV is read once it is Parquet: "),
+        ("a.TSV.gz", "CSV is read once it is Parquet: "),
+        ("a.warc.gz", "Unpack archives first; a corpus of your own reads other formats"),
+    ],
+)
+def test_what_to_do_with_files_that_no_command_reads(
+    tmp_path: Path, name: str, advice: str
+) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(UserError, match=rf"holds {name}\. {advice}"):
+        found(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("corpra/pile/a.json", "corpora/pile/a.json"),
+        ("corpora/pil/a.json", "corpora/pile/a.json"),
+        ("corpra/other", "corpora"),
+        ("corpora/pile/a.jso", "corpora/pile/a.json"),
+        ("corpora/zzz", ""),
+        ("zzz/pile", ""),
+    ],
+)
+def test_the_nearest_name_is_asked_for(tmp_path: Path, path: str, meant: str) -> None:
+    (tmp_path / "corpora/pile").mkdir(parents=True)
+    (tmp_path / "corpora/pile/a.json").touch()
+    why = absence(tmp_path / path)
+    asked = why.removeprefix("does not exist").partition(";")[0]
+    assert asked == (f" (did you mean {tmp_path / meant}?)" if meant else "")
+    assert not absence(tmp_path / "corpora")
 
 
 @pytest.mark.parametrize("look", [find_local, look_local])

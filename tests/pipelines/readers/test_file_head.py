@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from pipelines.readers.file_head import HEAD_BYTES, excerpt, foreign_format, read_head
+from pipelines.readers.file_head import (
+    HEAD_BYTES,
+    excerpt,
+    foreign_format,
+    other_encoding,
+    read_head,
+)
 from shards.errors import UserError
 
 LONG = b"0123456789" * 10_000
@@ -57,6 +63,24 @@ def test_an_archive_by_name_only_is_refused(tmp_path: Path) -> None:
 )
 def test_foreign_formats_are_named(head: bytes, expected: str | None) -> None:
     assert foreign_format(head) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("今天天气很好，我们去公园散步。".encode("gbk"), "GB18030 (GBK)"),
+        ("{'text': '今天天气很好'}".encode("gb18030")[:-3], "GB18030 (GBK)"),
+        ("今天天气很好，我们去公园散步。".encode(), None),
+        ("今天天气很好，我们".encode()[:-1] + b"\xff" + "去公园散步。".encode(), None),
+        ("déjà vu, à côté".encode("latin-1"), None),
+        (b"plain", None),
+        (b"\xff\xff\xff", None),
+    ],
+)
+def test_an_encoding_of_chinese_is_named_where_it_is_likely(
+    head: bytes, expected: str | None
+) -> None:
+    assert other_encoding(head) == expected
 
 
 def test_an_excerpt_is_short_and_printable() -> None:

@@ -225,6 +225,12 @@ def test_the_rate_of_rejects_is_over_everything_read() -> None:
     assert account.reject_rate([]) == (0.0, {})
 
 
+def test_a_source_is_unread_if_all_of_its_records_are_quarantined() -> None:
+    records = [split("a", BAD), split("b", BAD, KEPT), split("c"), split("d", SHORT)]
+    assert account.unread_sources(records) == {"a"}
+    assert account.unread_sources([*records, split("a", SHORT)]) == set()
+
+
 def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.map import mapper
+from pipelines.map import first_records, mapper
+from pipelines.map.first_records import FirstFiles
 from pipelines.run.build import build
 from pipelines.run.command import main
 from pipelines.segments.identity import hash_bound, sample_hashes
@@ -318,6 +319,44 @@ def test_too_many_rejects_fail_the_run_and_say_where_they_are(
     assert main(MODULE, [*flags, "--max-reject-rate", "50%"]) == 0
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_where_nothing_can_be_read_nothing_is_mapped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: int
+) -> None:
+    records = [{"id": number, "text": "text"} for number in range(3)]
+    path = write_wudao(tmp_path / "part-1.json", records)
+    tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
+    flags = ["--input", str(path), "--tokenizer", tokenizer, "--output", str(tmp_path / "out")]
+    flags += ["--workers", str(workers)] if workers else []
+    for more in ([], ["--append"], ["--part", "1/2"], ["--plan"]):
+        assert main(MODULE, [*flags, *more]) == 2
+        told = capsys.readouterr().err
+        assert "the corpus wudao needs the field content: these records have text, id." in told
+        assert "all 3 records" in told
+        assert not [*tmp_path.glob("out/.work/map/*")]
+    assert main(MODULE, [*flags, "--max-reject-rate", "1"]) == 2
+    assert "no document is left of this input (3 missing-field)" in capsys.readouterr().err
+
+
+def test_what_was_mapped_is_not_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is resumed ends with the same words, once the map has counted."""
+    path = write_wudao(tmp_path / "part-1.json", [{"text": "text"}] * 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(first_records, "unread", lambda *_, **__: None)
+        with pytest.raises(UserError, match=r"100.00 % of the records cannot be read"):
+            build(MODULE, small(tmp_path / "out", path))
+    seen: list[FirstFiles] = []
+    look = first_records.look
+    monkeypatch.setattr(
+        "pipelines.run.build.look", lambda first, call: (seen.append(first), look(first, call=call))
+    )
+    with pytest.raises(UserError, match="these records have text"):
+        build(MODULE, small(tmp_path / "out", path))
+    assert [len(first.files) for first in seen] == [0, 1], "before the map, and after it"
+
+
 def test_nothing_left_is_an_error(tmp_path: Path):
     path = write_wudao(tmp_path / "part-1.json", [page(1)])
     with pytest.raises(UserError, match=r"no document is left of this input.*1 language"):
@@ -514,7 +553,7 @@ def test_an_output_that_cannot_be_written_is_one_paragraph(
     (tmp_path / "file").write_text("")
     assert main(MODULE, ["--output", str(tmp_path / "file" / "out")]) == 2
     told = capsys.readouterr().err.strip()
-    assert "a file is where a folder is needed" in told
+    assert f"{tmp_path / 'file'} is a file, where a folder is needed" in told
     assert "\n" not in told
 
 
@@ -533,10 +572,10 @@ def test_an_input_without_tokenizer_is_refused_with_the_way_to_get_one(
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--input", "/nowhere/at/all", "--tokenizer", "sentencepiece:x"], "/nowhere/at/all"),
+        (["--input", "/nowhere/at/all", "--tokenizer", "tiktoken:x"], "/nowhere/at/all"),
         (["--input", str(SAMPLE), "--tokenizer", "sentencepiece:/no.model"], "no file /no.model"),
         (["--languages", "chinese"], 'write "zh"'),
-        (["--lid-model", "/no.ftz"], "/no.ftz: no such language model"),
+        (["--lid-model", "/no.ftz"], "/no.ftz does not exist"),
         (["--zork"], "unknown flag --zork"),
         (["--validation", "0.2"], "--validation 0.2"),
     ],

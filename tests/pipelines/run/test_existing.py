@@ -71,6 +71,30 @@ def test_a_dataset_is_continued_with_its_own_options_alone(tmp_path: Path) -> No
     assert text.endswith(" Do that.")
 
 
+def test_files_are_called_by_their_names(tmp_path: Path) -> None:
+    """The tokenizer by kind, file and size; where two files have one name, by their hashes too."""
+    had: dict[str, Any] = {"tokenizer": "0" * 64, "lid_model": "1" * 64, "url_blocklist": "2" * 64}
+    now = {"tokenizer": "a" * 64, "lid_model": "b" * 64, "url_blocklist": "c" * 64}
+    made = manifest(had)
+    ours = dataclasses.replace(made.tokenizer, spec="hf", vocabulary_size=50_000, sha256="a" * 64)
+    same = dataclasses.replace(made.tokenizer, sha256="a" * 64)
+
+    def told(tokenizer: TokenizerEntry, *given: dict[str, Any]) -> str:
+        files = existing.Files(tokenizers=(tokenizer, made.tokenizer), given=(given[0], given[1]))
+        with pytest.raises(UserError) as raised:
+            existing.check_options(made, now, output=tmp_path, advice="Do.", files=files)
+        return str(raised.value)
+
+    given = {"lid_model": "", "url_blocklist": ("a.txt", "b.txt")}
+    text = told(ours, given, {"lid_model": "my.bin", "url_blocklist": ("a.txt",)})
+    assert "--tokenizer is hf:n (50,000 ids), the dataset has s:n (1 ids); " in text
+    assert "--lid-model is the default, the dataset has my.bin; " in text
+    assert "--url-blocklist is a.txt,b.txt, the dataset has a.txt. " in text
+    text = told(same, given, given)
+    assert "--tokenizer is s:n (1 ids) (a file of SHA-256 aaaaaaaa…), the dataset has" in text
+    assert "--lid-model is bbbbbbbb…, the dataset has 11111111…; " in text
+
+
 def entry(file: Path, **changes: Any) -> InputEntry:
     sums = tuple(crc32c_of(CONTENT[split.start : split.end]) for split in splits(file))
     found = InputEntry(source="s", path="a.json", bytes=len(CONTENT), crc32c=sums)

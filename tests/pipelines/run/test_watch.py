@@ -294,8 +294,9 @@ def test_the_in_process_runner_is_refused_with_commands_that_work(
 
 
 def test_an_input_that_does_not_exist_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("pipelines.run.watch.Engine", nullcontext)  # it is found before
     flags = ["--watch", "--input", str(tmp_path / "none"), "--tokenizer", "tiktoken:gpt2"]
     assert main(MODULE, [*flags, "--output", str(tmp_path / "out")]) == 2
     assert f"The input {tmp_path / 'none'} does not exist" in capsys.readouterr().err

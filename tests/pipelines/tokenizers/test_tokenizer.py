@@ -126,7 +126,7 @@ def test_injection_is_refused(tmp_path: Path) -> None:
         ("sentencepiece:", r"write sentencepiece:PATH"),
         ("sentencepiece:/no/glm.model", r"there is no file /no/glm\.model\. .*train_tokenizer"),
         ("hf:/no/tokenizer.json", r"there is no file /no/tokenizer\.json"),
-        ("hf:/", r"there is no file /"),
+        ("hf:/", r"no file tokenizer\.json or vocab\.txt in the folder\. No tokenizer yet\?"),
         ("tiktoken:gpt5", r"no such file, and tiktoken knows no encoding .* gpt2, "),
         ("tiktoken:/", r"expected a file called NAME\.tiktoken, or GPT-2's"),
     ],
@@ -134,6 +134,19 @@ def test_injection_is_refused(tmp_path: Path) -> None:
 def test_wrong_specs(spec: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         load_tokenizer(spec)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [("hf", "x.model", "sentencepiece"), ("sentencepiece", "x.json", "hf")],
+)
+def test_a_file_of_another_kind_by_its_name(
+    kind: str, name: str, meant: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"no model of this kind")
+    with pytest.raises(UserError, match=rf" is no .*[^.]\. Did you mean {meant}:{path}\?$"):
+        load_tokenizer(f"{kind}:{path}")
 
 
 GARBAGE = [b"", b"not a model", b"{}", b"\x0a\xff\xff\xff\xff\x0f", b"\x0b\x00", b"[1, 2]", b"\x80"]

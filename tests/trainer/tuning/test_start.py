@@ -72,6 +72,14 @@ def test_what_decides_figures_stays(name: str, flags: tuple[str, ...]) -> None:
         module._check_same_run(checkpoint, {"identity": {}, "tuning": now})
 
 
+def test_another_tokenizer_is_told_by_its_name() -> None:
+    before, now = ({"name": name, "sha256": digit * 64} for name, digit in (("a", "0"), ("b", "1")))
+    state = {"identity": {"tokenizer": before}, "tuning": {}}
+    checkpoint: Any = SimpleNamespace(state=state, folder=Path("step-3"))
+    with pytest.raises(UserError, match=r"step-3: tokenizer was a, now it is b\."):
+        module._check_same_run(checkpoint, {"identity": {"tokenizer": now}, "tuning": {}})
+
+
 def test_more_epochs_leave_no_items_out() -> None:
     ended = Order(num_items=10, batch_size=4, epochs=3, seed=0, across_epochs=True)
 

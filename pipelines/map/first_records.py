@@ -1,0 +1,173 @@
+"""The first records of each source, read before the map: can any of them be read at all?
+
+A wrong field, format or encoding makes every record of a source unreadable, and a map of hours
+would only count them. So a source is looked at until one of its records becomes a document, be it
+one that a rule leaves out; mostly that is the first one. If MOST_RECORDS in a row do not, or all
+there are, the run ends with what the records have instead.
+
+The records come from LANES places of the source in turn, each a run of its files: a broken file at
+the beginning does not stop a run whose other files are good.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelines.corpus.sources import Corpus
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split
+from pipelines.map.attempts import begin_attempt
+from pipelines.map.intake import Intake
+from pipelines.map.mapper import Job
+from pipelines.map.phase import map_tasks
+from pipelines.map.unread import Unread
+from pipelines.readers.reading import check_head, splits
+from pipelines.readers.record import Damage, Record
+from pipelines.segments.rows import REJECTS
+
+MOST_RECORDS = 1000
+"""Of a source, none of which can be read, after which the run ends."""
+
+MOST_BYTES = 256 << 20
+"""Bytes of such records after which a source is left to the map, which reads it side by side."""
+
+MOST_FILES = 1000
+"""Files of a source that are looked at, spread over all of them."""
+
+LANES = 4
+"""Places of a source that are read in turn."""
+
+_NOTE = hashlib.sha256(b"the first records").hexdigest()[:24]
+"""The name of the attempt, made as those of splits are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstFiles:
+    """What is looked at."""
+
+    job: Job
+    files: Sequence[InputFile]
+    """Of all sources, by source and path; at most MOST_FILES of each are read."""
+    known: frozenset[str] = frozenset()
+    """Sources that the dataset has already: of these a few bad records stop no run."""
+
+    def unmapped(self, facts: Mapping[str, Any]) -> "FirstFiles":
+        """Return this without the sources whose first split an earlier run has mapped.
+
+        Args:
+            facts: Fingerprints in place of the options that are paths.
+        """
+        groups = _by_source(self.files)
+        new = [own for own in groups if not _is_mapped(own[0], self.job, facts)]
+        return replace(self, files=[*itertools.chain.from_iterable(new)])
+
+
+def look(
+    first: FirstFiles, *, call: Callable[[Callable[[FirstFiles], None], FirstFiles], None]
+) -> None:
+    """Check that something can be read of each source.
+
+    Args:
+        first: What is looked at.
+        call: Calls a function where tasks run, as Runner.call does.
+
+    Raises:
+        UserError: Nothing can be read of a source, or a file is in another format than it should
+            be. The message says what its records hold.
+    """
+    chosen = [file for own in _by_source(first.files) for file in _spread(own)]
+    if chosen:
+        call(_look, replace(first, files=chosen))
+
+
+def _by_source(files: Iterable[InputFile]) -> list[list[InputFile]]:
+    return [[*group] for _, group in itertools.groupby(files, key=lambda file: file.source)]
+
+
+def _spread(files: Sequence[InputFile]) -> list[InputFile]:
+    number = min(MOST_FILES, len(files))
+    return [files[index * len(files) // number] for index in range(number)]
+
+
+def _is_mapped(file: InputFile, job: Job, facts: Mapping[str, Any]) -> bool:
+    """Return whether the first split of a file is mapped by an earlier run."""
+    reading = job.corpora[file.source].reading
+    check_head(file, reading)
+    tasks = map_tasks(splits(file, reading, split_bytes=job.options.split_bytes)[:1], job, facts)
+    return any((job.work / "map" / f"{task.name}.json").exists() for task in tasks)
+
+
+def _look(first: FirstFiles) -> None:
+    """Read the first records of the files; a process that died of it does so no more."""
+    job = first.job
+    with begin_attempt(
+        job.work, _NOTE, run=job.run, skip_poison=True, description="look at the first records"
+    ) as attempt:
+        if not attempt.deaths:  # otherwise the map finds the record that kills
+            check_sources(first)
+
+
+def check_sources(first: FirstFiles) -> None:
+    """Read the first records of each source in this process.
+
+    Raises:
+        UserError: As `look`.
+    """
+    for own in _by_source(first.files):
+        source = own[0].source
+        found = unread(first.job.corpora[source], _spread(own), source=source)
+        if found and not (found.records < MOST_RECORDS and source in first.known):
+            raise found.error(whole=found.records < MOST_RECORDS)
+
+
+def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> Unread | None:
+    """Return what the first records of a source hold if none can be read, None if one can.
+
+    They are MOST_RECORDS, or fewer if there are no more.
+
+    Args:
+        corpus: The corpus of the source.
+        files: Of the source, by path.
+        source: Its name.
+
+    Raises:
+        UserError: A file is in another format than it should be, or code of the corpus fails.
+    """
+    intake, found = Intake(corpus), Unread(corpus, source)
+    for split, item in _in_turn(corpus, files):
+        reasons = intake.read([item], split).reasons.to_pylist()
+        if not REJECTS.issuperset(reasons):
+            return None
+        found.add(split.path, item, reasons[0] if reasons else "missing-field")
+        if found.records >= MOST_RECORDS:
+            return found
+        if found.bytes >= MOST_BYTES:
+            return None
+    # Of more files there may be others that hold something.
+    return found if found.records and len(files) < MOST_FILES else None
+
+
+def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:
+    """Yield records from LANES runs of the files, one of each in turn."""
+    edges = [lane * len(files) // LANES for lane in range(LANES + 1)]
+    lanes = [
+        _items(corpus, files[start:end]) for start, end in itertools.pairwise(edges) if start < end
+    ]
+    while lanes:
+        for lane in [*lanes]:
+            item = next(lane, None)
+            if item is None:
+                lanes.remove(lane)
+            else:
+                yield item
+
+
+def _items(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:
+    reading = corpus.reading
+    for file in files:
+        check_head(file, reading)
+        for split in splits(file, reading, split_bytes=max(1, file.bytes)):
+            for item in corpus.reader(split):
+                yield split, item

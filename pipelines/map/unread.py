@@ -1,0 +1,242 @@
+"""What is said of a source of which nothing can be read: why, and what its records hold instead."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from pipelines.corpus.document import Rejected
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import Corpus
+from pipelines.inputs.found_file import shown
+from pipelines.readers.file_head import other_encoding
+from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
+from shards.errors import UserError
+from shards.flags import flag_of
+from shards.spelling import nearest
+
+NAMES_SHOWN = 12
+"""Fields of records that are named."""
+
+_EXCERPT, _TEXT = 240, 30
+"""Most characters shown of a record, and of a text in it."""
+_LONGEST_NAME = 60
+_DEPTH = 3
+"""How deep fields within fields are looked for."""
+
+_MEANINGS = {
+    "bad-json": "no JSON object could be made of what is there",
+    "not-an-object": "they are JSON, but no objects with fields",
+    "truncated": "they end too early: fetch the files again",
+    "too-long": f"they have more than {MAX_RECORD_BYTES >> 20} MiB each",
+    "bad-archive": "the archives are damaged: fetch them again",
+    "bad-row-group": "the row groups are damaged: fetch the files again",
+    "nul": "the texts hold NUL characters, as UTF-16 and files that are no text do",
+}
+
+
+@dataclass
+class Unread:
+    """Records of a source none of which could be read."""
+
+    corpus: Corpus
+    source: str
+    paths: list[str] = field(default_factory=list)
+    """Of the files that hold them."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    """About how much of the files they take up."""
+    _example: Record | Damage | None = None
+    _asked: Counter[str] = field(default_factory=Counter)
+    _kinds: dict[str, Counter[str]] = field(default_factory=dict)
+    """By field, how often it has a value of each kind."""
+    _characters: Counter[str] = field(default_factory=Counter)
+    """By field, in its strings."""
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.reasons.total()
+
+    def add(self, path: str, item: Record | Damage, reason: str) -> None:
+        """Count a record, and look at its fields."""
+        if path not in self.paths:
+            self.paths.append(path)
+        self.reasons[reason] += 1
+        self.bytes += max(item.length, item.size)
+        self._example = self._example or item
+        if isinstance(item, Damage):
+            return
+        for name, value in _fields(item.value):
+            self._kinds.setdefault(name, Counter())[_kind(value)] += 1
+            self._characters[name] += len(value) if isinstance(value, str) else 0
+        if asked := _asked_last(self.corpus, item.value):
+            self._asked[asked] += 1
+
+    def error(self, *, whole: bool) -> UserError:
+        """Return the error that names all this.
+
+        Args:
+            whole: Whether these are all records of the source.
+        """
+        item = self._example
+        assert item is not None
+        ((reason, _),) = self.reasons.most_common(1)
+        others = len(self.paths) - 1
+        more = f" and {others} more file{'s' * (others > 1)}" if others else ""
+        counts = ", ".join(f"{rows:,} {name}" for name, rows in self.reasons.most_common(3))
+        place = f"{'byte' if item.length > 1 else 'number'} {item.offset:,}"
+        go_on = (
+            " To go on all the same, leave this source out of --input, or give --max-reject-rate 1"
+        )
+        return UserError(
+            f"{self._cause(reason, item)}. So nothing of the source {self.source!r} can be read: "
+            f"{'all' if whole else 'the first'} {self.records:,} records, of "
+            f"{shown(self.paths[0])}{more}, are rejected ({counts}). The first one, at {place}: "
+            f"{_excerpt(item)}. {self._remedy(reason)}"
+            f"{go_on if self.corpus.options.max_reject_rate < 1 else ''}"
+        )
+
+    def _cause(self, reason: str, item: Record | Damage) -> str:
+        if self._kinds and reason in ("missing-field", "wrong-type"):
+            return self._mismatch()
+        if reason == "bad-utf8":
+            encoding = other_encoding(item.head)
+            reads = f", and read as {encoding} does" if encoding else ""
+            return f"these records are not in UTF-8{reads}"
+        return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/faults.md')}"
+
+    def _mismatch(self) -> str:
+        """Return what was asked for, and what there is."""
+        names = self._names()
+        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        have = f"these records have {', '.join(map(_short, names[:NAMES_SHOWN]))}{more}"
+        asked = self._most_asked()
+        name = self.corpus.recipe.name
+        if not asked:
+            return f"the corpus {name} does not find in these records what it needs: {have}"
+        flag, given = self._flag(asked)
+        ask = f"{flag} {given}" if flag else f"the corpus {name} needs the field {_short(asked)}"
+        if given in self._kinds or asked in self._kinds:
+            kinds = self._kinds.get(given) or self._kinds[asked]
+            (kind, _), *_ = kinds.most_common(1)
+            return f"{ask}: in these records it is {kind}, and not a text; {have}"
+        return f"{ask}: {have}"
+
+    def _remedy(self, reason: str) -> str:
+        if reason == "bad-utf8":
+            return "Convert the files, as in: iconv -f GB18030 -t UTF-8 FILE > NEW."
+        if reason not in ("missing-field", "wrong-type") or not self._kinds:
+            return "Look at the files with a pager; is it the right folder, and the right corpus?"
+        flag, given = self._flag(self._most_asked())
+        texts = [name for name in self._names() if self._characters[name]]
+        texts = [*nearest(given, texts), *texts]
+        if flag:
+            meant = f" Did you mean {flag} {_short(texts[0])}?" if texts else ""
+            return f"Give the field that holds the text.{meant}"
+        field_given = f" --text-field {_short(texts[0])}" if texts else ""
+        return (
+            "If this is another corpus, give it to its own command; python -m pipelines.text"
+            f"{field_given} reads records with any fields."
+        )
+
+    def _most_asked(self) -> str:
+        return max(self._asked, key=lambda name: self._asked[name], default="")
+
+    def _flag(self, asked: str) -> tuple[str, str]:
+        """Return the flag whose value is the field asked for, and that value; empty if none is."""
+        shared = {each.name for each in fields(Options)}
+        options = self.corpus.options
+        own = (each.name for each in fields(options) if each.name not in shared)
+        for name in own:
+            value = getattr(options, name)
+            if asked and isinstance(value, str) and asked in (value, value.partition(".")[0]):
+                return flag_of(name), value
+        return "", asked
+
+    def _names(self) -> list[str]:
+        """Return the fields: texts first, then by how often they are there, long texts first."""
+
+        def rank(name: str) -> tuple[bool, int, int, str]:
+            kinds = self._kinds[name]
+            is_text = 2 * kinds["a text"] > kinds.total()
+            return not is_text, -kinds.total(), -self._characters[name], name
+
+        return sorted(self._kinds, key=rank)
+
+
+class _Asked(dict[str, Any]):
+    """A record that notes which of its fields are asked for, those of objects in it with dots."""
+
+    def __init__(self, record: Mapping[str, Any], notes: list[str], within: str = "") -> None:
+        super().__init__(
+            (name, _Asked(value, notes, f"{within}{name}."))
+            if isinstance(value, dict)
+            else (name, value)
+            for name, value in record.items()
+        )
+        self._notes, self._within = notes, within
+
+    def _note(self, name: object) -> None:
+        self._notes.append(f"{self._within}{name}")
+
+    def __getitem__(self, name: str) -> Any:
+        self._note(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self._note(name)
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a field, after noting that it was asked for."""
+        self._note(name)
+        return super().get(name, default)
+
+
+def _asked_last(corpus: Corpus, record: Mapping[str, Any]) -> str:
+    """Return the field that a corpus asked for before it rejected a record; empty if not known."""
+    notes: list[str] = []
+    try:
+        corpus.recipe.documents(_Asked(record, notes), corpus.options)
+    except Rejected:
+        return notes[-1] if notes else ""
+    return ""
+
+
+def _fields(record: Mapping[str, Any], within: str = "", depth: int = 1) -> Iterator[Any]:
+    """Yield the fields of a record with their values; those of objects in it with dots."""
+    for name, value in record.items():
+        path = f"{within}{name}"
+        yield path, value
+        if isinstance(value, Mapping) and depth < _DEPTH:
+            yield from _fields(value, f"{path}.", depth + 1)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    kinds |= {list: "a list", dict: "an object", bytes: "bytes"}
+    return kinds.get(type(value), "an object" if isinstance(value, Mapping) else "something else")
+
+
+def _short(text: str, *, most: int = _LONGEST_NAME) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _excerpt(item: Record | Damage) -> str:
+    """Return a record on one line, its texts and itself cut short."""
+    if isinstance(item, Damage):
+        head = item.head[: 4 * _EXCERPT]
+        text = head.decode("gb18030" if other_encoding(head) else "utf-8", errors="replace")
+    else:
+        text = json.dumps(_cut(item.value), ensure_ascii=False, default=repr)
+    return f"{shown(_short(' '.join(text.split()), most=_EXCERPT))}"
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_short(str(name)): _cut(inner) for name, inner in value.items()}
+    return _short(value, most=_TEXT) if isinstance(value, str) else value
