@@ -28,6 +28,7 @@ class Command(NamedTuple):
 
 GROUPS = {
     "make a dataset": (
+        Command("look", "pipelines.look", "what lies at a path, and which of these reads it"),
         Command("text", "pipelines.text", "any texts: JSON, JSON lines, parquet, plain lines"),
         Command("wudao", "pipelines.wudao", "WuDaoCorpora; without flags the built-in sample"),
         Command("pile", "pipelines.pile", "the Pile"),

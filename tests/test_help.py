@@ -15,6 +15,7 @@ COMMANDS = (
     "pipelines.wudao",
     "pipelines.train_tokenizer",
     "pipelines.train_classifier",
+    "pipelines.look",
     "pipelines.replay",
     "trainer.train",
     "trainer.finetune",

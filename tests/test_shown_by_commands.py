@@ -79,6 +79,8 @@ COMMANDS = (
     ["pipelines.cp_wudao", "1", "{}", "toy"],
     ["pipelines.replay", "{}", "--output", "x"],
     ["pipelines.replay", "none", "--output", "{}"],
+    ["pipelines.look", "{}"],
+    ["pipelines.look", "none", "{}", "--json"],
     ["pipelines.rethreshold", "{}"],
     ["pipelines.report", "{}"],
     ["pipelines.report", "none", "--output", "{}"],

@@ -95,6 +95,20 @@ class ParquetReader:
                 self.done = item.offset + 1 - split.start
         self.crc32c = file.crc32c
 
+    def head(self) -> Iterator[Record | Damage]:
+        """Yield the rows of the file and read them only as they are asked for; no checksum is made.
+
+        Raises:
+            UserError: The file cannot be read, or is not a Parquet file.
+        """
+        split = self._split
+        with open_split(split) as handle, readable(split.path):
+            file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
+            table = open_parquet(file, split.path)
+            rows = first_rows(table.metadata)
+            for group in range(table.metadata.num_row_groups):
+                yield from self._group(table, file, group, first_row=rows[group])
+
     def _group(
         self, table: pq.ParquetFile, file: RangeFile, group: int, *, first_row: int
     ) -> Iterator[Record | Damage]:

@@ -3,7 +3,7 @@
     sentencepiece:PATH   a .model file
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
     tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json beside it
-    hf:PATH              a tokenizer.json
+    hf:PATH              a tokenizer.json, BERT's vocab.txt (any .txt), or a folder with either
 
 The strings of special tokens are encoded as ordinary text, so that no document can put an end of
 text or a mask into the corpus by spelling it out.
@@ -35,6 +35,10 @@ KINDS = {
     "hf": "hf:PATH",
 }
 """The kinds of model, and how each is written."""
+
+_LINES = ".txt"
+_HF_FILES = ("tokenizer.json", "vocab.txt")
+"""What a folder has, the first that is there: the former says how texts are cut."""
 
 _TRAIN = "No tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train one."
 
@@ -150,7 +154,7 @@ def check_spec(spec: str) -> None:
     if kind not in KINDS or not name:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
     with _readable(spec, name):
-        if kind != "tiktoken" and not Path(name).is_file():
+        if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
             raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
 
 
@@ -217,7 +221,28 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
         return load_tiktoken(name, fast=fast)
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  see above
 
-    return huggingface_model(Path(name).read_bytes(), path=Path(name), fast=fast)
+    path = Path(_file_of(kind, name))
+    content = path.read_bytes()
+    if path.suffix == _LINES:
+        from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see above
+
+        content = wordpiece_json(content, path=path)
+    return huggingface_model(content, path=path, fast=fast)
+
+
+def _file_of(kind: str, name: str) -> str:
+    """Return the tokenizer's file of a folder that save_pretrained() wrote; else the name itself.
+
+    Raises:
+        UserError: the folder has none.
+    """
+    folder = Path(name)
+    if kind != "hf" or not folder.is_dir():
+        return name
+    for file in _HF_FILES:
+        if (folder / file).is_file():
+            return str(folder / file)
+    raise UserError(f"hf:{name}: there is no file {' or '.join(_HF_FILES)} in the folder. {_TRAIN}")
 
 
 _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
@@ -225,10 +250,11 @@ _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
 
 
 def _suggestion(spec: str) -> str:
+    kinds = {**_ENDINGS, _LINES: "hf"}
     kind, colon, name = spec.partition(":")
     if near := nearest(kind, KINDS, most=1) if colon and name else ():
         return f"{near[0]}:{name}"
-    kind = {**_ENDINGS, ".txt": "tiktoken"}.get(Path(spec).suffix, "")
+    kind = "tiktoken" if Path(spec).name == "merges.txt" else kinds.get(Path(spec).suffix, "")
     return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
 
 

@@ -16,7 +16,7 @@ from pipelines.inputs.split import seamless
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import check_head, open_reader, splits
 from pipelines.readers.record import RAW_BYTES, Damage, Record
-from pipelines.readers.row_groups import first_bytes, first_rows, groups_in
+from pipelines.readers.row_groups import RangeFile, first_bytes, first_rows, groups_in
 from pipelines.readers.salvage import UNUSABLE
 from shards.errors import UserError
 from tests.pipelines.readers.readings import (
@@ -91,6 +91,23 @@ def test_splits_are_runs_of_row_groups(tmp_path: Path) -> None:
         assert [split.end for split in chain[:-1]] == [split.start for split in chain[1:]]
         assert read_in_splits(file, reading(), split_bytes=split_bytes) == whole
     assert {1, 2, 7} <= counts
+
+
+def test_of_a_head_no_more_is_read_than_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pa.table({"text": [f"{number:01000}" for number in range(20_000)]})
+    file = table(tmp_path / "a.parquet", rows, group=15_000, data_page_size=1 << 16)
+    taken = []
+    read = RangeFile.read
+    monkeypatch.setattr(
+        RangeFile, "read", lambda self, size=-1: taken.append(size) or read(self, size)
+    )
+    (split, *_) = splits(file, reading(), split_bytes=1 << 30)
+    head = ParquetReader(split, text_fields=("text",)).head()
+    assert [next(head).value["text"] for _ in range(10)] == rows["text"][:10].to_pylist()
+    assert 0 < sum(taken) < file.bytes // 2
+    assert 10 + sum(1 for _ in head) == 20_000
 
 
 def test_the_bytes_of_the_splits_are_the_file(tmp_path: Path) -> None:

@@ -88,12 +88,21 @@ def bert_path(models_path: Path) -> Path:
     return save_bert(models_path / "bert.json", words.split())
 
 
-@pytest.fixture(params=["sentencepiece", "tiktoken", "hf", "bert"])
+@pytest.fixture(scope="session")
+def bert_lines_path(models_path: Path) -> Path:
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] the dog ##s ##gy [ ] . mask"
+    path = models_path / "vocab.txt"
+    path.write_text(words.replace(" ", "\n"))
+    return path
+
+
+@pytest.fixture(params=["sentencepiece", "tiktoken", "hf", "bert", "bert lines"])
 def spec(request: pytest.FixtureRequest) -> str:
     kind, path = {
         "sentencepiece": ("sentencepiece", "spm_path"),
         "tiktoken": ("tiktoken", "gpt2_path"),
         "hf": ("hf", "hf_path"),
         "bert": ("hf", "bert_path"),
+        "bert lines": ("hf", "bert_lines_path"),
     }[request.param]
     return f"{kind}:{request.getfixturevalue(path)}"

@@ -126,7 +126,7 @@ def test_injection_is_refused(tmp_path: Path) -> None:
         ("sentencepiece:", r"write sentencepiece:PATH"),
         ("sentencepiece:/no/glm.model", r"there is no file /no/glm\.model\. .*train_tokenizer"),
         ("hf:/no/tokenizer.json", r"there is no file /no/tokenizer\.json"),
-        ("hf:/", r"there is no file /"),
+        ("hf:/", r"no file tokenizer\.json or vocab\.txt in the folder\. No tokenizer yet\?"),
         ("tiktoken:gpt5", r"no such file, and tiktoken knows no encoding .* gpt2, "),
         ("tiktoken:/", r"expected a file called NAME\.tiktoken, or GPT-2's"),
     ],

@@ -1,0 +1,188 @@
+"""The first records of a file, without reading it through."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+
+from pipelines.inputs.files import InputFile, open_input, readable
+from pipelines.inputs.found_file import shown
+from pipelines.inputs.split import Split, split_file
+from pipelines.readers.bounded import BoundedReader
+from pipelines.readers.compressed import compression
+from pipelines.readers.file_head import BOM, foreign_format, other_encoding, read_head
+from pipelines.readers.parquet import ParquetReader
+from pipelines.readers.reading import Reading, check_head, format_of, open_reader
+from pipelines.readers.record import Damage, Record
+from pipelines.readers.row_groups import open_parquet
+from pipelines.readers.stream import open_stream
+from shards.errors import UserError
+
+HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0
+"""Most bytes, unpacked, and most records of a file that are looked at; and for how long."""
+
+PLACES_SHOWN = 3
+"""Damaged places of a file that get a line number."""
+
+_READING = Reading()
+_MAGIC_BYTES = 512
+_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where something in a file cannot be read, and why."""
+
+    where: str
+    """As in "line 7", "row 3" or "byte 1200"."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """What the beginning of a file shows."""
+
+    file: InputFile
+    form: str = ""
+    """json, jsonl, lines or parquet; empty if nothing can be read."""
+    wrapped: bool = False
+    """The array stands under the key "RECORDS"."""
+    records: tuple[Record, ...] = ()
+    damaged: int = 0
+    """Stretches of it that are no records."""
+    places: tuple[Place, ...] = ()
+    """The first of those."""
+    estimate: float = 0.0
+    """Records of the whole file, about."""
+    refusal: str = ""
+    """Why nothing can be read, as a sentence."""
+    hint: str = ""
+    """What it seems to be instead."""
+
+
+def look_at(file: InputFile) -> Head:
+    """Return what the beginning of a file shows; a file that cannot be read is refused, not raised.
+
+    A table's footer is read, and of its first group what is looked at.
+    """
+    form = ""
+    try:
+        form = format_of(file.path, _READING)
+        check_head(file, _READING)
+        return _table(file) if form == "parquet" else _text(file, form)
+    except UserError as error:
+        refusal, hint = str(error), "" if form == "parquet" else foreign(file.path)
+        return Head(file=file, form=form, refusal=refusal, hint="" if hint in refusal else hint)
+
+
+def foreign(path: str) -> str:
+    """Return what a file seems to be if it is none of the formats that are read; "" if unknown."""
+    try:
+        with open_input(path) as handle, readable(path):
+            head = handle.read(_MAGIC_BYTES)
+        # Of an archive with a known ending, its content decides.
+        head = read_head(path) if compression(path) else head
+    except UserError:
+        return ""
+    if head.startswith(b"WARC/"):
+        return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads such"
+    if head.startswith(b"%PDF"):
+        return "a PDF: extract its text first"
+    if _HTML.match(head):
+        return "a web page (HTML), perhaps what a server answered instead of the file"
+    return foreign_format(head) or ""
+
+
+def _table(file: InputFile) -> Head:
+    with open_input(file.path) as handle, readable(file.path):
+        num_rows = open_parquet(handle, file.path).metadata.num_rows
+    (whole,) = split_file(file, file.bytes)
+    reader = ParquetReader(whole, text_fields=())
+    items = [*islice(_while_there_is_time(reader.head()), HEAD_RECORDS)]
+    damaged = [item for item in items if isinstance(item, Damage)]
+    return Head(
+        file=file,
+        form="parquet",
+        records=tuple(_decoded(item) for item in items if isinstance(item, Record)),
+        damaged=len(damaged),
+        places=tuple(
+            Place(where=f"row {item.offset}", reason=item.reason) for item in damaged[:PLACES_SHOWN]
+        ),
+        estimate=num_rows,
+    )
+
+
+def _decoded(row: Record) -> Record:
+    """Return a row with bytes that are UTF-8 as text, as a run reads its column of texts."""
+    value = dict(row.value)
+    for name, item in row.value.items():
+        if isinstance(item, bytes):
+            with suppress(UnicodeDecodeError):
+                value[name] = item.decode()
+    return row._replace(value=value)
+
+
+def _while_there_is_time(items: Iterator[Record | Damage]) -> Iterator[Record | Damage]:
+    until, taken = time.monotonic() + HEAD_SECONDS, 0
+    for item in items:
+        yield item
+        taken += item.size
+        if taken > HEAD_BYTES or time.monotonic() > until:
+            return
+
+
+def _text(file: InputFile, form: str) -> Head:
+    (whole,) = split_file(file, file.bytes)
+    reader = BoundedReader(
+        open_reader(whole, _READING),
+        until=time.monotonic() + HEAD_SECONDS,
+        units=HEAD_BYTES,
+        packed=compression(file.path) is not None,
+    )
+    items = list(reader)
+    damaged = [item for item in items if isinstance(item, Damage)]
+    records = tuple(item for item in items if isinstance(item, Record))
+    taken = reader.consumed(whole) or file.bytes
+    return Head(
+        file=file,
+        form=form,
+        wrapped=form == "json" and _is_wrapped(file.path),
+        records=records[:HEAD_RECORDS],
+        damaged=len(damaged),
+        places=tuple(_place(whole, item, form) for item in damaged[:PLACES_SHOWN]),
+        estimate=len(records) * file.bytes / min(taken, file.bytes),
+        hint=_hint(file, items, form),
+    )
+
+
+def _is_wrapped(path: str) -> bool:
+    return read_head(path).removeprefix(BOM).lstrip().startswith(b"{")
+
+
+def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:
+    if not items:
+        return "it holds no records"
+    if form == "lines" and _HTML.match(read_head(file.path)):
+        return "a web page (HTML): its lines are read as they stand, tags included"
+    strange = next((item.raw for item in items if _is_strange(item)), b"")
+    if encoding := other_encoding(strange):
+        command = f"iconv -f {encoding.partition(' ')[0]} -t UTF-8 {shown(file.path)}"
+        return f"its text seems to be {encoding}: {command}"
+    return ""
+
+
+def _is_strange(item: Record | Damage) -> bool:
+    return isinstance(item, Damage) and item.reason == "bad-utf8"
+
+
+def _place(whole: Split, item: Damage, form: str) -> Place:
+    if form == "json":
+        return Place(where=f"byte {item.offset}", reason=item.reason)
+    with open_stream(whole) as stream:
+        before, line = item.offset, 1
+        while before and (block := stream.read(before)):
+            before -= len(block)
+            line += block.count(b"\n")
+    return Place(where=f"line {line}", reason=item.reason)

@@ -1,0 +1,241 @@
+"""What was seen of an input as lines for a terminal of some 90 columns."""
+
+import shlex
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+
+from pipelines.corpus.options import Options
+from pipelines.look.command import command
+from pipelines.look.fields import Field
+from pipelines.look.guess import Guess
+from pipelines.look.heads import Head
+from pipelines.look.look import Kind, Look
+from pipelines.planning.table import bytes_text
+from shards.program import called
+from shards.secrets import masked
+from shards.shown import visible_line
+
+COLUMNS = 96
+"""No line but those of paths and commands is wider."""
+
+MOST_FIELDS, MOST_KINDS, MOST_REFUSED = 24, 10, 5
+_LEAST_EXAMPLE = 20
+_LEAST_SHARE = 0.005
+
+MOST_REJECTED: float = Options().max_reject_rate
+"""Share of the records."""
+
+FORMATS = {
+    "json": "JSON array of objects",
+    "jsonl": "JSON lines",
+    "lines": "plain text, a document on each line",
+    "parquet": "Parquet",
+}
+WRAPPED = ' in {"RECORDS": […]}'
+
+
+def page(look: Look) -> Iterator[str]:
+    """Yield the lines."""
+    return map(visible_line, _lines(look))
+
+
+def _lines(look: Look) -> Iterator[str]:
+    if look.is_dataset:
+        folder = shlex.quote(masked(look.path))
+        yield f"{masked(look.path)}: a dataset, whose texts are tokens already"
+        yield called(f"next      python -m shards inspect {folder}")
+        return
+    size = bytes_text(sum(kind.num_bytes for kind in look.taken))
+    num_files = sum(kind.num_files for kind in look.taken)
+    yield f"{masked(look.path)}: {_files(num_files)}, {size}"
+    yield ""
+    yield from _kinds(look)
+    yield from _faults(look)
+    if look.records:
+        yield ""
+        yield from _fields(look)
+        yield ""
+        yield from _sense(look)
+    yield ""
+    yield from _next(look)
+
+
+def _kinds(look: Look) -> Iterator[str]:
+    rows = [
+        (
+            kind.ending or "(no ending)",
+            f"{kind.num_files:,}",
+            bytes_text(kind.num_bytes),
+            _what(kind),
+        )
+        for kind in look.kinds[:MOST_KINDS]
+    ]
+    yield from table(rows, left=(0, 3))
+    rest = look.kinds[MOST_KINDS:]
+    if rest:
+        yield f"and {len(rest)} more endings: {_files(sum(kind.num_files for kind in rest))}"
+
+
+def _what(kind: Kind) -> str:
+    if kind.untaken:
+        return kind.untaken
+    forms = dict.fromkeys(
+        FORMATS[head.form] + WRAPPED * head.wrapped for head in kind.heads if head.records
+    )
+    if not forms:
+        return "nothing in it can be read"
+    return f"{'; '.join(forms)}: about {about(kind.records)} records"
+
+
+def _faults(look: Look) -> Iterator[str]:
+    """Yield what would be refused or quarantined, and what becomes of a run then."""
+    faults = [fault for head in look.heads for fault in _of_head(head)]
+    faults += [f"{path} {why}" for path, why in [*look.refused.items()][:MOST_REFUSED]]
+    left = len(look.refused) - MOST_REFUSED
+    faults += [f"and {left:,} more files or folders that cannot be taken"] * (left > 0)
+    if not faults:
+        return
+    yield ""
+    yield "not to be read as it is:"
+    yield from (f"  {masked(fault)}" for fault in faults)
+    if look.refused or any(head.refusal for head in look.heads):
+        yield "a run stops at files that it cannot take: mend them, or name the others by a glob"
+    damaged = sum(head.damaged for head in look.heads)
+    if damaged > MOST_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):
+        yield "records that cannot be read are more than --max-reject-rate allows: a run would stop"
+
+
+def _of_head(head: Head) -> Iterator[str]:
+    path = head.file.path
+    if head.refusal:
+        yield head.refusal + (f" It seems to be {head.hint}." if head.hint else "")
+        return
+    yield from (f"{path}, {place.where}: {place.reason}" for place in head.places)
+    if head.damaged > len(head.places):
+        yield f"{path}: {head.damaged} such places at its beginning"
+    if head.hint:
+        yield f"{path}: {head.hint}"
+
+
+def _fields(look: Look) -> Iterator[str]:
+    rows = [("field", "type", "in", "chars", "example")]
+    for field in look.fields[:MOST_FIELDS]:
+        kinds = " or ".join(visible_line(kind) for kind in field.types[:2])
+        chars = f"{field.chars:,.0f}" if field.chars else ""
+        rows.append((_name(field, look), kinds, f"{100 * field.present:.0f} %", chars, ""))
+    lines = list(table(rows, left=(0, 1, 4)))
+    room = max(_LEAST_EXAMPLE, COLUMNS - max(map(width, lines[1:])) - 2)
+    filled = [rows[0]] + [
+        (*row[:4], example(field.example, room))
+        for row, field in zip(rows[1:], look.fields, strict=False)
+    ]
+    yield from table(filled, left=(0, 1, 4))
+    if len(look.fields) > MOST_FIELDS:
+        yield f"and {len(look.fields) - MOST_FIELDS} more fields"
+
+
+def _name(field: Field, look: Look) -> str:
+    return f"{visible_line(field.name)}{' *' if field.name == look.text_field else ''}"
+
+
+def _sense(look: Look) -> Iterator[str]:
+    number, num_heads = len(look.records), sum(head.form == look.form for head in look.heads)
+    yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
+    if look.text_field:
+        yield f"text      {look.text_field} (*): most letters"
+    else:
+        yield "text      no field looks like texts"
+    if look.languages:
+        yield f"language  {_shares(look.languages)}"
+    if look.guesses:
+        best, *others = look.guesses
+        yield f"corpus    {best.corpus}: {_reads(best)}"
+        yield from _account(best)
+        for other in others[:2]:
+            yield f"          or {other.corpus}: {_reads(other)}"
+
+
+def _reads(guess: Guess) -> str:
+    uses = f"reads {guess.read} of {guess.tried}; text from {', '.join(guess.shaping)}"
+    if guess.kept:
+        uses += f"; keeps {', '.join(guess.kept)}"
+    return cut(visible_line(uses), COLUMNS - 16)
+
+
+def _account(guess: Guess) -> Iterator[str]:
+    if guess.dropped:
+        yield f"          it drops {_counts(guess.dropped)}"
+    if guess.rejected:
+        many = sum(guess.rejected.values()) > MOST_REJECTED * guess.tried
+        stops = ": more than --max-reject-rate allows, so a run would stop" if many else ""
+        yield f"          it quarantines {_counts(guess.rejected)}{stops}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {reason}" for reason, number in counts.items())
+
+
+def _shares(shares: Mapping[str, float]) -> str:
+    shown = [f"{name} {100 * share:.0f} %" for name, share in shares.items()]
+    rest = [share for share in shares.values() if share < _LEAST_SHARE]
+    return ", ".join(shown[: max(1, min(6, len(shown) - len(rest)))])
+
+
+def _next(look: Look) -> Iterator[str]:
+    if not look.guesses:
+        yield (
+            "next      nothing to run: no corpus here reads these records. A corpus of your own: "
+            "docs/own.md"
+        )
+    else:
+        line = masked(command(look, look.guesses[0]))
+        yield "next      what a run takes, then the run (the tokenizer is a small one, to try):"
+        yield f"  {line} --plan"
+        yield f"  {line}"
+
+
+def about(number: float) -> str:
+    """Return a number with two digits that count, as in 2,700."""
+    digits = max(0, len(str(int(number))) - 2)
+    return f"{round(number / 10**digits) * 10**digits:,}"
+
+
+def example(text: str, room: int) -> str:
+    """Return a text as an example: on one line, without secrets, cut to a width."""
+    # What is cut need not be searched for secrets; an address may begin before the cut.
+    return cut(visible_line(masked(" ".join(text[: 8 * room].split()))), room)
+
+
+def width(text: str) -> int:
+    """Return how many columns a terminal gives a text: two for a character of East Asia."""
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def cut(text: str, room: int) -> str:
+    """Return a text that takes at most `room` columns, with an ellipsis where it was cut."""
+    if width(text) <= room:
+        return text
+    taken = 1
+    for index, character in enumerate(text):
+        taken += width(character)
+        if taken > room:
+            return f"{text[:index]}…"
+    return text
+
+
+def table(rows: Sequence[Sequence[str]], *, left: Sequence[int]) -> Iterator[str]:
+    """Yield rows with columns under each other; those not in `left` end at the same place."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = []
+        for index, (cell, room) in enumerate(zip(row, widths, strict=True)):
+            blanks = " " * (room - width(cell))
+            cells.append(cell + blanks if index in left else blanks + cell)
+        yield "  ".join(cells).rstrip()
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file{'s' * (number != 1)}"

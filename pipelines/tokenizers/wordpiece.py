@@ -1,0 +1,137 @@
+"""BERT's vocab.txt: a piece on each line, whose number is its id, as a `tokenizer.json`.
+
+The file does not say how texts are cut before their words are looked up. BERT's own rules do: text
+is cleaned of controls, characters of Chinese stand alone, words are cut at white space and
+punctuation, and an uncased model reads lower case without accents. They are those of
+BertWordPieceTokenizer of the library `tokenizers`, and of transformers' BertTokenizerFast.
+
+Whether a model is cased stands in the `tokenizer_config.json` beside it (do_lower_case; so do
+strip_accents and tokenize_chinese_chars). Without it, a vocabulary is cased if lower case would
+change more than one in a hundred of its pieces, those in brackets left out. A cased one has
+thousands of those, an uncased one none, but for a few that people add.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pipelines.tokenizers.command_tokens import BERT_NAMES
+from pipelines.tokenizers.model import reason
+from shards.errors import UserError
+
+VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
+"""The names that save_pretrained() gives the files."""
+
+_UNKNOWN, _SPECIAL = BERT_NAMES["unk"], frozenset(BERT_NAMES.values())
+_PREFIX = "##"
+_LONGEST_WORD = 100
+"""Characters of a word; a longer one is unknown, as in BERT."""
+
+_BRACKETS = ("[", "<")
+_MOST_CAPITALS = 0.01
+_SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
+
+
+def wordpiece_json(content: bytes, *, path: Path) -> bytes:
+    """Return the `tokenizer.json` of a vocabulary, the same bytes whatever library is installed.
+
+    Args:
+        content: of the vocabulary.
+        path: of the vocabulary; its folder may hold a CONFIG.
+
+    Raises:
+        UserError: it is no vocabulary of BERT, or the CONFIG is none.
+    """
+    pieces = _pieces(content, path)
+    settings = _settings(path.with_name(CONFIG))
+    lowercase = settings.get("do_lower_case")
+    description = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_special(i, piece) for i, piece in enumerate(pieces) if piece in _SPECIAL],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": settings.get("tokenize_chinese_chars") is not False,
+            "strip_accents": settings.get("strip_accents"),
+            "lowercase": is_uncased(pieces) if lowercase is None else lowercase,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": None,
+        "decoder": {"type": "WordPiece", "prefix": _PREFIX, "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": _UNKNOWN,
+            "continuing_subword_prefix": _PREFIX,
+            "max_input_chars_per_word": _LONGEST_WORD,
+            "vocab": {piece: i for i, piece in enumerate(pieces)},
+        },
+    }
+    return orjson.dumps(description)
+
+
+def is_uncased(pieces: Sequence[str]) -> bool:
+    """Return whether lower case leaves nearly all pieces as they are."""
+    changed = [p for p in pieces if p != p.lower() and not p.startswith(_BRACKETS)]
+    return len(changed) <= _MOST_CAPITALS * len(pieces)
+
+
+def _special(number: int, name: str) -> dict[str, Any]:
+    places = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {"id": number, "content": name, **places, "special": True}
+
+
+def _pieces(content: bytes, path: Path) -> list[str]:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _wrong(path, f"line {line} is not UTF-8") from error
+    pieces = [line.removesuffix("\r") for line in text.split("\n")]
+    if not pieces[-1]:  # what follows the last line break
+        pieces.pop()
+    first: dict[str, int] = {}
+    for number, piece in enumerate(pieces, 1):
+        if not piece:
+            raise _wrong(path, f"line {number} is empty")
+        if first.setdefault(piece, number) != number:
+            raise _wrong(path, f"lines {first[piece]} and {number} are both {piece!r}")
+    missing = [name for name in BERT_NAMES.values() if name not in first]
+    if missing:
+        raise _wrong(path, f"it lacks {', '.join(missing)}")
+    return pieces
+
+
+def _wrong(path: Path, what: str) -> UserError:
+    return UserError(
+        f"{path} is no vocabulary of BERT ({what}): expected is a piece on each line, each once, "
+        f"in UTF-8, among them {', '.join(BERT_NAMES.values())}. Fetch a copy that no program has "
+        "changed. GPT-2's merges.txt is tiktoken:merges.txt, a tokenizer.json is hf:tokenizer.json."
+    )
+
+
+def _settings(path: Path) -> dict[str, bool | None]:
+    """Return what a CONFIG says of the rules; nothing if there is none."""
+    if not path.exists():
+        return {}
+    try:
+        config = orjson.loads(path.read_bytes())
+    except ValueError as error:
+        raise _no_config(path, reason(error)) from error
+    if not isinstance(config, dict):
+        raise _no_config(path, "it is no object")
+    settings = {name: config.get(name) for name in _SETTINGS}
+    odd = [name for name, value in settings.items() if not isinstance(value, bool | None)]
+    if odd:
+        raise _no_config(path, f"{odd[0]} is {settings[odd[0]]!r}, not true or false")
+    return settings
+
+
+def _no_config(path: Path, what: str) -> UserError:
+    return UserError(
+        f"{path} is beside the vocabulary and would say how it is used, but cannot be read "
+        f"({what}): expected is the JSON that save_pretrained() writes. Mend it, or remove it."
+    )
