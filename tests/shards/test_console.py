@@ -85,7 +85,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("word", "hint"),
     [
-        ("wudoa", "Did you mean wudao or "),
+        ("wudoa", "Did you mean wudao? "),
         ("cc_news", "Did you mean cc-news? "),
         ("pipelines.pile", "Did you mean pile? "),
         ("Train", "Did you mean train"),
