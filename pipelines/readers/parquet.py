@@ -206,7 +206,7 @@ def check_columns(table: pq.ParquetFile, path: str, *, text_fields: Sequence[str
         raise UserError(
             f"The input {path} has no column {wanted}; it has {', '.join(map(repr, names))}. Leave "
             "the file out, or choose the pipeline made for it, or name the column with the text: "
-            "pipelines.text --text-field."
+            "python -m pipelines.text --text-field NAME."
         )
 
 

@@ -30,6 +30,7 @@ def started(configured: Callable[..., Config], *, step: int) -> StartedRun:
         step=step,
         bad_losses=0,
         precision="fp32",
+        epoch=100,
     )
 
 
