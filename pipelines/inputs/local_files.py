@@ -148,7 +148,7 @@ def _advice(root: Path) -> str:
         return f" {FROM_TABLES}"
     if any(name.endswith(_IN_OTHER_FORMATS) for name in names):
         return " Unpack archives first; a corpus of your own reads other formats (docs/own.md)."
-    return ""
+    return f" To see what they are: python -m pipelines.look {shown(root)}." if names else ""
 
 
 def _matcher(patterns: Sequence[str]) -> Callable[[Path], bool]:

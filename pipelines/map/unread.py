@@ -128,7 +128,10 @@ class Unread:
         if reason == "bad-utf8":
             return "Convert the files, as in: iconv -f GB18030 -t UTF-8 FILE > NEW."
         if reason not in ("missing-field", "wrong-type") or not self._kinds:
-            return "Look at the files with a pager; is it the right folder, and the right corpus?"
+            return (
+                "Is it the right folder, and the right corpus? python -m pipelines.look "
+                f"{shown(self.paths[0])} says what there is."
+            )
         flag, given = self._flag(self._most_asked())
         texts = [name for name in self._names() if self._characters[name]]
         texts = [*nearest(given, texts), *texts]
