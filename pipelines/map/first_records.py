@@ -5,8 +5,9 @@ would only count them. So a source is looked at until one of its records becomes
 one that a rule leaves out; mostly that is the first one. If MOST_RECORDS in a row do not, or all
 there are, the run ends with what the records have instead.
 
-The records come from LANES places of the source in turn, each a run of its files: a broken file at
-the beginning does not stop a run whose other files are good.
+The records come from LANES places of the source in turn, each a run of its files or, where it has
+fewer, a part of one that can be cut: what is broken at the beginning does not stop a run whose other
+text is good. A share of unreadable records that was allowed by name is for the map to count.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
@@ -38,6 +40,7 @@ MOST_FILES = 1000
 
 LANES = 4
 """Places of a source that are read in turn."""
+
 
 _NOTE = hashlib.sha256(b"the first records").hexdigest()[:24]
 """The name of the attempt, made as those of splits are."""
@@ -118,8 +121,12 @@ def check_sources(first: FirstFiles) -> None:
     for own in _by_source(first.files):
         source = own[0].source
         found = unread(first.job.corpora[source], _spread(own), source=source)
-        if found and not (found.records < MOST_RECORDS and source in first.known):
-            raise found.error(whole=found.records < MOST_RECORDS)
+        if found is None:
+            continue
+        is_whole = found.records < MOST_RECORDS
+        is_allowed = first.job.options.max_reject_rate > Options.max_reject_rate
+        if not (is_whole and (is_allowed or source in first.known)):
+            raise found.error(whole=is_whole)
 
 
 def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> Unread | None:
@@ -152,9 +159,12 @@ def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> Unread
 def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:
     """Yield records from LANES runs of the files, one of each in turn."""
     edges = [lane * len(files) // LANES for lane in range(LANES + 1)]
-    lanes = [
-        _items(corpus, files[start:end]) for start, end in itertools.pairwise(edges) if start < end
-    ]
+    places: list[Iterator[Split]] = (
+        [_whole(corpus, files[start:end]) for start, end in itertools.pairwise(edges)]
+        if len(files) >= LANES
+        else [iter([split]) for split in _cut(corpus, files)]
+    )
+    lanes = [_items(corpus, place) for place in places]
     while lanes:
         for lane in [*lanes]:
             item = next(lane, None)
@@ -164,10 +174,22 @@ def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split
                 yield item
 
 
-def _items(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:
-    reading = corpus.reading
+def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[Split]:
+    """Yield the splits of files, one after another."""
     for file in files:
-        check_head(file, reading)
-        for split in splits(file, reading, split_bytes=max(1, file.bytes)):
-            for item in corpus.reader(split):
-                yield split, item
+        check_head(file, corpus.reading)
+        yield from splits(file, corpus.reading, split_bytes=max(1, file.bytes))
+
+
+def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[Split]:
+    """Yield the splits of fewer than LANES files, so many of each that there are LANES at least."""
+    parts = -(-LANES // len(files))
+    for file in files:
+        check_head(file, corpus.reading)
+        yield from splits(file, corpus.reading, split_bytes=max(1, -(-file.bytes // parts)))
+
+
+def _items(corpus: Corpus, place: Iterator[Split]) -> Iterator[tuple[Split, Record | Damage]]:
+    for split in place:
+        for item in corpus.reader(split):
+            yield split, item

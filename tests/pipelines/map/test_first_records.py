@@ -45,7 +45,9 @@ def write(folder: Path, **contents: str) -> Path:
             r"all 5 .*1 more file, .*3 missing-field, 2 wrong-",
         ),
         ({"a": BAD * 999 + GOOD}, ""),
-        ({"a": BAD * 1000 + GOOD}, "the first 1,000 records"),
+        ({"a": BAD * 1000 + GOOD}, ""),
+        ({"a": BAD * 1200 + GOOD * 9000}, ""),
+        ({"a": BAD * 5000 + GOOD}, "the first 1,000 records"),
         ({"a": BAD * 5000, "b": GOOD}, ""),
         ({name: BAD * 2000 for name in "abcdefg"} | {"h": GOOD}, "1,000 records.* 3 more files"),
         ({name: BAD for name in "abcdefg"} | {"h": GOOD}, ""),
@@ -68,7 +70,7 @@ def test_a_good_record_costs_no_second_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    folder = write(tmp_path / "in", a=BAD + GOOD, b=GOOD, c=GOOD)
+    folder = write(tmp_path / "in", a=BAD + GOOD, b=GOOD, c=GOOD, d=GOOD)
     first = first_of(folder)
     monkeypatch.setattr(
         first_records, "check_head", lambda file, _: opened.append(Path(file.path).name)
@@ -88,6 +90,13 @@ def test_of_a_source_that_a_dataset_has_a_few_bad_records_stop_nothing(tmp_path:
     check_sources(first_of(f"x={few}", known="x y"))
     with pytest.raises(UserError, match="the first 1,000 records"):
         check_sources(first_of(f"x={many}", known="x y"))
+
+
+def test_a_share_that_is_allowed_by_name_is_for_the_map(tmp_path: Path) -> None:
+    few, many = write(tmp_path / "few", a=BAD * 9), write(tmp_path / "many", a=BAD * 1000)
+    check_sources(first_of(f"x={few}", max_reject_rate=0.5))
+    with pytest.raises(UserError, match="the first 1,000 records"):
+        check_sources(first_of(f"x={many}", max_reject_rate=0.5))
 
 
 def test_archives_arrays_and_tables(tmp_path: Path) -> None:
