@@ -6,8 +6,8 @@ one that a rule leaves out; mostly that is the first one. If MOST_RECORDS in a r
 there are, the run ends with what the records have instead.
 
 The records come from LANES places of the source in turn, each a run of its files or, where it has
-fewer, a part of one that can be cut: what is broken at the beginning does not stop a run whose other
-text is good. A share of unreadable records that was allowed by name is for the map to count.
+fewer, a part of one that can be cut: what is broken at the beginning does not stop a run whose
+other text is good. A share of unreadable records that was allowed by name is for the map to count.
 """
 
 import hashlib
@@ -40,7 +40,6 @@ MOST_FILES = 1000
 
 LANES = 4
 """Places of a source that are read in turn."""
-
 
 _NOTE = hashlib.sha256(b"the first records").hexdigest()[:24]
 """The name of the attempt, made as those of splits are."""

@@ -237,8 +237,12 @@ def _file_of(kind: str, name: str) -> str:
         UserError: the folder has none.
     """
     folder = Path(name)
-    if kind != "hf" or not folder.is_dir():
+    if not folder.is_dir():
         return name
+    if kind != "hf":
+        models = sorted(folder.glob("*.model"))
+        meant = f" Did you mean {kind}:{models[0]}?" if models else ""
+        raise UserError(f"{kind}:{name} is a folder: name the tokenizer's file in it.{meant}")
     for file in _HF_FILES:
         if (folder / file).is_file():
             return str(folder / file)

@@ -127,6 +127,7 @@ def test_injection_is_refused(tmp_path: Path) -> None:
         ("sentencepiece:/no/glm.model", r"there is no file /no/glm\.model\. .*train_tokenizer"),
         ("hf:/no/tokenizer.json", r"there is no file /no/tokenizer\.json"),
         ("hf:/", r"no file tokenizer\.json or vocab\.txt in the folder\. No tokenizer yet\?"),
+        ("sentencepiece:/", r"sentencepiece:/ is a folder: name the tokenizer.s file in it\.$"),
         ("tiktoken:gpt5", r"no such file, and tiktoken knows no encoding .* gpt2, "),
         ("tiktoken:/", r"expected a file called NAME\.tiktoken, or GPT-2's"),
     ],
