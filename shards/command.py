@@ -14,7 +14,7 @@ from shards.errors import UserError
 from shards.extras import missing_extra
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
-from shards.program import called, called_program
+from shards.program import called, called_help, called_program
 from shards.shown import MessageFormatter, guard, print_lines, tell
 from shards.spelling import did_you_mean, expected
 
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help, with commands as they are called here."""
-        return called(super().format_help())
+        return called_help(super().format_help())
 
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -17,7 +17,7 @@ import shtab
 
 from shards.command import Parser
 from shards.extras import missing_extra
-from shards.program import COMMANDS, PROGRAM, Command
+from shards.program import COMMANDS, PROGRAM, Command, called_help
 from shards.shown import print_lines, tell
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -69,7 +69,7 @@ def complete(words: Sequence[str], *, others: Mapping[str, str]) -> None:
             commands.choices[command.name] = parser
     for told, names in missing.items():
         tell(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
-    print_lines(shtab.complete(root, shell).split("\n"))
+    print_lines(called_help(shtab.complete(root, shell), by_name=True).split("\n"))
 
 
 def _parser_of(command: Command, missing: dict[str, list[str]]) -> Parser | None:

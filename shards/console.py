@@ -103,6 +103,8 @@ def _check_module(module: str) -> None:
         )
     if not sys.flags.safe_path:
         sys.path.insert(0, str(Path.cwd()))
+    if module.endswith(".py") and Path(module).exists():
+        raise UserError(f"{module} is a file: name its module, {module.removesuffix('.py')}")
     top = module.partition(".")[0]
     if importlib.util.find_spec(top) is None:
         raise UserError(

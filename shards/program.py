@@ -70,17 +70,30 @@ _NAMES = {command.module: command.name for command in COMMANDS.values()}
 _PLACEHOLDER = {"pipelines.CORPUS": "CORPUS"}
 """Modules that only stand for others, in texts."""
 
+_NAMED = re.compile(r"(?<!-m )(?<!--module )\b(?:pipelines|trainer)(?:\.\w+)+")
 _AS_MODULE = re.compile(r"\bpython\s+-m\s+(\w+(?:\.\w+)*)")
 
 
 def called(text: str) -> str:
     """Return a text of ours with its commands as they are called here."""
-    return _AS_MODULE.sub(lambda found: _name(found[1]), text) if _is_started() else text
+    return _by_name(text) if _is_started() else text
+
+
+def called_help(text: str, *, by_name: bool = False) -> str:
+    """Return a text of `--help` like `called`, with modules that it only names, too.
+
+    Args:
+        text: The text.
+        by_name: However this process was started.
+    """
+    if not (by_name or _is_started()):
+        return text
+    return _NAMED.sub(lambda found: _known_name(found[0]), _by_name(text))
 
 
 def called_program(program: str) -> str:
     """Return the name of a command, such as pipelines.wudao, as it is called here."""
-    return _name(program) if program in _NAMES and _is_started() else program
+    return _known_name(program) if _is_started() else program
 
 
 def started_module() -> str:
@@ -92,9 +105,18 @@ def started_module() -> str:
     return ""
 
 
+def _by_name(text: str) -> str:
+    return _AS_MODULE.sub(lambda found: _name(found[1]), text)
+
+
 def _name(module: str) -> str:
+    known = _known_name(module)
+    return f"{PROGRAM} run {module}" if known == module else known
+
+
+def _known_name(module: str) -> str:
     name = {**_NAMES, **_PLACEHOLDER}.get(module)
-    return f"{PROGRAM} run {module}" if name is None else f"{PROGRAM} {name}"
+    return module if name is None else f"{PROGRAM} {name}"
 
 
 def _is_started() -> bool:

@@ -5,7 +5,7 @@ from functools import partial
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import count
+from shards.flags import count, flag_of
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
@@ -67,8 +67,9 @@ def run_of(options: argparse.Namespace) -> Run:
         UserError: Data or batch size are missing, or a value is invalid.
     """
     given = vars(options)
-    if "data" not in given or "batch_size" not in given:
-        raise UserError("give --data and --batch-size, or the file of a run's options.")
+    missing = [flag_of(name) for name in ("data", "batch_size") if name not in given]
+    if missing:
+        raise UserError(f"give {' and '.join(missing)}, or the file of a run's options.")
     later = [
         Mix(start=_whole(start, "--data-from"), data=tuple(data))
         for start, *data in given.get("data_from", ())

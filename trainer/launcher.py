@@ -27,6 +27,7 @@ from typing import Any
 
 from shards.command import REFUSED
 from shards.errors import UserError
+from shards.program import called_program
 from shards.shown import tell
 from trainer.exit_codes import FOLDER, codes_left
 from trainer.hosts import check_hosts
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         check_hosts(rest)
     except UserError as error:
-        tell(f"trainer.launcher: {error}")
+        tell(f"{called_program('trainer.launcher')}: {error}")
         return REFUSED
     return _deepspeed(rest)
 

@@ -493,7 +493,8 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
     if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # of a tokenizer
-        both = ((each["name"], each["sha256"]) for each in (before, now))
+        # A checkpoint that somebody changed may hold anything.
+        both = ((str(each["name"]), str(each["sha256"])) for each in (before, now))
         return [(name, *told_apart(*both))]
     return [
         difference

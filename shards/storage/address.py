@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 MAX_ERROR_CHARS = 300
 
-_EXTRAS = {"s3": "s3", "s3a": "s3", "hf": "hub"}
+_EXTRAS = {"s3": "s3", "s3a": "s3", "http": "s3", "https": "s3", "hf": "hub"}
 """The extra of this package that reads a protocol."""
 
 _S3_ACCESS = (

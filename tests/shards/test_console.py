@@ -158,3 +158,13 @@ def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert error == "\nwaits: stopped; nothing was done\n"
+
+
+def test_the_file_of_a_module_is_no_module(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_notes.py").write_text("raise SystemExit('it ran')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [PROGRAM, "run", "my_notes.py"])
+    assert console.main() == 2
+    assert "my_notes.py is a file: name its module, my_notes" in capsys.readouterr().err

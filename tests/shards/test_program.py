@@ -10,7 +10,14 @@ import pytest
 
 from shards.command import Parser, exit_code
 from shards.errors import UserError
-from shards.program import COMMANDS, STARTED, called, called_program, started_module
+from shards.program import (
+    COMMANDS,
+    STARTED,
+    called,
+    called_help,
+    called_program,
+    started_module,
+)
 from shards.shown import MessageFormatter, print_lines, print_note, tell
 
 ROOT = Path(__file__).parents[2]
@@ -120,3 +127,17 @@ def test_the_module_that_a_command_line_names(
 ) -> None:
     monkeypatch.setattr(sys, "orig_argv", ["python", *words])
     assert started_module() == module
+
+
+@pytest.mark.usefixtures("_started")
+def test_help_names_commands_that_it_only_mentions() -> None:
+    text = "of pipelines.cc_news alone, as trainer.generate; not pipelines.no_such"
+    assert called_help(text) == (
+        "of corpusmill cc-news alone, as corpusmill generate; not pipelines.no_such"
+    )
+    kept = "torchrun -m trainer.train, deepspeed --module trainer.train"
+    assert called_help(kept) == kept
+
+
+def test_help_of_python_m_stays_as_it_is() -> None:
+    assert called_help("of pipelines.cc_news alone") == "of pipelines.cc_news alone"

@@ -67,8 +67,8 @@ def test_flags_are_the_options_of_a_run(line: str, values: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--data a", r"give --data and --batch-size"),
-        ("--batch-size 8", r"give --data and --batch-size"),
+        ("--data a", r"give --batch-size, or the file"),
+        ("--batch-size 8", r"give --data, or the file"),
         ("--data a --batch-size x", r"--batch-size: 'x' is not a whole number from 0 on"),
         ("--data a --batch-size 8 x:9", r"--batch-size: 'x' is not a whole number"),
         ("--data a --batch-size 8 --data-from b c", r"--data-from: 'b' is not a whole number"),

@@ -150,7 +150,7 @@ def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
         ([*BASE, "--extend-positions"], "--extend-positions says how to read --init-from PATH"),
         ([*BASE, "--dropout", "1"], "--dropout 1.0: a probability below 1"),
         ([*BASE, "--recipe", "nope"], "--recipe nope: there is no such file, .* glm-10b"),
-        ([*BASE[2:]], "give --data and --batch-size"),
+        ([*BASE[2:]], "give --data, or the file of a run"),
     ],
 )
 def test_command_lines_that_are_refused(flags: list[str], message: str) -> None:

@@ -132,8 +132,8 @@ def core() -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_megatron_blends_the_shards_as_they_weigh(pristine: Path, core: Any) -> None:
-    weights = [f"{pristine}:wudao=0.25", f"{pristine}:pile=0.75"]
+def test_megatron_blends_the_shards_as_they_weigh(dataset: Path, core: Any) -> None:
+    weights = [f"{dataset}:wudao=0.25", f"{dataset}:pile=0.75"]
     read = core("utils").get_blend_from_list
     parts = re.split(r"--(?:train|valid)-data-path ", blends(weights).arguments())[1:]
     gpt = core("gpt_dataset")
