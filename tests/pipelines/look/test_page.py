@@ -41,7 +41,17 @@ def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
     assert "b.jsonl holds no JSON lines" in text
     assert f"  {tmp_path}/c.jsonl is empty (0 bytes)" in text
     assert "a run stops at files" in text
-    assert "more than --max-reject-rate allows" in text
+    assert "of these records, unread ones are more than --max-reject-rate" in text
+
+
+def test_no_stop_is_foretold_from_beginnings(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [SHAPES["pile"]] * 3 + [{"text": 1}, {"text": 2}])
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write("{broken\n" * 5)
+    lines = [*page(look(str(tmp_path)))]
+    assert sum("more than --max-reject-rate allows; --plan" in line for line in lines) == 2
+    assert not any("would stop" in line for line in lines)
+    assert max(width(line) for line in lines if not line.startswith(("  ", str(tmp_path)))) <= 96
 
 
 def test_nothing_to_run(tmp_path: Path) -> None:
