@@ -101,7 +101,9 @@ def _faults(look: Look) -> Iterator[str]:
     yield ""
     yield "not to be read as it is:"
     yield from (f"  {masked(fault)}" for fault in faults)
-    if look.refused or any(head.refusal for head in look.heads):
+    if look.refused:
+        yield "empty files and what cannot be opened stop a run, unless --skip-unreadable is given"
+    if any(head.refusal for head in look.heads):
         yield "a run stops at files that it cannot take: mend them, or name the others by a glob"
     damaged = sum(head.damaged for head in look.heads)
     if damaged > MOST_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):

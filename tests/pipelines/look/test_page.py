@@ -41,6 +41,7 @@ def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
     assert "b.jsonl holds no JSON lines" in text
     assert f"  {tmp_path}/c.jsonl is empty (0 bytes)" in text
     assert "a run stops at files" in text
+    assert "empty files and what cannot be opened stop a run, unless --skip-unreadable" in text
     assert "of these records, unread ones are more than --max-reject-rate" in text
 
 
