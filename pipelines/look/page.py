@@ -147,7 +147,9 @@ def _sense(look: Look) -> Iterator[str]:
     number, num_heads = len(look.records), sum(head.form == look.form for head in look.heads)
     yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
     if look.text_field:
-        yield f"text      {look.text_field} (*): most letters"
+        (share,) = (field.present for field in look.fields if field.name == look.text_field)
+        where = "" if share == 1 else f", in {100 * share:.0f} % of these records"
+        yield f"text      {look.text_field} (*): most letters{where}"
     else:
         yield "text      no field looks like texts"
     if look.languages:

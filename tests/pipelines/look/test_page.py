@@ -62,6 +62,14 @@ def test_nothing_to_run(tmp_path: Path) -> None:
     assert "text      no field looks like texts" in lines
 
 
+def test_a_text_that_few_records_have_is_offered_with_its_share(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [SHAPES["text"], {"n": 1}, {"n": 2}, {"n": 3}])
+    lines = [*page(look(str(path)))]
+    assert "text      body (*): most letters, in 25 % of these records" in lines
+    assert "          it quarantines 3 missing-field:" in lines
+    assert f"pipelines.text --input {path} --text-field body" in lines[-1]
+
+
 def test_a_dataset_is_inspected(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     assert [*page(look(str(tmp_path)))] == [
