@@ -21,6 +21,7 @@ def command(look: Look, guess: Guess) -> str:
     words = ["python", "-m", f"pipelines.{guess.corpus}", "--input", _input(look, guess)]
     words += _own_flags(look, guess)
     words += _languages(look, guess)
+    words += ["--skip-unreadable"] if look.refused else []
     words += ["--tokenizer", _tokenizer(guess)]
     return called(shlex.join(words))
 

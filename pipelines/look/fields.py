@@ -52,9 +52,13 @@ def fields_of(records: Sequence[Record]) -> list[Field]:
 
 
 def text_field(fields: Sequence[Field]) -> str:
-    """Return the name of the field that looks most like texts; "" if none does."""
-    likely = [f for f in fields if f.present >= _LEAST_PRESENT and f.prose >= _LEAST_PROSE]
-    return max(likely, key=lambda f: f.prose * f.present).name if likely else ""
+    """Return the name of the field that looks most like texts; "" if none does.
+
+    One that half of the records have goes before those that fewer have.
+    """
+    likely = [f for f in fields if f.prose >= _LEAST_PROSE]
+    frequent = [f for f in likely if f.present >= _LEAST_PRESENT]
+    return max(frequent or likely, key=lambda f: f.prose * f.present).name if likely else ""
 
 
 def _flat(value: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[str, Any]]:

@@ -57,6 +57,8 @@ class Guess:
 def guesses(records: Sequence[Record], *, form: str, text_field: str, path: str) -> list[Guess]:
     """Return the corpora whose recipes read most of the records, the best first.
 
+    If none does, pipelines.text if it reads any.
+
     Args:
         records: Of the input.
         form: The format of their files.
@@ -71,6 +73,7 @@ def guesses(records: Sequence[Record], *, form: str, text_field: str, path: str)
         if recipe.reading(options).format in ("auto", form) and (text_field or not plain):
             found.append(_tried(recipe, options, records[:RECORDS_READ]))
     fitting = [guess for guess in found if guess.read >= _LEAST_READ * guess.tried > 0]
+    fitting = fitting or [guess for guess in found if guess.corpus == _PLAIN and guess.read]
     return sorted(fitting, key=lambda guess: _rank(guess, path), reverse=True)
 
 

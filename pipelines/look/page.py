@@ -25,6 +25,9 @@ _LEAST_SHARE = 0.005
 MOST_REJECTED: float = Options().max_reject_rate
 """Share of the records."""
 
+_IF_ALL = "more than --max-reject-rate allows; --plan samples all files"
+"""Beginnings do not weigh what the rest of the files does: whether a run stops is not known."""
+
 FORMATS = {
     "json": "JSON array of objects",
     "jsonl": "JSON lines",
@@ -98,11 +101,13 @@ def _faults(look: Look) -> Iterator[str]:
     yield ""
     yield "not to be read as it is:"
     yield from (f"  {masked(fault)}" for fault in faults)
-    if look.refused or any(head.refusal for head in look.heads):
+    if look.refused:
+        yield "empty files and what cannot be opened stop a run, unless --skip-unreadable is given"
+    if any(head.refusal for head in look.heads):
         yield "a run stops at files that it cannot take: mend them, or name the others by a glob"
     damaged = sum(head.damaged for head in look.heads)
     if damaged > MOST_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):
-        yield "records that cannot be read are more than --max-reject-rate allows: a run would stop"
+        yield f"of these records, unread ones are {_IF_ALL}"
 
 
 def _of_head(head: Head) -> Iterator[str]:
@@ -142,7 +147,9 @@ def _sense(look: Look) -> Iterator[str]:
     number, num_heads = len(look.records), sum(head.form == look.form for head in look.heads)
     yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
     if look.text_field:
-        yield f"text      {look.text_field} (*): most letters"
+        (share,) = (field.present for field in look.fields if field.name == look.text_field)
+        where = "" if share == 1 else f", in {100 * share:.0f} % of these records"
+        yield f"text      {look.text_field} (*): most letters{where}"
     else:
         yield "text      no field looks like texts"
     if look.languages:
@@ -167,8 +174,9 @@ def _account(guess: Guess) -> Iterator[str]:
         yield f"          it drops {_counts(guess.dropped)}"
     if guess.rejected:
         many = sum(guess.rejected.values()) > MOST_REJECTED * guess.tried
-        stops = ": more than --max-reject-rate allows, so a run would stop" if many else ""
-        yield f"          it quarantines {_counts(guess.rejected)}{stops}"
+        yield f"          it quarantines {_counts(guess.rejected)}{':' * many}"
+        if many:
+            yield f"          of these records {_IF_ALL}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

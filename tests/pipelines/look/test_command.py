@@ -58,3 +58,13 @@ def test_languages_that_would_be_dropped_are_asked_for(tmp_path: Path) -> None:
     line = words(path)
     assert line[line.index("--languages") + 1] == "fr"
     assert "--languages" not in words(write(path, [{"text": CHINESE}]))
+
+
+def test_a_run_goes_on_without_empty_files(tmp_path: Path) -> None:
+    path = of_corpus("text", tmp_path)
+    assert "--skip-unreadable" not in words(tmp_path)
+    (tmp_path / "empty.jsonl").touch()
+    _, _, module, *flags = words(tmp_path)
+    options, _ = parse(load_recipe(module).options, flags, program=module, about="")
+    listing, _ = list_corpora(module, options)
+    assert [file.path for file in listing.files] == [str(path)]

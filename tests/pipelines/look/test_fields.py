@@ -36,5 +36,7 @@ def test_the_text_is_the_field_with_most_letters_in_words() -> None:
     }
     assert text_field([*fields(record).values()]) == "body.text"
     assert text_field([*fields({**record, "zh": "没有空格的中文也是文字" * 3}).values()]) == "zh"
-    rare = [*fields(*[{"a": "x"}] * 3, {"note": "a note that is long but rare"}).values()]
-    assert text_field(rare) == ""
+    rare = {"note": "a note that is long but rare " * 9}
+    assert text_field([*fields(*[{"a": "x"}] * 3, rare).values()]) == "note"
+    frequent = [*fields(*[{"a": "a short text"}] * 3, rare).values()]
+    assert text_field(frequent) == "a", "fewer letters, but of most records"

@@ -41,7 +41,18 @@ def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
     assert "b.jsonl holds no JSON lines" in text
     assert f"  {tmp_path}/c.jsonl is empty (0 bytes)" in text
     assert "a run stops at files" in text
-    assert "more than --max-reject-rate allows" in text
+    assert "empty files and what cannot be opened stop a run, unless --skip-unreadable" in text
+    assert "of these records, unread ones are more than --max-reject-rate" in text
+
+
+def test_no_stop_is_foretold_from_beginnings(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [SHAPES["pile"]] * 3 + [{"text": 1}, {"text": 2}])
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write("{broken\n" * 5)
+    lines = [*page(look(str(tmp_path)))]
+    assert sum("more than --max-reject-rate allows; --plan" in line for line in lines) == 2
+    assert not any("would stop" in line for line in lines)
+    assert max(width(line) for line in lines if not line.startswith(("  ", str(tmp_path)))) <= 96
 
 
 def test_nothing_to_run(tmp_path: Path) -> None:
@@ -49,6 +60,14 @@ def test_nothing_to_run(tmp_path: Path) -> None:
     lines = [*page(look(str(tmp_path)))]
     assert lines[-1].startswith("next      nothing to run: no corpus here reads these records")
     assert "text      no field looks like texts" in lines
+
+
+def test_a_text_that_few_records_have_is_offered_with_its_share(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [SHAPES["text"], {"n": 1}, {"n": 2}, {"n": 3}])
+    lines = [*page(look(str(path)))]
+    assert "text      body (*): most letters, in 25 % of these records" in lines
+    assert "          it quarantines 3 missing-field:" in lines
+    assert f"pipelines.text --input {path} --text-field body" in lines[-1]
 
 
 def test_a_dataset_is_inspected(tmp_path: Path) -> None:
