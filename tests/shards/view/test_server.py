@@ -37,7 +37,9 @@ def test_only_who_has_the_key_sees_anything(show: Show, hostile: Path) -> None:
             assert "web" not in body
 
 
-@pytest.mark.parametrize("other", ['theme={"a":1}', "a b=[c,d]", "=", "x", 'y="z', "corpusmill-1=k"])
+@pytest.mark.parametrize(
+    "other", ['theme={"a":1}', "a b=[c,d]", "=", "x", 'y="z', "corpusmill-1=k"]
+)
 def test_cookies_of_other_programs_do_not_matter(other: str, show: Show, hostile: Path) -> None:
     client = show(hostile)
     for given in (f"{other}; {client.cookie}", f"{client.cookie};{other}"):
