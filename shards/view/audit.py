@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from shards.erasure import Erasure
 from shards.errors import DamageError
 from shards.manifest import Generation, TableEntry
 from shards.reader import Dataset
@@ -27,6 +28,9 @@ AUDIT, DROPPED, REJECTS = "audit", "dropped", "rejects"
 VERDICTS = ("kept", "dropped", "quarantined")
 PLACE = ("order", "path", "position", "ordinal")
 """Columns that say which record it is."""
+
+_OF_REMOVED = (*PLACE, "verdict")
+"""Columns that are shown of a document that was removed."""
 
 _BATCH_ROWS = 65_536
 _TEXT_ROWS = 256
@@ -78,6 +82,11 @@ class Filter:
         """The columns that are compared."""
         return [*self.equal, *([self.metric] if self.metric else [])]
 
+    @property
+    def is_of_content(self) -> bool:
+        """Whether columns are compared that a removed document does not show."""
+        return not set(self.columns) <= set(_OF_REMOVED)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
@@ -86,6 +95,8 @@ class Record:
     table: Table
     row: int
     values: Row
+    is_removed: bool = False
+    """Whether it is of a document that was removed: `values` are only its place and verdict."""
 
     @property
     def where(self) -> dict[str, object]:
@@ -98,6 +109,7 @@ class Audit:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
+        self._erasure = Erasure(dataset)
         self.tables = {kind: tuple(_tables(dataset, kind)) for kind in (AUDIT, DROPPED, REJECTS)}
 
     def _open(self, table: Table) -> pq.ParquetFile:
@@ -197,10 +209,12 @@ class Audit:
             rows = []
             if _group_may_have(file, group, wanted):
                 rows = _matching(file, group, wanted, after=found.at - table.first - first)
+            if wanted.is_of_content:
+                rows = self._spared(file, group, table, rows)
             chosen = rows[: most - len(found.hits)]
             values = _rows(file, group, chosen, _without_texts(file))
             found.hits += (
-                Record(table=table, row=first + row, values=each)
+                self._record(table, first + row, each)
                 for row, each in zip(chosen, values, strict=True)
             )
             enough = len(found.hits) == most
@@ -223,7 +237,7 @@ class Audit:
                 if first <= row < first + file.metadata.row_group(group).num_rows:
                     names = file.schema_arrow.names
                     (values,) = _rows(file, group, [row - first], names)
-                    return Record(table=table, row=row, values=values)
+                    return self._record(table, row, values)
         raise BadQuery(f"There is no record {row:,} in this table: it has {table.entry.rows:,}.")
 
     def by_order(
@@ -253,7 +267,30 @@ class Audit:
                 rows = _equal_rows(file, group, "order", order)
                 values = _rows(file, group, rows, file.schema_arrow.names)
                 for row, each in zip(rows, values, strict=True):
-                    yield Record(table=table, row=first + row, values=each)
+                    yield self._record(table, first + row, each)
+
+    def _removed(self, table: Table) -> NDArray[np.uint64]:
+        """Return the orders of removed documents whose rows a table may have."""
+        if not self._erasure.num_documents:
+            return np.zeros(0, np.uint64)
+        return self._erasure.orders(table.generation.name, table.entry.source)
+
+    def _record(self, table: Table, row: int, values: Row) -> Record:
+        """Return a row; of a removed document only what its own page shows as well."""
+        order = values.get("order")
+        if order is None or not (self._removed(table) == np.uint64(order)).any():
+            return Record(table=table, row=row, values=values)
+        left = {name: values[name] for name in _OF_REMOVED if name in values}
+        return Record(table=table, row=row, values=left, is_removed=True)
+
+    def _spared(self, file: pq.ParquetFile, group: int, table: Table, rows: list[int]) -> list[int]:
+        """Return those of some rows of a row group that are not of removed documents."""
+        removed = self._removed(table)
+        if not rows or not len(removed):
+            return rows
+        column = file.read_row_group(group, columns=["order"])["order"].take(pa.array(rows))
+        gone = _flags(pc.is_in(column.combine_chunks(), value_set=pa.array(removed)))
+        return [row for row, is_gone in zip(rows, gone, strict=True) if not is_gone]
 
 
 def _tables(dataset: Dataset, kind: str) -> Iterator[Table]:

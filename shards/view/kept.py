@@ -21,6 +21,7 @@ from shards.format import ARROW, BIN
 from shards.manifest import TRAIN, ShardEntry
 from shards.reader import Dataset, Shard
 from shards.storage.arrow import check_values, damage_told
+from shards.trace import ORIGIN
 from shards.view.address import BadQuery
 from shards.view.scan import Budget, Found
 
@@ -64,6 +65,11 @@ class Wanted:
     def is_all(self) -> bool:
         """Whether every document is wanted."""
         return not (self.name or self.language or self.column or self.words)
+
+    @property
+    def is_of_content(self) -> bool:
+        """Whether more is compared than where documents come from."""
+        return bool(self.words or self.language or (self.column and self.column not in ORIGIN))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +176,9 @@ class Kept:
     ) -> Iterator[tuple[int, int]]:
         """Yield row and token of the hits in some rows of a shard."""
         chosen = np.arange(rows.start, rows.stop)
+        if wanted.is_of_content:
+            # What was taken down is found by nobody: a search would tell it letter by letter.
+            chosen = chosen[~np.isin(chosen, shard.removed)]
         with damage_told(shard.file(ARROW)):
             for name, match, value in _conditions(wanted):
                 if len(chosen):
@@ -179,8 +188,6 @@ class Kept:
         if not needle:
             yield from ((row, 0) for row in chosen.tolist())
             return
-        # A text that was taken down is found by nobody.
-        chosen = chosen[~np.isin(chosen, shard.removed)]
         yield from self._with_words(shard, needle, chosen)
 
     def _with_words(

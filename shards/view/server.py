@@ -11,7 +11,6 @@ import secrets
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
@@ -176,12 +175,15 @@ class _Handler(BaseHTTPRequestHandler):
         return hmac.compare_digest(given.encode(errors="replace"), self.server.key.encode())
 
     def _cookie(self) -> str:
-        try:
-            cookies = SimpleCookie(self.headers.get("Cookie", ""))
-        except CookieError:
-            return ""
-        found = cookies.get(self.server.cookie)
-        return found.value if found else ""
+        """Return the key in the cookie of this server; "" if it was not sent.
+
+        Other programs on this host have cookies of their own, which may be of any form.
+        """
+        for cookie in self.headers.get("Cookie", "").split(";"):
+            name, _, value = cookie.partition("=")
+            if name.strip() == self.server.cookie:
+                return value.strip()
+        return ""
 
     def log_message(self, format: str, *args: Any) -> None:  # as in http.server
         """Write nothing: a request may name what somebody looked for."""

@@ -30,6 +30,7 @@ _PER_PAGE = 50
 _MOST_SIMILAR = 50
 _MOST_CHARACTERS = 100_000
 """Of a text that a page shows."""
+_REMOVED = "The document made from this record was removed: its other columns are not shown."
 _RAW_BYTES = 16 * 1024
 _ROW_BYTES = 16
 
@@ -151,6 +152,7 @@ def _row(record: Record, wanted: Filter, head: list[str]) -> list[Child]:
     place = f"{values.get('path')}:{values.get('position')}"
     shown: dict[str, Child] = {
         **values,
+        "reason": "removed" if record.is_removed else values.get("reason"),
         "source": record.table.entry.source,
         "record": link(_record_address(record, wanted), place),
     }
@@ -178,10 +180,11 @@ def record(viewer: Viewer, query: Query) -> Page:
     }
     facts["order"] = str(values.get("order"))
     metrics = {name: _cell(each) for name, each in values.items() if isinstance(each, float)}
-    verdict = values.get("reason") or values.get("verdict")
+    verdict = "removed" if shown.is_removed else values.get("reason") or values.get("verdict")
     body = [
         heading("Record", f" {verdict}"),
         steps({"next": address("next", after)}),
+        tag("p", _REMOVED, class_="warn") if shown.is_removed else Markup(),
         *_contents(viewer, shown),
         section("Origin", pairs({"source": shown.table.entry.source, **facts})),
         section("Metrics", pairs(metrics)) if metrics else Markup(),
@@ -273,7 +276,8 @@ def _named(viewer: Viewer, each: Record) -> Markup:
     place = f"{each.values.get('path')}:{each.values.get('position')}"
     shown = joined(
         link(address("record", each.where), place),
-        f" {each.values.get('verdict')} {each.values.get('reason') or ''} ",
+        f" {each.values.get('verdict')} ",
+        "removed " if each.is_removed else f"{each.values.get('reason') or ''} ",
     )
     to = document_address(viewer, each) if each.values.get("verdict") == "kept" else None
     return joined(shown, link(to, both("Document")) if to else None)

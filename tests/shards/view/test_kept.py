@@ -125,3 +125,22 @@ def test_removed_texts_are_found_by_nobody(show: Show, built: Path, tmp_path: Pa
     assert "0 found" in client.get(target)
     assert "1 found" in client.get("/documents?name=n39")
     assert NEAR[-20:] not in client.get("/documents?name=n39")
+
+
+def test_hidden_columns_of_removed_documents_are_found_by_nobody(
+    show: Show, hostile: Path, tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(hostile, tmp_path / "dataset"))
+    searches = (
+        "language=%3Ci%3E",
+        "column=language&match=prefix&value=%3C",
+        "column=language&match=contains&value=i",
+    )
+    client = show(directory)
+    for search in searches:
+        assert "1 found" in client.get(f"/documents?name=id-3%3Cscript%3E&{search}")
+    take_down(directory, "id-3<script>")
+    for search in searches:
+        assert "0 found" in client.get(f"/documents?name=id-3%3Cscript%3E&{search}")
+    for search in ("column=id&match=prefix&value=id-3", "column=path&value=%3Cscript%3E.json"):
+        assert "1 found" in client.get(f"/documents?name=id-3%3Cscript%3E&{search}")

@@ -37,6 +37,15 @@ def test_only_who_has_the_key_sees_anything(show: Show, hostile: Path) -> None:
             assert "web" not in body
 
 
+@pytest.mark.parametrize(
+    "other", ['theme={"a":1}', "a b=[c,d]", "=", "x", 'y="z', "corpusmill-1=k"]
+)
+def test_cookies_of_other_programs_do_not_matter(other: str, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    for given in (f"{other}; {client.cookie}", f"{client.cookie};{other}"):
+        assert client.ask("/", Cookie=given)[0].status == 200
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "localhost:8642", "[::1]:99"])
 def test_names_of_this_machine_are_answered(host: str, show: Show, hostile: Path) -> None:
     client = show(hostile)

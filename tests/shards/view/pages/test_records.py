@@ -10,6 +10,8 @@ import pytest
 from shards.reader import Dataset
 from tests.shards.view.conftest import LONG, NEAR, Client, Show, take_down
 
+PLACE_OF_N5 = 11101
+
 
 def audit_rows(directory: Path) -> list[dict[str, object]]:
     (path,) = directory.glob("g*/audit/*.parquet")
@@ -166,6 +168,40 @@ def test_texts_of_removed_documents_are_shown_nowhere(
     assert "its text is not shown" in text
     assert "a.jsonl:" not in text
     assert "Metrics" not in text
+
+
+def test_columns_of_removed_documents_are_shown_and_found_nowhere(
+    show: Show, built: Path, tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
+    (removed,) = (i for i, row in enumerate(audit_rows(built)) if row["position"] == PLACE_OF_N5)
+    row = audit_rows(built)[removed]
+    place = f"a.jsonl:{PLACE_OF_N5}"
+    client = show(directory)
+    searches = [f"metric=bytes&least={row['bytes']}&most={row['bytes']}", "metric=gopher.words"]
+    searches += [f"language={row['language']}", f"verdict=kept&language={row['language']}"]
+    for search in searches:
+        assert place in places(client.get(f"/records?{search}"))
+    take_down(directory, "n5")
+    for search in searches:
+        found = places(client.get(f"/records?{search}"))
+        assert found
+        assert place not in found
+    listed = client.get("/records?verdict=kept")
+    (cells,) = re.findall(f">{place}</a></td>(.*?)</tr>", listed)
+    assert re.findall("<td[^>]*>([^<]*)", cells) == ["kept", "removed", "notes", "", "", "", ""]
+    text = client.get(f"/record?table=0&row={removed}")
+    assert "was removed: its other columns are not shown" in text
+    assert set(re.findall("<dt>([a-z._]+)", text)) <= {
+        "source",
+        "order",
+        "path",
+        "position",
+        "ordinal",
+        "verdict",
+    }
+    assert "Similar" not in text
+    assert re.search(r'href="/document\?', text)
 
 
 def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
