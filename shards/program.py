@@ -28,9 +28,6 @@ class Command(NamedTuple):
 
 GROUPS = {
     "make a dataset": (
-        Command(
-            "look", "pipelines.look", "what a file or folder holds, and which command reads it"
-        ),
         Command("look", "pipelines.look", "what lies at a path, and which of these reads it"),
         Command("text", "pipelines.text", "any texts: JSON, JSON lines, parquet, plain lines"),
         Command("wudao", "pipelines.wudao", "WuDaoCorpora; without flags the built-in sample"),
