@@ -105,15 +105,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request."""
+        self.path = _decoded(self.path)
+        path = _path_of(self.path)
         if not _is_here(self.headers.get("Host", "")):
             self._refuse(403, "Ask for this page by the address that the command printed.")
-        elif urlsplit(self.path).path == "/" and self._has_key(_given_key(self.path)):
+        elif path is None:
+            self._refuse(400, "The address is no address.")
+        elif path == "/" and self._has_key(_given_key(self.path)):
             cookie = f"{self.server.cookie}={self.server.key}; HttpOnly; SameSite=Strict; Path=/"
             self._send(200, page.entry_html(), more={"Set-Cookie": cookie})
         elif not self._has_key(self._cookie()):
             text = "Open the address that the command printed: it has the key to this dataset."
             self._refuse(403, text)
-        elif urlsplit(self.path).path == f"/{page.STYLE}":
+        elif path == f"/{page.STYLE}":
             self._send(200, self.server.style, kind="text/css")
         else:
             self._answer()
@@ -195,6 +199,18 @@ def _is_here(host: str) -> bool:
         return urlsplit(f"//{host}").hostname in _NAMES
     except ValueError:
         return False
+
+
+def _decoded(target: str) -> str:
+    """Return a target of which http.server took each byte for a character."""
+    return target.encode("latin-1", errors="replace").decode(errors="replace")
+
+
+def _path_of(target: str) -> str | None:
+    try:
+        return urlsplit(target).path
+    except ValueError:
+        return None
 
 
 def _given_key(target: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shards.view.address import BadQuery
 from shards.view.markup import Address, Child, Markup, address, joined, link, tag
 from shards.view.scan import Found
 from shards.view.wording import both, either
@@ -149,7 +150,12 @@ def progress(found: Found[Any], *, what: str, to: Address) -> Markup:
         found: What was found so far.
         what: What it looks at.
         to: Where it goes on.
+
+    Raises:
+        BadQuery: It was to begin beyond the end.
     """
+    if found.start > found.total:
+        raise BadQuery(f"There are {found.total:,} {what}: at {found.start:,} there is nothing.")
     num = len(found.hits)
     hits = "1 found" if num == 1 else f"{num:,} found"
     span = f"Searched {found.start:,} to {found.at:,} of {found.total:,} {what}"
@@ -162,6 +168,11 @@ def progress(found: Found[Any], *, what: str, to: Address) -> Markup:
         tag("progress", value=found.at, max=max(found.total, 1)),
         steps({"go on": to}),
     )
+
+
+def exact(value: float) -> str:
+    """Return a number with all its digits, as a form takes it."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def count_bytes(number: int) -> str:

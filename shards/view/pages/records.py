@@ -13,6 +13,7 @@ from shards.view.pages.page import (
     Redirect,
     choice,
     entry,
+    exact,
     field,
     form,
     heading,
@@ -113,13 +114,13 @@ def _span(viewer: Viewer, wanted: Filter) -> Markup | None:
     span = viewer.audit.span(wanted.metric, wanted.source) if wanted.metric else None
     if span is None:
         return None
-    text = f"{wanted.metric} is {span[0]:,.6g} to {span[1]:,.6g} in the newest table."
+    text = f"{wanted.metric} is {exact(span[0])} to {exact(span[1])} in the newest table."
     return tag("p", text, class_="note")
 
 
 def _record_form(viewer: Viewer, wanted: Filter) -> Markup:
     def number(value: float | None) -> str:
-        return "" if value is None else f"{value:g}"
+        return "" if value is None else exact(value)
 
     generations = [each.name for each in viewer.dataset.manifest.generations]
     return form(
@@ -359,7 +360,7 @@ def similar(viewer: Viewer, query: Query) -> Page:
     body += [
         form(
             "similar",
-            field("similarity", entry("least", f"{least:g}", kind="number")),
+            field("similarity", entry("least", exact(least), kind="number")),
             kept={"generation": generation, "order": order},
         ),
         table(("Record", "similarity"), rows),

@@ -283,3 +283,37 @@ def test_a_line_of_a_megabyte_comes_in_parts(show: Show, hostile: Path) -> None:
     assert "Part 513 of 513" in last
     assert "&lt;|endoftext|&gt;" in last
     assert "token 1,048,575 of 1,048,577" in client.get(f"/document?n={number}&token=1048575")
+
+
+def test_a_target_that_is_no_address_is_refused_without_a_word_in_the_terminal(
+    show: Show, hostile: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = show(hostile)
+    with socket.create_connection(("127.0.0.1", client.port)) as raw:
+        raw.sendall(b"GET http://[::1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: raw.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.0 400 ")
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_words_may_be_sent_without_percent_signs(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    given = "GET /documents?words=没有的词 HTTP/1.1\r\nHost: localhost\r\n"
+    with socket.create_connection(("127.0.0.1", client.port)) as raw:
+        raw.sendall(f"{given}Cookie: {client.cookie}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
+    assert 'value="没有的词"' in answer
+
+
+def test_there_is_nothing_beyond_the_end(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    response, body = client.ask("/records?at=999999999999", Cookie=client.cookie)
+    assert response.status == 400
+    assert "at 999,999,999,999 there is nothing" in body
+
+
+def test_bounds_of_a_metric_are_kept_to_the_last_digit(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    body = client.get("/records?metric=bytes&least=1234567&most=0.1234567")
+    assert 'value="1234567"' in body
+    assert 'value="0.1234567"' in body
