@@ -314,6 +314,6 @@ def test_there_is_nothing_beyond_the_end(show: Show, hostile: Path) -> None:
 
 def test_bounds_of_a_metric_are_kept_to_the_last_digit(show: Show, hostile: Path) -> None:
     client = show(hostile)
-    body = client.get("/records?metric=bytes&least=1234567&most=0.1234567")
+    body = client.get("/records?metric=bytes&least=0.1234567&most=1234567")
     assert 'value="1234567"' in body
     assert 'value="0.1234567"' in body
