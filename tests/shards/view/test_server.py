@@ -310,10 +310,3 @@ def test_there_is_nothing_beyond_the_end(show: Show, hostile: Path) -> None:
     response, body = client.ask("/records?at=999999999999", Cookie=client.cookie)
     assert response.status == 400
     assert "at 999,999,999,999 there is nothing" in body
-
-
-def test_bounds_of_a_metric_are_kept_to_the_last_digit(show: Show, hostile: Path) -> None:
-    client = show(hostile)
-    body = client.get("/records?metric=bytes&least=0.1234567&most=1234567")
-    assert 'value="1234567"' in body
-    assert 'value="0.1234567"' in body

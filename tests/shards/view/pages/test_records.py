@@ -237,3 +237,9 @@ def test_a_damaged_table_is_told(show: Show, built: Path, tmp_path: Path) -> Non
     path.write_bytes(content[:-1])
     assert "was truncated or replaced" in client.get("/records", status=500)
     assert "Overview" in client.get("/")
+
+
+def test_bounds_are_kept_to_the_last_digit(show: Show, built: Path) -> None:
+    text = show(built).get("/records?metric=bytes&least=0.1234567&most=1234567")
+    assert 'value="0.1234567"' in text
+    assert 'value="1234567"' in text
