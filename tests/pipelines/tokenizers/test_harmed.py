@@ -171,7 +171,9 @@ def test_what_is_no_file(tmp_path: Path, name: str, kind: str, what: str) -> Non
         case "long":
             path = tmp_path / ("x" * 300 + name)
     message = check_use(f"{kind}:{path}")
-    assert re.search("no file|is a folder, a pipe|cannot be read|no such file", message), message
+    assert re.search(
+        "no file|is a folder: name|is a folder, a pipe|cannot be read|no such file", message
+    ), message
 
 
 def test_model_with_ids_of_its_own(monkeypatch: pytest.MonkeyPatch, hf_path: Path) -> None:
