@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 from shards.errors import UserError
-from shards.extras import missing_extra
+from shards.extras import end_telling, missing_extra
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.program import called, called_help, called_program
@@ -236,6 +236,7 @@ def exit_code(
         stopped: What the line after Ctrl-C says.
         reports: Whether this process prints an error; of several ranks one is enough.
     """
+    end_telling()
     guard()
     program = called_program(program)
     try:

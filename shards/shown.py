@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, TextIO
 
-from shards.extras import end_if_missing, installable
+from shards.installer import installable
 from shards.program import called
 from shards.secrets import masked
 
@@ -190,7 +190,7 @@ def guard() -> None:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    if sys.excepthook in (sys.__excepthook__, end_if_missing):
+    if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show_traceback
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _show_threads_traceback

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.extras import installable
 from shards.secrets import has_parameters, has_user, without_addresses, without_secrets
 
 _LOG = logging.getLogger("corpusmill")
@@ -203,7 +202,7 @@ def _missing_library(url: str, error: ImportError) -> str:
     scheme = urlsplit(url).scheme
     extra = _EXTRAS.get(scheme)
     if extra:
-        return installable(
+        return (
             f"Reading {scheme}:// needs a library that is not installed: "
             f"pip install 'corpusmill[{extra}]'."
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from shards.command import exit_code
-from shards.extras import extras_named, installable, missing_extra
+from shards.extras import extras_named, missing_extra
+from shards.installer import installable
 
 ROOT = Path(__file__).parents[2]
 
