@@ -4,7 +4,8 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.flags import count, local_path, option, positive
+from shards.flags import count, local_path, option, positive, same_option
+from trainer.opening import Opening
 
 TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC = "hf", "safetensors", "reference", "llm.c"
 
@@ -44,17 +45,8 @@ class Exporting:
         metavar="N",
         type=count,
     )
-    model: str | None = option(
-        None,
-        "The model's shape, as of trainer.train: needed for a published checkpoint only.",
-        metavar="NAME",
-    )
-    tokenizer: str | None = option(
-        None,
-        "The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, "
-        "tiktoken:NAME, hf:FILE). Default: the one that the data hold.",
-        metavar="SPEC",
-    )
+    model: str | None = same_option(Opening, "model")
+    tokenizer: str | None = same_option(Opening, "tokenizer")
 
     def __post_init__(self) -> None:
         """Refuse what a form does not have.
