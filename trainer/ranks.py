@@ -93,6 +93,10 @@ class Ranks:
         unit = math.gcd(*micros)
         return replace(self, parts=tuple(micro // unit for micro in micros))
 
+    def at_once(self, micro: int) -> int:
+        """Return how many samples all ranks compute at once where this one computes `micro`."""
+        return micro // self.num_parts * self.all_parts
+
     def nodes(self) -> list[int]:
         """Return the number of each rank's node, by rank: ranks are numbered node by node.
 

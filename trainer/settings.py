@@ -232,6 +232,11 @@ class Settings:
         False, "Write a trace of steps 6 to 8 of this start.", action="store_true", group=LOG
     )
 
+    @property
+    def counts_epochs(self) -> bool:
+        """Whether the size of an epoch decides something."""
+        return self.epochs is not None or EPOCH in (self.save_every, self.eval_every)
+
     def schedule_of(self, steps: int) -> Schedule:
         """Return the learning rate of a run of so many steps."""
         decay = self.decay_steps or steps

@@ -44,7 +44,7 @@ from trainer.follow import run_of
 from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
-from trainer.settings import EPOCH, RESUME_AUTO, RESUME_NONE, Settings
+from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
 from trainer.weights.published import Weights, weights_of
 from trainer.weights.weights import read_weights
@@ -80,7 +80,8 @@ class StartedRun:
     precision: str
     """bf16, fp16 or fp32."""
     epoch: int
-    """Samples in an epoch: as many as the data that the run begins with have windows."""
+    """Samples in an epoch: as many as the data that the run begins with have windows; 0 where that
+    decides nothing."""
 
     @property
     def steps(self) -> int:
@@ -114,7 +115,7 @@ class StartedRun:
         if settings.epochs is not None:
             ends = "one epoch" if settings.epochs == 1 else f"{settings.epochs:g} epochs"
             return f", {ends} of {self.epoch:,} windows"
-        if EPOCH in (settings.save_every, settings.eval_every):
+        if settings.counts_epochs:
             return f"; an epoch is {self.epoch:,} windows"
         return ""
 
@@ -170,7 +171,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         check_files(checkpoint, ranks=ranks, disk=disk if own else None)
         ranks.together(lambda: _check_state(checkpoint))
     run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
-    epoch = ranks.together(lambda: _epoch(run))
+    epoch = ranks.together(lambda: _epoch(run)) if config.settings.counts_epochs else 0
     run = _ended(run, config.settings.epochs, epoch=epoch)
     config = replace(config, run=run)
     ranks = _dealt(config, ranks)
@@ -318,7 +319,7 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
 
 def _accumulation(size: int, micro: int, ranks: Ranks) -> int:
     """Return how many micro-batches of each rank make up a global batch."""
-    return size // (micro // ranks.num_parts * ranks.all_parts)
+    return size // ranks.at_once(micro)
 
 
 def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:

@@ -34,8 +34,7 @@ def evaluate(
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    size = stepper.micro_batch // ranks.num_parts * ranks.all_parts
-    for batch in data.validation(size, ranks):
+    for batch in data.validation(ranks.at_once(stepper.micro_batch), ranks):
         tally = stepper.evaluate(batch, tally)
         if stop():
             return None
