@@ -154,6 +154,15 @@ class Generation:
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Versions that differ from the manifest's, which are those of the first generation."""
 
+    def shards(self) -> list[ShardEntry]:
+        """Return its shards, source by source, those of training first."""
+        return [
+            shard
+            for source in self.sources.values()
+            for split in (TRAIN, VALIDATION)
+            for shard in source.split(split)
+        ]
+
     def tables(self) -> tuple[TableEntry, ...]:
         """Return all its files but those of shards."""
         return (*self.audit, *self.signatures, *self.rejects, *self.dropped)

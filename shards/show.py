@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from shards.errors import UserError
 from shards.format import ARROW
-from shards.manifest import TRAIN, VALIDATION, Generation, sum_shards
+from shards.manifest import Generation, sum_shards
 from shards.reader import Dataset, Documents, Shard
 from shards.storage.arrow import damage_told
 from shards.summary import source_rows, source_splits
@@ -61,12 +61,7 @@ def generations(dataset: Dataset) -> Iterator[str]:
 
 
 def _generation(dataset: Dataset, number: int, generation: Generation) -> str:
-    shards = [
-        shard
-        for source in generation.sources.values()
-        for split in (TRAIN, VALIDATION)
-        for shard in source.split(split)
-    ]
+    shards = generation.shards()
     sums = sum_shards(shards)
     removed = sum(len(dataset.removed.get(shard.path, ())) for shard in shards)
     return _GENERATION.format(

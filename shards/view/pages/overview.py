@@ -130,13 +130,7 @@ def _generations(viewer: Viewer) -> Markup:
     generations = viewer.dataset.manifest.generations
     rows = []
     for number, generation in list(enumerate(generations, 1))[-_MOST_GENERATIONS:]:
-        shards = [
-            shard
-            for source in generation.sources.values()
-            for split in (TRAIN, VALIDATION)
-            for shard in source.split(split)
-        ]
-        sums = sum_shards(shards)
+        sums = sum_shards(generation.shards())
         to = address("records", {"generation": generation.name})
         figures = (len(generation.inputs), sums.documents, sums.tokens, sums.shards)
         rows.append([link(to, generation.name), f"{number:,}", *(f"{each:,}" for each in figures)])
