@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,12 +86,8 @@ class Viewer:
     @cached_property
     def homes(self) -> dict[str, Home]:
         """Where each shard belongs, by its path."""
-        homes, first = (
-            {},
-            dict.fromkeys(
-                ((name, split) for name in self.dataset.sources for split in (TRAIN, VALIDATION)), 0
-            ),
-        )
+        homes: dict[str, Home] = {}
+        first: Counter[tuple[str, str]] = Counter()
         for generation, name, source in self.dataset.manifest.source_entries():
             for split in (TRAIN, VALIDATION):
                 for entry in source.split(split):
