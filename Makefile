@@ -4,10 +4,11 @@ SHELL := /bin/bash
 PYTHON ?= python3
 MINUTES ?= 30
 SEED ?= 0
+SAMPLE ?= 200
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all engines test-engines test-pythons soak lint format bench images clean
+.PHONY: help setup run test test-all nightly engines test-engines test-pythons soak golden mutants lint format bench images clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -25,10 +26,21 @@ run: setup  ## the main job on the built-in sample: text to shards to a short tr
 	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run
 
 test: setup  ## the fast tests
-	$(BIN)/python -m pytest -n auto -q -m "not slow and not engine" $(ARGS)
+	$(BIN)/python -m pytest -n auto -q -m "not slow and not nightly and not engine" $(ARGS)
 
 test-all: setup  ## all tests but test-engines: kills and restarts, other processes, training
-	$(BIN)/python -m pytest -n auto -q -m "not engine" $(ARGS)
+	$(BIN)/python -m pytest -n auto -q -m "not nightly and not engine" $(ARGS)
+
+nightly: setup  ## what is rare and takes hours: harm by the thousand, a long soak, mutants
+	$(BIN)/python -m pytest -n auto -q -m nightly $(ARGS)
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
+
+golden: setup  ## whole commands give what they gave (UPDATE=1 writes what they give, ARGS=NAME)
+	$(BIN)/python -m tests.golden $(if $(UPDATE),--update) $(ARGS)
+
+mutants: setup  ## one-line faults that no test notices (SAMPLE=200, SEED=0, ARGS=FOLDER)
+	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
 
 engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink (needs Go, Java, Maven)
 	@.ci/engines

@@ -90,7 +90,7 @@ def test_commands(growth: Path, pristine_growth: Path, capsys: pytest.CaptureFix
     check_commands(growth, pristine_growth, capsys, range(FIRST_SEED, FIRST_SEED + 50))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_commands_thousands_of_times(
     growth: Path, pristine_growth: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,7 @@ from shards.errors import UserError
 from tests.pipelines.filters.test_fasttext_model import LINES
 from tests.pipelines.mutations import DEEP, harmed_bytes, harmed_json
 
-SEEDS = [pytest.param(1, 20), pytest.param(2, 120, marks=pytest.mark.slow)]
+SEEDS = [pytest.param(1, 20), pytest.param(2, 120, marks=pytest.mark.nightly)]
 FAILURE = re.compile("cannot be loaded|Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n")
 """What is no sentence of ours: the library or our own code failed in a way of its own."""
 

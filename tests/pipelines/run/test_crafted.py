@@ -91,7 +91,7 @@ def test_files_beside_a_manifest(
     check(dataset, name, range(FIRST_SEED, FIRST_SEED + 30), capsys)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [existing.INPUTS, "report.json", LEDGER])
 def test_files_beside_a_manifest_thousands_of_times(
     dataset: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -63,7 +63,7 @@ def written(path: Path, content: bytes) -> Path:
     return path
 
 
-SEEDS = [pytest.param(1, 16), pytest.param(2, 96, marks=pytest.mark.slow)]
+SEEDS = [pytest.param(1, 16), pytest.param(2, 96, marks=pytest.mark.nightly)]
 
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)

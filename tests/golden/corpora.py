@@ -1,0 +1,696 @@
+"""Small corpora of rows, and what writes them: the same bytes on every call."""
+
+import bz2
+import gzip
+import io
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import zstandard
+from pyarrow import parquet
+
+SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample"
+Record = Mapping[str, Any]
+
+
+def tokenizer(folder: Path) -> None:
+    """The sample's tokenizer, as tok.model."""
+    shutil.copyfile(SAMPLE / "sample.model", folder / "tok.model")
+
+
+def articles(count: int, *, first: int = 0, language: str = "en") -> list[dict[str, str]]:
+    """Articles of the sample, each with its title, text and id."""
+    found = []
+    for path in sorted(SAMPLE.glob("part-*.json")):
+        pages = json.loads(path.read_text("utf-8"))
+        for page in pages["RECORDS"] if isinstance(pages, dict) else pages:
+            text = page.get("content")
+            if isinstance(text, str) and len(text) > 150 and _written(text, language):
+                found.append(
+                    {"id": page["uniqueKey"][:8], "title": page.get("title", ""), "text": text}
+                )
+    return found[first : first + count]
+
+
+def _written(text: str, language: str) -> bool:
+    letters = sum(char.isascii() for char in text)
+    return letters > 0.9 * len(text) if language == "en" else letters < 0.2 * len(text)
+
+
+def put(path: Path, content: bytes | str) -> None:
+    """Write a file, packed as its ending says, the same bytes every time."""
+    data = content.encode() if isinstance(content, str) else content
+    packed = {
+        ".gz": lambda: _gzip(data),
+        ".zst": lambda: zstandard.ZstdCompressor(level=3).compress(data),
+        ".bz2": lambda: bz2.compress(data),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(packed[path.suffix]() if path.suffix in packed else data)
+
+
+def _gzip(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
+        file.write(data)
+    return buffer.getvalue()
+
+
+def put_lines(path: Path, records: Iterable[Record | bytes], *, end: str = "\n") -> None:
+    """JSON lines; a record given as bytes stands as it is."""
+    put(path, b"".join(line_of(record) + end.encode() for record in records))
+
+
+def line_of(record: Record | bytes) -> bytes:
+    return record if isinstance(record, bytes) else json.dumps(record, ensure_ascii=False).encode()
+
+
+def put_array(path: Path, records: Iterable[Record | bytes], *, between: str = ",\n ") -> None:
+    """An array of JSON objects."""
+    put(path, b"[\n " + between.encode().join(map(line_of, records)) + b"\n]\n")
+
+
+def put_table(path: Path, records: Sequence[Record], *, group: int = 1000) -> None:
+    """Parquet with row groups of so many rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pa.Table.from_pylist([*records]), path, row_group_size=group)
+
+
+# ---- seams of splits ----------------------------------------------------------------------------
+
+
+def _trying() -> list[dict[str, Any]]:
+    """Records whose texts imitate what separates records."""
+    texts = (
+        "plain words",
+        'a "quoted" } , { brace',
+        '[{"text": "not a record"}, {\'x\': 1}]',
+        "back\\slash at the end \\",
+        "line\nbreak and\ttab",
+        "中文字 with é and 😀",
+    )
+    nested = {"deep": [{"in": "one"}, {"in": "two"}], "empty": {}}
+    return [{"id": f"r{at}", "text": text, "meta": nested} for at, text in enumerate(texts)]
+
+
+def seams(folder: Path) -> None:
+    """The same records in every form, and layouts of white space that a seam may fall into."""
+    records = _trying()
+    put_array(folder / "in/array.json", records)
+    put_array(folder / "in/tight.json", records, between=",")
+    inner = {"meta": [{"text": "an inner one"}, {"text": "another"}]}
+    put_array(folder / "in/imitating.json", [{**record, **inner} for record in records])
+    rows = json.dumps(records, ensure_ascii=False, indent=1)
+    put(folder / "in/wrapped.json", f'{{"about": [1, {{"a": "b"}}], "RECORDS": {rows}, "n": 2}}')
+    put_lines(folder / "in/plain.jsonl", records)
+    put(folder / "in/unended.jsonl", b"\n".join(map(line_of, records)))
+    put(folder / "in/marked.jsonl", b"\xef\xbb\xbf" + b"\r\n\r\n".join(map(line_of, records)))
+    for kind in ("gz", "zst", "bz2"):
+        put_lines(folder / f"in/packed.jsonl.{kind}", records)
+    put_array(folder / "in/packed.json.gz", records)
+    flat = [{"id": record["id"], "text": record["text"]} for record in records]
+    put_table(folder / "in/table.parquet", flat, group=2)
+    put_table(folder / "in/single.parquet", flat, group=1)
+
+
+def lines(folder: Path) -> None:
+    """Texts on lines, with blank lines, other line ends and a sign for line breaks."""
+    texts = ("first line", "", "second<n>with break", "  spaces  ", "third\r", "中文第四行", "last")
+    put(folder / "lines/a.txt", "\n".join(texts))
+    put(folder / "lines/b.txt", "\ufeff" + "\n".join(texts) + "\n")
+    put(folder / "lines/c.txt.gz", "\n".join(texts) + "\n\n")
+
+
+# ---- limits of a record -------------------------------------------------------------------------
+
+_NARROW = '''"""A corpus whose records have at most {most} bytes."""
+
+import sys
+
+from pipelines.corpus import Document, Options, Reading, Recipe, always, required_text, strings
+from pipelines.run.command import main
+
+
+def pages(stream):
+    for line in stream:
+        yield {{"id": line[:12].decode(), "text": line.decode().rstrip("\\n")}}
+
+
+def documents(record, options):
+    return (Document(required_text(record, "text"), {{"id": str(record.get("id", ""))}}),)
+
+
+RECIPE = Recipe(
+    name="{name}",
+    about="Narrow records.",
+    pattern="*",
+    options=Options,
+    reading=always(Reading({reading}, text_fields=("text",), max_record_bytes={most})),
+    provenance=strings("id"),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("{name}", sys.argv[1:]))
+'''
+_MOST = 200
+
+
+def _sized(size: int, name: str) -> bytes:
+    """A line of JSON with so many bytes."""
+    bare = line_of({"id": name, "text": ""})
+    return line_of({"id": name, "text": ("word " * size)[: size - len(bare) - 1] + "."})
+
+
+def _around(most: int) -> list[bytes]:
+    sizes = (most - 1, most, most + 1, 60, 5 * most, most, most + 1)
+    return [_sized(size, f"{at}-of-{size}") for at, size in enumerate(sizes)]
+
+
+def narrow(folder: Path) -> None:
+    """Records on both sides of a limit, in all forms, by corpora with that limit."""
+    for form in ("json", "jsonl", "lines", "parquet"):
+        text = _NARROW.format(name=f"narrow_{form}", reading=f'format="{form}"', most=_MOST)
+        put(folder / f"narrow_{form}.py", text)
+    put(folder / "narrow_own.py", _NARROW.format(name="own", reading="read=pages", most=_MOST))
+    records = _around(_MOST)
+    put_array(folder / "narrow/a.json", records)
+    put(folder / "narrow/a.jsonl", b"\n".join(records))
+    put(folder / "narrow/b.jsonl", b"\n".join(records[:-1]))
+    put(folder / "narrow/huge.jsonl", b"\n".join([_sized(70_000, "huge"), *records[:2]]))
+    put_array(folder / "narrow/huge.json", [_sized(70_000, "huge"), *records[:2]])
+    long = [("text " * size)[: size - 1] + "!" for size in (199, 200, 201, 20, 999, 200, 201)]
+    put(folder / "narrow/a.txt", "\n".join(long))
+    put(folder / "narrow/b.txt", "\n".join(long[:-1]))
+    put_table(
+        folder / "narrow/a.parquet",
+        [{"id": f"of-{len(text)}", "text": text} for text in long],
+        group=3,
+    )
+    # The values of an own record count together: 12 bytes of the id, and the text.
+    owned = [("page " * size)[: size - 1] + "." for size in (187, 188, 189, 20)]
+    put(folder / "narrow/a.own", "\n".join(owned) + "\n")
+
+
+def wide(folder: Path) -> None:
+    """Records of 32 MiB and a byte more, nearly all of it blanks, so that files are small."""
+    most = 32 << 20
+    for at, size in enumerate((most, most + 1)):
+        head, tail = b'{"id": "wide-%d", "text": "Some words of a wide record."' % at, b"}"
+        record = head + b" " * (size - len(head) - len(tail)) + tail
+        put_lines(folder / f"wide/{at}.jsonl.gz", [record, _sized(90, "after")])
+        put_array(folder / f"wide/{at}.json.gz", [record, _sized(90, "after")])
+
+
+# ---- rejects ------------------------------------------------------------------------------------
+
+
+def _nested(depth: int, inner: bytes = b"") -> bytes:
+    name = b"deep-%d%s" % (depth, inner)
+    value = b"[" * depth + inner + b"]" * depth
+    return b'{"id": "%s", "text": "Deep one %d.", "x": %s}' % (name, depth, value)
+
+
+LONG = 69_996
+"""Bytes of the longest of these records: more than is kept of a reject."""
+
+
+def _broken() -> list[bytes]:
+    good = [
+        line_of({"id": f"good-{at}", "text": f"A good record, number {at}."}) for at in range(4)
+    ]
+    head, tail = b'{"id": "nul-long", "text": "a long text, and at its end a nul: ', b'\\u0000"}'
+    return [
+        good[0],
+        head + b"word " * ((LONG - len(head) - len(tail)) // 5) + tail,
+        b'{"id": "no-text", "other": 1}',
+        b'{"id": "null-text", "text": null}',
+        b'{"id": "number", "text": 7}',
+        b'{"id": "list", "text": ["a"]}',
+        b'{"id": "syntax", "text": "no comma" "x": 1}',
+        good[1],
+        b'{"id": "comma", "text": "a comma too many.",}',
+        b'{"id": "utf8", "text": "bad \xff byte."}',
+        b'{"id": "utf8-else", "text": "bad byte elsewhere.", "x": "\xff"}',
+        b'{"id": "nul", "text": "a nul \\u0000 inside."}',
+        b'{"id": "nul-else", "text": "a nul elsewhere.", "x": "\\u0000"}',
+        b'{"id": "half", "text": "half a pair \\ud800 here."}',
+        b'{"id": "half-else", "text": "half a pair elsewhere.", "x": "\\ud800"}',
+        b'{"id": "half-key", "text": "half a pair in a key.", "\\ud800": 1}',
+        b'{"id": "huge", "text": "a huge number.", "x": 1e999, "y": -1e999}',
+        b'{"id": "nan", "text": "no number.", "x": NaN, "y": [Infinity, -Infinity]}',
+        b'{"id": "twice", "text": "the first text.", "text": "the second text."}',
+        _nested(1022),
+        _nested(1023),
+        _nested(1024),
+        _nested(1500),
+        _nested(1022, b"1e999"),
+        _nested(1023, b"1e999"),
+        _nested(1024, b"1e999"),
+        b'{"id": "empty", "text": ""}',
+        b'{"id": "blank", "text": "  \\n "}',
+        good[2],
+    ]
+
+
+def broken(folder: Path) -> None:
+    """Records of which each has a fault of its own, on lines and in an array."""
+    records = _broken()
+    loose = [b"[1, 2]", b"17", b'"text"', b"null", b"not JSON at all", b"{"]
+    put_lines(folder / "broken/lines.jsonl", [*records, *loose])
+    put_array(folder / "broken/array.json", [*records, *loose[:4]])
+    whole = b"[" + b", ".join([records[0], records[7]])
+    put(folder / "broken/open.json", whole)
+    put(folder / "broken/cut.json", whole + b', {"id": "cut", "text": "cut off')
+    put(folder / "broken/trailing.json", whole + b"] and more")
+    put(folder / "broken/text.txt", b"fine line\nbad \xff line\nlast line")
+    packed = _gzip(b"\n".join([records[0], records[7], _sized(3000, "long"), records[-1]]))
+    put(folder / "broken/cut.jsonl", b"")
+    (folder / "broken/cut.jsonl").unlink()
+    (folder / "broken/cut.jsonl.gz").write_bytes(packed[:-20])
+    put_table(folder / "broken/good.parquet", [{"id": "row", "text": "A row of a table."}])
+
+
+def rated(folder: Path) -> None:
+    """One record of four cannot be read."""
+    put_lines(folder / "rated/a.jsonl", [*_broken()[:3:2], _broken()[7], _broken()[-1]])
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def tables(folder: Path) -> None:
+    """Parquet with columns of many types, bad bytes, values without an equal, and harm."""
+    texts = [b"A plain text.", b"Bad \xff byte.", None, "中文".encode(), b"", b"A last text."]
+    when = pa.array([0, 1000, -1, None, 2**62, 5], pa.timestamp("ns"))
+    others = {
+        "id": pa.array([f"row-{at}" for at in range(6)]).dictionary_encode(),
+        "x": pa.array([b"fine", b"\xff", b"z", None, b"", b"q"]).view(pa.string()),
+        "when": when,
+        "day": pa.array([0, 1, 2, 3, None, 5], pa.date32()),
+        "much": pa.array([1.5, float("nan"), float("inf"), None, 0, -1]),
+        "inner": pa.array([{"a": 1}, None, {"a": 2}, {"a": None}, {"a": 5}, {"a": 6}]),
+    }
+    kinds = {
+        "string": pa.array(texts).view(pa.string()),
+        "binary": pa.array(texts),
+        "large": pa.array(texts, pa.large_binary()).view(pa.large_string()),
+        "dictionary": pa.array(["same", "other", None, "same", "", "last"]).dictionary_encode(),
+        "number": pa.array([1, 2, 3, 4, 5, 6]),
+    }
+    (folder / "tables").mkdir()
+    for name, column in kinds.items():
+        table = pa.table({"text": column, **others})
+        parquet.write_table(table, folder / f"tables/{name}.parquet", row_group_size=2)
+    path = folder / "tables/harmed.parquet"
+    rows = [{"id": f"h{at}", "text": f"Row number {at}. " * 20} for at in range(9)]
+    put_table(path, rows, group=3)
+    content = bytearray(path.read_bytes())
+    middle = parquet.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+    content[middle : middle + 40] = bytes(40)
+    path.write_bytes(content)
+
+
+# ---- shapes of the corpora ----------------------------------------------------------------------
+
+
+def _long(size: int, word: str = "word") -> str:
+    """A text of so many characters."""
+    return f"{word} " * (size // (len(word) + 1)) + "." * (size % (len(word) + 1))
+
+
+def shapes(folder: Path) -> None:
+    """A few records of every corpus, on both sides of its rules."""
+    put_lines(folder / "zhihu/a.jsonl", _zhihu())
+    put_lines(folder / "zhidao/a.jsonl", _zhidao())
+    put_lines(folder / "baike/a.jsonl", _baike())
+    put_lines(folder / "cc_news/a.jsonl", _cc_news())
+    put_lines(folder / "openwebtext/a.jsonl", _openwebtext())
+    put_lines(folder / "pile/00.jsonl", _pile())
+    put_lines(folder / "pile/01.jsonl.zst", _pile(first=100))
+    put_lines(folder / "pile/val.jsonl", _pile())
+    put_table(folder / "fineweb/a.parquet", _fineweb())
+    put_array(folder / "wudao/part-1.json", _wudao())
+    put_lines(folder / "fields/a.jsonl", _fields())
+
+
+def _zhihu() -> list[Record]:
+    def one(answer: str, votes: object, **more: object) -> Record:
+        return {"q_title": "为什么", "ans-content": answer, "ans-up-num": votes, **more}
+
+    return [
+        one(_long(100), "1000"),
+        one(_long(101), "0"),
+        one("short, 1001", "1001"),
+        one("short, 1000", "1000"),
+        one("short, a number of votes", 1001),
+        one("short, 18 digits", "9" * 18),
+        one("short, 19 digits", "0" * 19),
+        one("short, 18 zeros", "0" * 18),
+        one("short, no digits", "1001a"),
+        one("abcd", "3"),
+        one("abcd", "2"),
+        one("abcde", ""),
+        one(_long(120, "about"), "1", **{"q-content": "问" * 100, "user-signature": "u"}),
+        one(_long(130, "about"), "1", **{"q-content": "问" * 101, "user-signature": None}),
+        {"q_title": "no answer"},
+        {"ans-content": _long(110)},
+        one(_long(140), "1", **{"q-content": 5}),
+    ]
+
+
+def _zhidao() -> list[Record]:
+    def one(title: object, best: object, *others: object) -> Record:
+        return {"title": title, "best_answer": best, "other_answers": [*others]}
+
+    def said(size: int) -> Record:
+        return {"content": _long(size, "said")}
+
+    return [
+        one("best 10", said(10)),
+        one("best 11", said(11)),
+        one("others", said(12), said(100), said(101), {}, {"content": None}),
+        one("others of 11 and 12", {}, said(11), said(12)),
+        one("best 4 and 5", said(4), said(5)),
+        one("", said(50)),
+        one(None, said(50)),
+        one("no answers", {}),
+        {"title": "nothing"},
+        {"title": "no list", "other_answers": {"content": "x"}},
+        {"title": "no mapping", "other_answers": ["x"]},
+        one("wrong best", "text"),
+        one(7, said(50)),
+        {**one("about", said(50)), "content": "问" * 101},
+    ]
+
+
+def _baike() -> list[Record]:
+    return [
+        {"title": "all", "abstract": "An abstract.", "content": "And a content."},
+        {"title": "", "abstract": "No title.", "content": None},
+        {"title": "only a title"},
+        {"content": "only content"},
+        {"title": "", "content": ""},
+        {"other": "none of them"},
+        {"title": 5, "content": "wrong title"},
+    ]
+
+
+def _cc_news() -> list[Record]:
+    def one(body: str, **more: object) -> Record:
+        return {"maintext": body, "url": f"https://n.org/{len(body)}", **more}
+
+    return [
+        one(_long(100)),
+        one(_long(101)),
+        one(_long(94), title="title"),
+        one(_long(95), title="title"),
+        one(_long(120, "begin"), title="t", description="begin begin"),
+        one(_long(130, "begin"), title="t", description="other"),
+        one(_long(110, "dated"), date_publish="2020-01-01", source_domain="n.org"),
+        one(_long(39)),
+        one(_long(40)),
+        {"title": "no text"},
+        {"maintext": _long(102), "url": ["a", 1]},
+    ]
+
+
+def _openwebtext() -> list[Record]:
+    english, chinese = articles(2), articles(2, language="zh")
+    return [
+        {"text": english[0]["text"], "url": "https://o.org/1"},
+        {"text": english[1]["text"][:101]},
+        {"text": english[1]["text"][:100]},
+        {"text": english[1]["text"][:30]},
+        {"text": english[1]["text"][:29]},
+        {"text": chinese[0]["text"]},
+        {"text": "la le li lo lu " * 10},
+    ]
+
+
+def _pile(first: int = 0) -> list[Record]:
+    names = ("ArXiv", "FreeLaw", "PubMed Central", "Github", "Pile-CC", "Of My Own")
+    records: list[Record] = [
+        {
+            "text": f"Text {first + at} of the set {name}.",
+            "meta": {"pile_set_name": name},
+            "id": f"{name} {first + at}",
+        }
+        for at in range(12)
+        for name in names
+    ]
+    return [
+        *records,
+        {"text": "no meta"},
+        {"text": "x", "meta": 1},
+        {"text": "x", "meta": {"a": 1}},
+    ]
+
+
+def _fineweb() -> list[Record]:
+    one = {
+        "text": "A page of the web.",
+        "id": "<urn:1>",
+        "dump": "CC-1",
+        "url": "https://w.org/1",
+        "date": "2024",
+        "file_path": "s3://x",
+        "language": "en",
+        "language_score": 0.9,
+        "token_count": 7,
+        "score": 2.5,
+        "int_score": 3,
+        "minhash_cluster_size": 4,
+        "top_langs": "{}",
+        "mine": {"a": [1, None]},
+    }
+    return [
+        one,
+        {**one, "id": "<urn:2>", "text": "eleven ch."},
+        {**one, "id": "<urn:3>", "text": "eleven char."[:11]},
+        {**one, "id": "<urn:4>", "text": "twelve char."},
+        {**one, "id": "<urn:5>", "dump": "CC-2", "text": None},
+        {**one, "id": "<urn:6>", "dump": None, "text": "No dump at all here.", "mine": None},
+        {**one, "id": "<urn:7>", "text": ""},
+    ]
+
+
+def _wudao() -> list[Record]:
+    def one(name: str, title: object, content: object, kind: object = "a") -> Record:
+        return {"uniqueKey": name, "title": title, "content": content, "dataType": kind}
+
+    return [
+        one("100", "", _long(100)),
+        one("101", "", _long(101)),
+        one("title-100", "titl", _long(95)),
+        one("title-101", "titl", _long(96)),
+        one("repeated", "word", _long(110)),
+        one("spaces", "  title  ", _long(111, "some")),
+        one("no-title", None, _long(112, "more"), None),
+        one("wrong-title", 4, _long(113), "b"),
+        one("no-content", "x", None),
+        one("wrong-content", "x", ["x"]),
+        one("49", "", _long(49)),
+        one("50", "", _long(50), 7),
+    ]
+
+
+def _fields() -> list[Record]:
+    return [
+        {"key": {"n": 1}, "body": {"text": "within a body"}, "a": "A", "b": {"c": [1, {"z": 2}]}},
+        {
+            "key": {"n": "two"},
+            "body.text": "a dot in a name",
+            "a": None,
+            "b": True,
+            "text": "plain",
+        },
+        {"key": 3, "body": {"text": "four"}, "text": "not four", "id": 5},
+        {"key": None, "body": {"text": "fives"}, "a": 1.5, "b": {"c": "\u00e9"}},
+        {"body": "a text itself", "text": {"text": "x"}},
+        {"body": {"text": 8}},
+        {"body": {"text": None}, "text": ""},
+    ]
+
+
+# ---- days that arrive ---------------------------------------------------------------------------
+
+
+def _page(at: int, **more: object) -> dict[str, Any]:
+    (page,) = articles(1, first=at)
+    host = "a.org" if at % 5 == 0 else "b.org"
+    return {**page, "id": f"page-{at}", "url": f"https://{host}/{at}", **more}
+
+
+def first_day(folder: Path) -> None:
+    pages = [_page(at) for at in range(40)]
+    short = [{"id": "short", "url": "https://c.org/s", "title": "s", "text": "A short text."}]
+    put_lines(folder / "in/a.jsonl", [*pages[:25], *short])
+    put_lines(folder / "in/b.jsonl", [*pages[25:], {**pages[3], "id": "copy-of-3"}])
+
+
+def second_day(folder: Path) -> None:
+    """New pages, and pages of the first day: the same, with other blanks, and nearly the same."""
+    known = [
+        _page(5, id="same-as-5"),
+        {**_page(6, id="blanks-of-6"), "text": _page(6)["text"].replace(" ", "  ")},
+        {**_page(7, id="near-7"), "text": _page(7)["text"] + " The end."},
+        {**_page(8, id="half-of-8"), "text": _page(8)["text"][:150]},
+        {"id": "short-again", "url": "", "title": "s", "text": "A short text."},
+    ]
+    put_lines(folder / "in/c.jsonl", [*(_page(at) for at in range(40, 60)), *known])
+
+
+def grown_file(folder: Path) -> None:
+    """One more page at the end of a file that is known."""
+    path = folder / "in/b.jsonl"
+    path.write_bytes(path.read_bytes() + line_of(_page(60, id="added")) + b"\n")
+
+
+def lost_file(folder: Path) -> None:
+    (folder / "in/c.jsonl").rename(folder / "c.jsonl")
+
+
+def found_file(folder: Path) -> None:
+    (folder / "c.jsonl").rename(folder / "in/c.jsonl")
+
+
+def hidden_change(folder: Path) -> None:
+    """Other bytes in a file of the same size and time."""
+    path = folder / "in/a.jsonl"
+    before = path.stat()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"A short text.", b"A small text."))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def undone_change(folder: Path) -> None:
+    path = folder / "in/a.jsonl"
+    before = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"A small text.", b"A short text."))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def names_to_remove(folder: Path) -> None:
+    """Names of every kind, one of them of nothing."""
+    (first,) = sorted((folder / "data").glob("g0001-*"))
+    names = (
+        "page-1",
+        "https://b.org/2",
+        "c.jsonl:0",
+        f"{first.name}/text/00001:3",
+        f"{first.name}/text/validation-00000:0",
+        "nothing-of-this-name",
+    )
+    put(folder / "names.txt", "\n".join(names) + "\n")
+
+
+def removed_again(folder: Path) -> None:
+    """A file with texts that were removed, one of them changed a little, and a new one."""
+    near = {**_page(1, id="near-1-again"), "text": _page(1)["text"] + " And on."}
+    pages = [_page(1, id="1-again"), near, _page(2, id="2-again"), _page(61), _page(62)]
+    put_lines(folder / "in/d.jsonl", pages)
+
+
+def erased_again(folder: Path) -> None:
+    """A file with the text of an erased page, and a new one."""
+    put_lines(folder / "in/e.jsonl", [_page(1, id="1-once-more"), _page(63)])
+
+
+def steps_of_a_run(folder: Path) -> None:
+    """A script that saves the options of a run."""
+    put(
+        folder / "save.py",
+        """from pathlib import Path
+
+from shards import BatchSize, Mix, Run
+
+run = Run(
+    mixes=(Mix(start=0, data=("data@1",)), Mix(start=20, data=("data@2",))),
+    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=4)),
+    seed=1,
+    scatters=1,
+    length=128,
+    steps=30,
+)
+run.save(Path("run.json"))
+print([run.position_of(step) for step in (0, 7, 8, 9, 30)])
+print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
+""",
+    )
+
+
+def drawing(folder: Path) -> None:
+    """A script that prints what samplers of several kinds draw."""
+    _script(folder, "draw.py")
+
+
+def page_text(folder: Path) -> None:
+    """A script that prints the text of a page."""
+    _script(folder, "page_text.py")
+
+
+def killing(folder: Path) -> None:
+    """A script that kills a run, and a file for it to add."""
+    _script(folder, "kill_at_ledger.py")
+    removed_again(folder)
+
+
+def stale_ledger(folder: Path) -> None:
+    """The ledger as a run leaves it that dies between its manifest and its end."""
+    shutil.copyfile(folder / "ledger.json", folder / "data/ledger.json")
+
+
+def checksums(folder: Path) -> None:
+    """A script that prints the checksums of inputs."""
+    _script(folder, "checksums.py")
+
+
+def _script(folder: Path, name: str) -> None:
+    shutil.copyfile(Path(__file__).parent / "scripts" / name, folder / name)
+
+
+def benchmark(folder: Path) -> None:
+    """Good and bad texts for a classifier, and a folder with files that are not to be read."""
+    put_lines(folder / "good/a.jsonl", articles(40))
+    put_lines(folder / "bad/a.jsonl", articles(40, language="zh"))
+    put_lines(folder / "mixed/a.jsonl", [*articles(30), b"{broken", *articles(5, first=30)])
+    put(folder / "mixed/b.txt", "Some lines.\nOf text.\n")
+    put(folder / "mixed/old.txt", "中文的文字，不是统一码。".encode("gb18030"))
+    put(folder / "mixed/page.jsonl", "<!DOCTYPE html><html><head><title>Sign in</title>")
+    put(folder / "mixed/c.pdf", b"%PDF-1.4\n")
+
+
+def harmed(folder: Path) -> None:
+    """One byte of a shard is another."""
+    path = min((folder / "two").glob("g0001-*/wudao/*.bin"))
+    content = bytearray(path.read_bytes())
+    content[7] ^= 1
+    path.write_bytes(content)
+
+
+def six_files(folder: Path) -> None:
+    """Files of several sizes in two sources."""
+    at = 0
+    for source, sizes in (("x", (3, 9, 2, 6)), ("y", (5, 4))):
+        for file, size in enumerate(sizes):
+            put_lines(folder / f"{source}/{file}.jsonl", map(_page, range(at, at + size)))
+            at += size
+
+
+# ---- texts of two languages ---------------------------------------------------------------------
+
+
+def two_languages(folder: Path) -> None:
+    for language, count in (("en", 40), ("zh", 60)):
+        put_lines(folder / f"{language}/a.jsonl", articles(count, language=language))
+
+
+def cycled(texts: Sequence[str], count: int) -> list[str]:
+    return [*itertools.islice(itertools.cycle(texts), count)]

@@ -1,0 +1,82 @@
+"""Small models: tokenizers, made here or copied from the sample."""
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
+
+_PRINTING = [byte for byte in range(256) if chr(byte).isprintable() and chr(byte) != " "]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTING]
+LETTERS = {byte: chr(byte) for byte in _PRINTING} | {
+    byte: chr(256 + place) for place, byte in enumerate(_OTHERS)
+}
+"""How GPT-2's files write each byte."""
+
+
+def sample_model(folder: Path) -> None:
+    shutil.copyfile(SAMPLE, folder / "sample.model")
+
+
+def byte_tokenizer(folder: Path) -> None:
+    """Write GPT-2's two files with hardly a merge: tokens are the bytes of the text."""
+    pairs = ["t h", "i n"]
+    pieces = [*LETTERS.values(), *(pair.replace(" ", "") for pair in pairs), "<|endoftext|>"]
+    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *pairs, ""]), "utf-8")
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    (folder / "vocab.json").write_text(json.dumps(numbers), "utf-8")
+
+
+def classifier(folder: Path) -> None:
+    """Write a fastText classifier by hand: "good" speaks for the label hq, "bad" for cc.
+
+    The probability of hq depends on the share of the words it knows, the line's end among them.
+    """
+    words = {"</s>": 0.0, "good": 1.0, "fine": 0.5, "bad": -1.0}
+    labels = {"__label__hq": 1.0, "__label__cc": -1.0}
+    settings = struct.pack("<12id", 1, 5, 5, 1, 5, 1, 3, 3, 0, 0, 0, 100, 1e-4)
+    sizes = struct.pack("<iiiqq", len(words) + len(labels), len(words), len(labels), 1000, -1)
+    entries = b"".join(
+        name.encode() + b"\0" + struct.pack("<qb", 100 - place, name in labels)
+        for place, name in enumerate([*words, *labels])
+    )
+    rows = [struct.pack("<?qq", False, len(each), 1) for each in (words, labels)]
+    numbers = [struct.pack(f"<{len(each)}f", *each.values()) for each in (words, labels)]
+    head = struct.pack("<ii", 793712314, 12) + settings + sizes + entries
+    (folder / "quality.bin").write_bytes(head + rows[0] + numbers[0] + rows[1] + numbers[1])
+
+
+_CHARACTERS = "▁abcdefghijklmnopqrstuvwxyz0,.\"':;?!()[]<>-~%中文字"
+
+
+def language_model(folder: Path) -> None:
+    """Write a SentencePiece model of single characters, and KenLM's model of these."""
+    kinds = [("<unk>", 2), ("<s>", 3), ("</s>", 3), *((letter, 1) for letter in _CHARACTERS)]
+    pieces = [
+        _field(1, _field(1, piece.encode()) + b"\x15" + struct.pack("<f", -1) + _number(3, kind))
+        for piece, kind in kinds
+    ]
+    trainer = _field(2, _number(3, 1))
+    normalizer = _field(3, _field(1, b"identity") + _number(3, 1) + _number(4, 0) + _number(5, 1))
+    (folder / "letters.model").write_bytes(b"".join(pieces) + trainer + normalizer)
+    scores = {letter: -1 - 0.0625 * place for place, letter in enumerate(_CHARACTERS)}
+    lines = [
+        "\\data\\", f"ngram 1={len(scores) + 3}", "ngram 2=1", "",
+        "\\1-grams:", "-5\t<unk>", "0\t<s>\t-0.25", "-0.5\t</s>",
+        *(f"{score}\t{letter}\t0" for letter, score in scores.items()), "",
+        "\\2-grams:", "-0.125\t<s> ▁", "", "\\end\\", "",
+    ]  # fmt: skip
+    (folder / "letters.arpa").write_text("\n".join(lines), "utf-8")
+    (folder / "cutoff.csv").write_text(
+        ",en,zh,id\n30,13.894954681396484,99,99\n60,99,20,19.306978225708008\n", "utf-8"
+    )
+
+
+def _field(number: int, content: bytes) -> bytes:
+    assert len(content) < 128, "its length would need two bytes"
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    return bytes([number << 3, value])

@@ -1,0 +1,246 @@
+"""Small texts to train on, files of tasks, prompts, and shapes of models."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+TOKENIZER = "tiktoken:merges.txt"
+"""What `tokenizer` writes, for a command in its folder."""
+_SHAPE = {
+    "num_layers": 2,
+    "hidden_size": 32,
+    "num_heads": 2,
+    "vocab_size": 512,
+    "max_positions": 64,
+    "hidden_dropout": 0.1,
+    "attention_dropout": 0.2,
+}
+_WITHOUT = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
+_NOUNS = ("river", "bread", "garden", "train", "letter", "winter", "bird", "house", "song", "road")
+_VERBS = ("carries", "holds", "finds", "follows", "leaves", "keeps", "shows")
+_PLACES = ("in the north", "by the sea", "after the rain", "at night", "near the old mill")
+_ENDS = (".", ".", "!", "?", ";", ".")
+_SUBJECTS = ("小河", "面包", "花园", "火车", "书信", "冬天", "小鸟")
+_ACTIONS = ("带来", "留下", "找到", "跟着", "看见")
+_OBJECTS = ("一条路", "许多故事", "新的朋友", "一首歌", "安静的早晨")
+_MOST = 7
+
+
+_ANSWERS = ("Yes", "No", "Maybe", "true", "false", "True", "False", "neither", "bad", "good")
+
+
+def tokenizer(folder: Path) -> None:
+    """Two files of GPT-2's kind: all bytes, and merges that make the words above."""
+    spaced = " ".join((*_NOUNS, *_VERBS, *_PLACES, *_ANSWERS, "it is what")).split()
+    merges = dict.fromkeys(
+        pair
+        for word in (*(f" {one}" for one in dict.fromkeys(spaced)), "The", *_signs(), "不是")
+        for pair in _chain(word)
+    )
+    pieces = [*_BYTES.values(), *("".join(pair) for pair in merges), "<|endoftext|>"]
+    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges), ""]
+    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
+    (folder / "vocab.json").write_text(
+        json.dumps({piece: number for number, piece in enumerate(dict.fromkeys(pieces))}), "utf-8"
+    )
+
+
+def _signs() -> Iterator[str]:
+    """The Chinese characters of the texts, in order, and a few more."""
+    return iter(dict.fromkeys("".join((*_SUBJECTS, *_ACTIONS, *_OBJECTS, "是不。"))))
+
+
+def _chain(word: str) -> Iterator[tuple[str, str]]:
+    """The merges that make a word of its signs, and those of bytes that make a Chinese sign."""
+    pieces = []
+    for sign in word:
+        first, *others = (_BYTES[byte] for byte in sign.encode())
+        for byte in others:
+            yield first, byte
+            first += byte
+        pieces.append(first)
+    first, *others = pieces
+    for piece in others:
+        yield first, piece
+        first += piece
+
+
+def _shown_bytes() -> dict[int, str]:
+    """Bytes as GPT-2's files show them: those that cannot be printed are moved behind the rest."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    named = {byte: chr(byte) for byte in shown}
+    return named | {byte: chr(256 + at) for at, byte in enumerate(hidden)}
+
+
+_BYTES = _shown_bytes()
+
+
+def _number(*parts: int) -> int:
+    """A number that depends on all parts, and looks drawn."""
+    value = 17
+    for part in parts:
+        value = (value * 1_103_515_245 + part * 12_345 + 6_789) % 2**31
+        value ^= value >> 11
+    return value
+
+
+def sentence(number: int, at: int) -> str:
+    """An English sentence."""
+    word = [_number(number, at, place) for place in range(6)]
+    one, other = _NOUNS[word[0] % len(_NOUNS)], _NOUNS[word[1] % len(_NOUNS)]
+    verb, place = _VERBS[word[2] % len(_VERBS)], _PLACES[word[3] % len(_PLACES)]
+    return f"The {one} {verb} the {other} {place}{_ENDS[word[4] % len(_ENDS)]}"
+
+
+def _chinese(number: int, at: int) -> str:
+    word = [_number(number, at, place) for place in range(3)]
+    parts = (_SUBJECTS, _ACTIONS, _OBJECTS)
+    return "".join(kind[one % len(kind)] for kind, one in zip(parts, word, strict=True)) + "。"
+
+
+def _article(number: int) -> str:
+    """A text of 1 to 7 sentences; every fourth is Chinese."""
+    count = 1 + _number(number, 99) % _MOST
+    if number % 4 == 3:
+        return "".join(_chinese(number, at) for at in range(count + 2))
+    return " ".join(sentence(number, at) for at in range(count))
+
+
+def _articles(numbers: Iterable[int]) -> Iterator[dict]:
+    return ({"id": f"a{number}", "text": _article(number)} for number in numbers)
+
+
+def write_lines(path: Path, items: Iterable[object]) -> None:
+    """Write objects as JSON lines, in a folder that is made for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(item, ensure_ascii=False) for item in items]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def texts(folder: Path) -> None:
+    """News of the first day, and questions with answers, whose questions carry no loss."""
+    tokenizer(folder)
+    write_lines(folder / "news" / "day-1.jsonl", _articles(range(80)))
+    write_lines(folder / "asks" / "asks.jsonl", (_ask(number) for number in range(12)))
+
+
+def _ask(number: int) -> dict:
+    return {
+        "title": f"{_chinese(number, 50)[:-1]}吗？",
+        "content": _chinese(number, 51),
+        "best_answer": {"content": "".join(_chinese(number, at) for at in range(60, 64))},
+        "other_answers": [],
+    }
+
+
+def second_day(folder: Path) -> None:
+    """More news."""
+    write_lines(folder / "news" / "day-2.jsonl", _articles(range(100, 140)))
+
+
+def third_day(folder: Path) -> None:
+    """And more."""
+    write_lines(folder / "news" / "day-3.jsonl", _articles(range(200, 220)))
+
+
+def shapes(folder: Path) -> None:
+    """Models: one that fills blanks, one that reads from left to right, longer and deeper ones."""
+    for name, changes in {
+        "model": {},
+        "plain": _WITHOUT,
+        "hidden": {"attention_dropout": 0.0, "layernorm_eps": 0.01},
+        "longer": {"max_positions": 96},
+        "wide": _WITHOUT | {"init_std": 0.1, "num_heads": 4, "max_positions": 160},
+        "widest": {"init_std": 0.1, "num_heads": 4, "max_positions": 200},
+        "left": _WITHOUT | {"init_std": 0.1, "block_positions": False, "max_positions": 80},
+    }.items():
+        (folder / f"{name}.json").write_text(json.dumps(_SHAPE | changes), "utf-8")
+
+
+def stages(folder: Path) -> None:
+    """DeepSpeed's JSON: ZeRO 1 to 3, and one with an optimizer of its own."""
+    for stage in (1, 2, 3):
+        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
+        (folder / f"zero{stage}.json").write_text(json.dumps(content), "utf-8")
+    params = {"lr": 0.02, "betas": [0.6, 0.7], "eps": 1e-4, "weight_decay": 0.5}
+    content = {
+        "train_micro_batch_size_per_gpu": 4,
+        "gradient_clipping": 0.4,
+        "optimizer": {"type": "AdamW", "params": params},
+    }
+    (folder / "adam.json").write_text(json.dumps(content), "utf-8")
+
+
+def node(folder: Path) -> None:
+    """A script that runs a command as the only rank of its node."""
+    lines = (
+        "import os, sys",
+        'os.environ["LOCAL_RANK"] = "0"',
+        'os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])',
+    )
+    (folder / "node.py").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def script(folder: Path) -> None:
+    """A script that reads, writes and answers by what `shards` and `trainer` name in Python."""
+    (folder / "api.py").write_text(_SCRIPT, "utf-8")
+
+
+_SCRIPT = """
+import hashlib
+from itertools import islice
+from pathlib import Path
+
+from shards import (
+    VALIDATION, Dataset, OnePass, Sampler, causal_windows, glm_windows, streams_of,
+)
+from trainer import (
+    Asking, Decoding, Loader, Opening, answer, find_task, generate_texts, open_trained, read_once,
+)
+
+
+def show(name, batches):
+    for number, batch in enumerate(batches):
+        for key, value in sorted(batch.items()):
+            digits = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()[:12]
+            print(name, number, key, value.dtype, tuple(value.shape), digits)
+
+
+dataset = Dataset.open("data")
+streams = streams_of(dataset)
+causal = Sampler(streams, seed=1, num_scatters=2, window=causal_windows(48))
+blanks = Sampler(streams, seed=2, num_scatters=1, window=glm_windows(64))
+show("causal", islice(Loader(causal, batch_size=4, boundaries=True), 3))
+show("rank 1 of 2", islice(Loader(causal, batch_size=4, rank=1, world=2, ahead=0), 3))
+show("parts", islice(Loader(causal, batch_size=4, rank=1, world=4, parts=3), 2))
+show("windows", Loader(blanks, batch_size=3, steps=2))
+loader = Loader(blanks, batch_size=3)
+show("first", islice(loader, 2))
+state = loader.state_dict()
+print(state["position"])
+later = Loader(blanks, batch_size=6)
+later.load_state_dict(state)
+show("later", islice(later, 1))
+held_out = OnePass(streams_of(dataset, split=VALIDATION), window=glm_windows(64))
+show("held out", read_once(held_out, batch_size=2))
+
+for run in ("glm", "left"):
+    trained = open_trained(run, Opening(dtype="fp32", device="cpu"))
+    decoding = Decoding(max_new_tokens=6, top_k=5, seed=3)
+    for found in generate_texts(
+        trained.model, trained.tokenizer, ["The river", "The"], decoding=decoding,
+        reading=trained.reading,
+    ):
+        print(run, trained.objective, trained.step, found)
+    task = find_task("prompted" if run == "left" else "copa")
+    questions = task.questions(
+        Path("more-said" if run == "left" else "more-copa"), split="val",
+        tokenizer=trained.tokenizer, asking=Asking(length=70),
+        is_causal=run == "left",
+    )
+    given = [one.prediction for one in answer(trained.model, questions)]
+    print(given, task.metrics(questions, given))
+    for line in task.lines(questions, given):
+        print(line)
+"""

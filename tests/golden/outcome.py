@@ -1,0 +1,263 @@
+"""What a row left behind, as plain data: read from the files alone, by their public format."""
+
+import difflib
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyarrow import parquet
+
+_MASKS = (
+    (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00)?)?", "DATE"),
+    (r"(?<![\w:/.])\d{1,2}:\d\d(:\d\d)?\b", "TIME"),
+    (r"(localhost|127\.0\.0\.1):\d+", r"\1:PORT"),
+    (r"(ms/step|tokens/s|samples/s) [\d.,]+", r"\1 RATE"),
+    (r"[\d.,]+ (ms/step|tokens/s|samples/s|MB/s|GB/s|documents/s)", r"RATE \1"),
+    (r"\b\d[\d.,]* (s|ms|min|h|seconds?|minutes?|hours?)\b", r"N \1"),
+    (r"\b\d+\.\d+\.\d+\S*", "VERSION"),
+    (r"\b(worker|driver) [\d.]+ [kMG]B", r"\1 MEMORY"),
+    (r"\b(process|pid) \d+", r"\1 PID"),
+    # Records of tasks name folders, whose names are longer or shorter.
+    (r"(through Beam) [\d.]+ k?B", r"\1 SIZE"),
+    (r"^identity   [0-9a-f]{64}", "identity   SHA256"),
+    (r"(?<=\w-)[0-9a-f]{8}(?!\w)", "XXXXXXXX"),
+)
+"""What differs from run to run, and the 8 digits of an identity in a file's name: identities are
+pinned once a generation, not in every line."""
+
+_PROGRESS = re.compile(r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ tasks were finished before$")
+_NO_DATA = (
+    "report.html",
+    "report.json",
+    "inputs.json",
+    "manifest.json",
+    "ledger.json",
+    "log.jsonl",
+)
+_TIMINGS = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting", "seconds", "time")
+_PACKED = (".parquet", ".gz", ".zst", ".bz2")
+_SHORT = 8_000
+"""Bytes up to which a kept text is pinned whole."""
+
+
+def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) -> dict:
+    """What the commands printed and left in the folder."""
+    found: dict = {"commands": [{**one, "printed": []} for one in ran]}
+    for at, one in enumerate(ran):
+        found["commands"][at]["printed"] = masked(one["printed"], folder, root)
+    for manifest in sorted(folder.rglob("manifest.json")):
+        name = str(manifest.parent.relative_to(folder))
+        found.setdefault("datasets", {})[name] = _dataset(manifest.parent)
+    for log in sorted(folder.rglob("log.jsonl")):
+        name = str(log.parent.relative_to(folder))
+        found.setdefault("runs", {})[name] = _training(log)
+    for pattern in keeps:
+        for path in sorted(folder.glob(pattern)):
+            if not path.is_file() or path.name.startswith("."):
+                continue
+            name = _unnamed(str(path.relative_to(folder)))
+            found.setdefault("files", {})[name] = _content(path, folder, root)
+    return found
+
+
+def masked(lines: list[str], folder: Path, root: Path) -> list[str]:
+    """The lines without what differs between runs and places."""
+    return [_masked(line, folder, root) for line in lines if not _PROGRESS.match(line)]
+
+
+def _masked(line: str, folder: Path, root: Path) -> str:
+    said = line.replace(str(folder), ".").replace(str(root), "ROOT")
+    for pattern, instead in _MASKS:
+        said = re.sub(pattern, instead, said)
+    return said.rstrip()
+
+
+def _unnamed(name: str) -> str:
+    """A path without the identities in its names."""
+    return re.sub(r"-[0-9a-f]{8}(?=[./]|$)", "", name)
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _content(path: Path, folder: Path, root: Path) -> str | list[str]:
+    binary = path.suffix in (".bin", ".idx", ".arrow", ".parquet", ".npy", ".mds", ".ds")
+    if binary or path.stat().st_size > _SHORT:
+        return _hash(path)
+    try:
+        text = path.read_text("utf-8")
+        return _hash(path) if "\0" in text else masked(text.splitlines(), folder, root)
+    except UnicodeDecodeError:
+        return _hash(path)
+
+
+def _dataset(dataset: Path) -> dict:
+    manifest = json.loads((dataset / "manifest.json").read_text("utf-8"))
+    files: dict[str, str] = {}
+    for path in sorted(dataset.rglob("*")):
+        if path.is_file() and path.name not in _NO_DATA and not path.name.startswith("."):
+            name = _unnamed(str(path.relative_to(dataset)))
+            # Before prune, two files may have the same name but for their identity.
+            files[name] = " ".join(sorted([*files.get(name, "").split(), _hash(path)]))
+    return {
+        "manifest": _without(manifest, ("sha256", "lineage", "libraries", "crc32c")),
+        "files": files,
+        "verdicts": dict(sorted(_verdicts(dataset, manifest))),
+    }
+
+
+def _without(value: object, keys: Sequence[str]) -> object:
+    """The manifest, without what the hashes of files say, or what versions of libraries change."""
+    if isinstance(value, dict):
+        return {key: _without(held, keys) for key, held in value.items() if key not in keys}
+    if isinstance(value, list):
+        if value and all(isinstance(held, dict) and {"path", "rows"} <= {*held} for held in value):
+            return f"{len(value)} files, {sum(held['rows'] for held in value)} rows"
+        return [_without(held, keys) for held in value]
+    return _unnamed(value) if isinstance(value, str) else value
+
+
+def _verdicts(dataset: Path, manifest: dict) -> Iterator[tuple[str, str]]:
+    """The verdict on everything read, by a name that a person finds again."""
+    places = _places(dataset)
+    for generation in manifest["generations"]:
+        for file in generation["audit"]:
+            if not (dataset / file["path"]).exists():  # a copy for a node has none
+                continue
+            source = Path(file["path"]).name.rpartition("-")[0]
+            for row in parquet.read_table(dataset / file["path"]).to_pylist():
+                title = _title(places.get((source, row["path"])), row)
+                answer = f"+{row['ordinal']}" if row["ordinal"] else ""
+                place = f"{row['path']}:{row['position']}{answer}"
+                yield f"{generation['number']} {source} {place}{title}", " ".join(_told(row))
+
+
+def _places(dataset: Path) -> dict[tuple[str, str], Path]:
+    """Where the inputs lie, by source and path."""
+    inputs = dataset / "inputs.json"
+    if not inputs.exists():
+        return {}
+    listed = json.loads(inputs.read_text("utf-8"))
+    return {(one["source"], one["path"]): Path(one["from"]) for one in listed}
+
+
+def _told(row: dict) -> Iterator[str]:
+    yield row["verdict"]
+    for key in ("reason", "language", "tokens"):
+        if row.get(key) is not None:
+            yield str(row[key])
+    if row.get("repaired"):
+        yield "repaired"
+
+
+_TITLE = re.compile(rb'"(?:title|id|uniqueKey|url|name)" *: *("[^"]{1,60}|\d+)')
+
+
+def _title(path: Path | None, row: dict) -> str:
+    """What the record calls itself, where its file can be read as it is; else nothing."""
+    if path is None or not path.exists() or path.suffix in _PACKED:
+        return ""
+    with path.open("rb") as file:
+        file.seek(row["position"])
+        found = _TITLE.search(file.read(min(row["length"], 4096)))
+    return f" {found[1].decode('utf-8', 'replace').lstrip(chr(34))}" if found else ""
+
+
+def _training(log: Path) -> dict:
+    events = []
+    for line in log.read_text("utf-8").splitlines():
+        event = json.loads(line)
+        events.append({key: value for key, value in event.items() if key not in _TIMINGS})
+    steps = sorted(path.name for path in log.parent.glob("step*"))
+    return {"events": events, "checkpoints": steps}
+
+
+def differences(expected: object, found: object, at: str = "") -> Iterator[str]:
+    """In which places the two differ, in readable lines."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted({*expected, *found}):
+            yield from differences(
+                expected.get(key, _ABSENT), found.get(key, _ABSENT), f"{at}/{key}"
+            )
+    elif isinstance(expected, list) and isinstance(found, list):
+        yield from _of_lists(expected, found, at)
+    elif not _same(expected, found):
+        yield f"{at.strip('/')}: {_shown(expected)} -> {_shown(found)}"
+
+
+def _of_lists(expected: list, found: list, at: str) -> Iterator[str]:
+    if len(expected) == len(found) and not _texts(expected):
+        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
+            yield from differences(one, other, f"{at}/{index}")
+    elif not _same_lines(expected, found):
+        lines = [
+            [
+                value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+                for value in side
+            ]
+            for side in (expected, found)
+        ]
+        for line in difflib.ndiff(*lines):
+            if line[0] in "-+":
+                yield f"{at.strip('/')}: {line}"
+
+
+def _texts(values: list) -> bool:
+    return any(isinstance(value, str) for value in values)
+
+
+def _same_lines(expected: list, found: list) -> bool:
+    pairs = zip(expected, found, strict=False)
+    return len(expected) == len(found) and all(_same(one, other) for one, other in pairs)
+
+
+_DECIMAL = re.compile(r"(?<![\w.])-?\d+\.(\d{4,})(?:e[-+]\d+)?(?![\w.])")
+"""A figure that another processor may print with another last digit."""
+
+
+def _same_text(expected: str, found: str) -> bool:
+    """Whether two lines are the same but for the last digits of such figures."""
+    if _DECIMAL.sub("F", expected) != _DECIMAL.sub("F", found):
+        return False
+    pairs = zip(_DECIMAL.finditer(expected), _DECIMAL.finditer(found), strict=True)
+    return all(
+        math.isclose(float(one[0]), float(other[0]), rel_tol=1e-5, abs_tol=1.5 / 10 ** len(one[1]))
+        for one, other in pairs
+    )
+
+
+def _same(expected: object, found: object) -> bool:
+    if isinstance(expected, str) and isinstance(found, str):
+        return expected == found or _same_text(expected, found)
+    if isinstance(expected, float) and isinstance(found, float):
+        same = math.isclose(expected, found, rel_tol=1e-5, abs_tol=1e-5)
+        return same or (math.isnan(expected) and math.isnan(found))
+    return type(expected) is type(found) and expected == found
+
+
+_ABSENT = object()
+
+
+def _shown(value: object) -> str:
+    flat = "nothing" if value is _ABSENT else json.dumps(value, ensure_ascii=False)
+    return flat if len(flat) < 300 else f"{flat[:300]} …"
+
+
+def written(value: object, depth: int = 0) -> str:
+    """JSON with sorted keys, where what fits into a line stands on one."""
+    flat = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if not isinstance(value, dict | list) or (depth > 1 and len(flat) < 100) or len(flat) < 3:
+        return flat
+    pad = " " * (depth + 1)
+    if isinstance(value, dict):
+        lines = [
+            f"{pad}{json.dumps(key, ensure_ascii=False)}: {written(value[key], depth + 1)}"
+            for key in sorted(value)
+        ]
+        return "{\n" + ",\n".join(lines) + "\n" + " " * depth + "}"
+    inner = ",\n".join(pad + written(held, depth + 1) for held in value)
+    return "[\n" + inner + "\n" + " " * depth + "]"

@@ -1,0 +1,437 @@
+"""Rows on the built-in sample, on readers, corpora, growing, removing and exporting."""
+
+from tests.golden import corpora
+from tests.golden.row import Command, Row
+
+_ANY = "--tokenizer sentencepiece:tok.model --languages all --language-threshold 0"
+_EVERY = f"{_ANY} --dedup none --validation 0"
+
+_LOSSY = f"{_EVERY} --max-reject-rate 1"
+_NARROW = (
+    "array=narrow_json:narrow/a.json",
+    "jsonl=narrow_jsonl:narrow/a.jsonl",
+    "ended=narrow_jsonl:narrow/b.jsonl",
+    "lines=narrow_lines:narrow/a.txt",
+    "short=narrow_lines:narrow/b.txt",
+    "table=narrow_parquet:narrow/a.parquet",
+    "own=narrow_own:narrow/a.own",
+)
+_HUGE = ("huge=narrow_jsonl:narrow/huge.jsonl", "grand=narrow_json:narrow/huge.json")
+
+
+def _inputs(*inputs: str) -> str:
+    return " ".join(f"--input {each}" for each in inputs)
+
+
+_SHAPED = (
+    ("zhihu", "zhihu"),
+    ("zhidao", "zhidao"),
+    ("baike", "baike"),
+    ("cc_news", "cc_news"),
+    ("openwebtext", "openwebtext"),
+    ("pile", "pile"),
+    ("fineweb", "fineweb"),
+    ("wudao", "wudao"),
+)
+
+_READERS = (
+    Row(
+        name="sample",
+        about="the built-in sample in several splits and shards, and what shows it",
+        commands=(
+            "pipelines.wudao --output data --shard-tokens 8192 --split-bytes 4096",
+            "shards inspect data",
+            "shards inspect data --doc 0",
+            "shards inspect data --split validation",
+            "shards verify data",
+            "shards stats data",
+        ),
+        fast=True,
+    ),
+    Row(
+        name="seams",
+        about="the same records in every form of file, whatever bytes a split begins at",
+        corpora=(corpora.tokenizer, corpora.seams, corpora.lines, corpora.checksums),
+        commands=(
+            f"pipelines.text --input in --output by37 --split-bytes 37 {_EVERY}",
+            f"pipelines.text --input in --output whole {_EVERY}",
+            f"pipelines.text --input lines --newline <n> --output lines1 --split-bytes 1 {_EVERY}",
+            "checksums.py by37 whole lines1",
+        ),
+    ),
+    Row(
+        name="limits",
+        about="records as long as the limit of their reader, and a byte longer",
+        corpora=(corpora.tokenizer, corpora.narrow),
+        commands=(
+            f"pipelines.text {_inputs(*_NARROW)} --output small --split-bytes 70 {_LOSSY}",
+            f"pipelines.text {_inputs(*_NARROW, *_HUGE)} --output all --split-bytes 5000 {_LOSSY}",
+        ),
+    ),
+    Row(
+        name="limit-of-all",
+        about="a record may have 32 MiB, and no byte more",
+        corpora=(corpora.tokenizer, corpora.wide),
+        commands=(f"pipelines.text --input wide --output data {_LOSSY}",),
+    ),
+    Row(
+        name="tables",
+        about="columns of many types, bytes that are no UTF-8, and a damaged row group",
+        corpora=(corpora.tokenizer, corpora.tables, corpora.checksums),
+        commands=(
+            f"pipelines.text --input tables --output plain {_LOSSY}",
+            f"pipelines.text --input tables --output all --provenance x,when,day,much,inner.a "
+            f"--split-bytes 900 {_LOSSY}",
+            "pipelines.replay plain --output mended --bad-utf8 replace",
+            "checksums.py plain all mended",
+        ),
+    ),
+    Row(
+        name="rejects",
+        about="records that each have a fault of their own, and what replaying mends",
+        corpora=(corpora.tokenizer, corpora.broken),
+        commands=(
+            f"pipelines.text --input broken --output data --keep-dropped {_LOSSY}",
+            f"pipelines.text --input broken --output seen --provenance x,why=y {_LOSSY}",
+            "shards stats data",
+            "pipelines.replay data --output mended --bad-utf8 replace --nul remove",
+            "pipelines.replay data --output long --reasons nul --nul remove "
+            f"--max-record-bytes {corpora.LONG}",
+            "pipelines.replay data --output nul --reasons nul --nul remove --max-record-bytes 45",
+            Command(
+                words="pipelines.replay data --output short --reasons nul --nul remove "
+                "--max-record-bytes 44",
+                code=2,
+            ),
+        ),
+    ),
+    Row(
+        name="reject-rate",
+        about="one record of four is unread: allowed at 0.25, refused below",
+        corpora=(corpora.tokenizer, corpora.rated),
+        commands=(
+            Command(
+                words=f"pipelines.text --input rated --output data {_EVERY} "
+                "--max-reject-rate 0.2499",
+                code=2,
+            ),
+            f"pipelines.text --input rated --output data {_EVERY} --max-reject-rate 0.25",
+        ),
+        fast=True,
+    ),
+)
+
+_SHAPES = (
+    Row(
+        name="corpora",
+        about="every corpus reads its own shape, with records on both sides of its rules",
+        corpora=(corpora.tokenizer, corpora.shapes),
+        commands=(
+            f"pipelines.text {_inputs(*(f'{name}={name}:{path}' for name, path in _SHAPED))} "
+            f"--output data {_LOSSY} --keep-dropped",
+        ),
+        fast=True,
+    ),
+    Row(
+        name="corpora-flags",
+        about="the flags that each corpus has alone",
+        corpora=(corpora.tokenizer, corpora.shapes),
+        commands=(
+            f"pipelines.zhihu --input zhihu --output o/zhihu --min-chars 5 --min-votes 3 {_LOSSY}",
+            "pipelines.zhidao --input zhidao --output o/zhidao --min-chars 12 --min-best-chars 5 "
+            + _LOSSY,
+            f"pipelines.baike --input baike --output o/baike --separator ' | ' {_LOSSY}",
+            f"pipelines.cc_news --input cc_news --output o/cc_news --min-chars 40 {_LOSSY}",
+            "pipelines.openwebtext --input openwebtext --output o/owt --min-chars 30 "
+            "--tokenizer sentencepiece:tok.model --validation 0 --max-reject-rate 1",
+            "pipelines.pile --input pile --output o/glm --recipe glm --keep ArXiv=0.6,Github=1 "
+            + _LOSSY,
+            f"pipelines.pile --input pile --output o/deny --deny FreeLaw,ArXiv {_LOSSY}",
+            f"pipelines.pile --input pile --output o/allow --allow FreeLaw,ArXiv --seed 4 {_LOSSY}",
+            f"pipelines.fineweb --input fineweb --output o/fineweb --min-chars 12 {_LOSSY}",
+        ),
+    ),
+    Row(
+        name="texts-flags",
+        about="the flags of pipelines.text and pipelines.wudao about fields and titles",
+        corpora=(corpora.tokenizer, corpora.shapes),
+        commands=(
+            "pipelines.text --input fields --output o/text --text-field body.text --id-field key.n "
+            f"--provenance a,b.c,d=b --min-chars 5 {_LOSSY}",
+            f"pipelines.text --input fields --format jsonl --output o/jsonl {_LOSSY}",
+            f"pipelines.wudao --input wudao --output o/always --title always {_LOSSY}",
+            f"pipelines.wudao --input wudao --output o/never --title never {_LOSSY}",
+            "pipelines.wudao --input wudao --output o/other --title-separator ': ' --min-chars 50 "
+            + _LOSSY,
+        ),
+    ),
+)
+
+_GROW = (
+    "pipelines.text --input in --output data --provenance url,title --min-chars 60 --keep-dropped "
+    f"--dedup minhash --shards 2 --validation 0.05 {_ANY} --max-reject-rate 0 --append"
+)
+
+
+def _shown(*manifests: str) -> tuple[str, ...]:
+    return tuple(f"shards inspect {manifest}" for manifest in manifests)
+
+
+_GROWTH = (
+    Row(
+        name="grown",
+        about="generations that --append adds, what they know of earlier ones, and its refusals",
+        corpora=(corpora.tokenizer, corpora.first_day),
+        commands=(
+            _GROW,
+            Command(words=_GROW, files=corpora.second_day),
+            _GROW,
+            Command(words=f"{_GROW} --seed 3", code=2),
+            Command(words=_GROW, files=corpora.grown_file, code=2),
+            f"{_GROW} --allow-changed",
+            Command(words=_GROW, files=corpora.lost_file, code=2),
+            f"{_GROW} --allow-changed",
+            Command(words=_GROW, files=corpora.hidden_change, code=2),
+            Command(words=f"{_GROW} --rehash", files=corpora.found_file, code=2),
+            Command(words=f"{_GROW} --rehash", files=corpora.undone_change),
+            *_shown("data", "data@1", "data@2"),
+            Command(words="shards inspect data@4", code=2),
+            "shards verify data",
+            "shards stats data@2",
+        ),
+    ),
+    Row(
+        name="removed",
+        about="documents that leave by every kind of name, with an --append in between",
+        after="grown",
+        corpora=(corpora.names_to_remove, corpora.steps_of_a_run),
+        commands=(
+            "save.py",
+            Command(words="shards remove data --documents names.txt --reason one", code=2),
+            "shards remove data --documents names.txt --missing-ok --run run.json --dry-run",
+            "shards remove data --documents names.txt --missing-ok --reason one --report one.json",
+            Command(words="shards remove data --id page-1 --id page-9 --reason two"),
+            "shards remove data --url https://a.org/* --reason three",
+            Command(words=_GROW, files=corpora.removed_again),
+            "shards remove data --id page-61 --reason four",
+            *_shown("data", "data@3", "data@6"),
+            "shards stats data",
+            "shards verify data",
+            "shards trace run.json --step 3",
+            "shards trace run.json --step 12",
+            "shards trace run.json --document page-9 --until 20",
+        ),
+        keeps=("one.json", "run.json"),
+    ),
+    Row(
+        name="compacted",
+        about="some generations that become one, then all, and what prune deletes",
+        after="removed",
+        commands=(
+            "shards compact data --generations 1-2",
+            *_shown("data"),
+            Command(words="shards inspect data@3", code=2),
+            "shards prune data --dry-run",
+            "shards prune data",
+            "shards verify data",
+            "shards compact data",
+            *_shown("data"),
+            "shards stats data",
+            "shards verify data",
+        ),
+    ),
+    Row(
+        name="erased",
+        about="a dataset without what was removed, and a text that comes back",
+        after="removed",
+        commands=(
+            "shards compact data --erase",
+            "shards verify data",
+            *_shown("data"),
+            Command(words=_GROW, files=corpora.erased_again),
+            "shards compact data --erase",
+            "shards compact data --older-than 9",
+            *_shown("data"),
+            "shards megatron data",
+        ),
+    ),
+    Row(
+        name="overwritten",
+        about="another dataset in place of one, whose numbers go on",
+        after="grown",
+        commands=(
+            Command(words=f"{_GROW.removesuffix(' --append')} --seed 5", code=2),
+            f"{_GROW.removesuffix(' --append')} --seed 5 --overwrite",
+            *_shown("data"),
+            Command(words="shards inspect data@2", code=2),
+            "shards prune data",
+            "shards verify data",
+        ),
+    ),
+    Row(
+        name="interrupted",
+        about="a generation that was begun before a removal, and is finished after it",
+        after="grown",
+        corpora=(corpora.killing,),
+        commands=(
+            Command(words=f"kill_at_ledger.py {_GROW}", prints=False),
+            "shards remove data --id page-2 --reason meanwhile",
+            Command(words="shards compact data", code=2),
+            _GROW,
+            *_shown("data"),
+            Command(words="shards compact data --generations 3-4", files=corpora.stale_ledger),
+            Command(words=_GROW, files=corpora.stale_ledger),
+            "shards compact data",
+            "shards verify data",
+        ),
+    ),
+    Row(
+        name="every-tokens",
+        about="generations that are cut whenever their files have so many tokens",
+        corpora=(corpora.tokenizer, corpora.six_files),
+        commands=(
+            # The first two files have 1,302 tokens.
+            *(
+                f"pipelines.text --input x=x --input y=y --output by{number} "
+                f"--every-tokens {number} --tokenizer sentencepiece:tok.model --validation 0"
+                for number in (1302, 1303)
+            ),
+            *_shown("by1302", "by1303"),
+        ),
+    ),
+)
+
+_FORMATS = (
+    "llm.c --tokens-per-file 4k --prefix mine",
+    "datatrove",
+    "datatrove --copy --source text",
+    "olmo",
+    "numpy",
+    "mds --tokens-per-file 3k",
+    "mds --sequence-length 64",
+)
+_NODE = "shards place data --nodes 2,1,1 --node 2 --scatters 8 --to two"
+_USES = (
+    Row(
+        name="sampled",
+        about="shares, seeds, held out documents and numbers of shards",
+        commands=(
+            "pipelines.wudao --output a --sample 0.3 --seed 5 --shards 3 --validation 0.05",
+            "pipelines.wudao --output b --sample 60% --seed 5 --validation 0 --shard-tokens 20k",
+            "shards stats a",
+        ),
+    ),
+    Row(
+        name="exported",
+        about="every form of export, of removed documents and of prompts without loss",
+        after="removed",
+        corpora=(corpora.shapes,),
+        commands=(
+            f"pipelines.zhihu --input zhihu --output asked --min-chars 5 {_LOSSY} --shards 2",
+            *(
+                f"shards export data --output text/{at} --to {form}"
+                for at, form in enumerate(_FORMATS)
+            ),
+            *(
+                f"shards export asked --output asked-as/{at} --to {form}"
+                for at, form in enumerate(_FORMATS)
+                if "--source" not in form
+            ),
+            "shards export data@1 --output first --to numpy",
+            Command(words="shards megatron data", code=2),
+            "shards megatron asked",
+            "shards megatron asked:zhihu=0.25 asked@1=0.75 --output blend.json",
+        ),
+        keeps=("text/**/*", "asked-as/**/*", "first/**/*", "blend.json"),
+    ),
+    Row(
+        name="placed",
+        about="what each node gets, and what a check of it finds",
+        after="sample",
+        commands=(
+            "shards place data --nodes 2,1,1 --node 0 --scatters 16 --to one",
+            _NODE,
+            _NODE,
+            "shards place data --nodes 1,1 --node 1 --scatters 4 --list",
+            f"{_NODE} --check",
+            Command(words=f"{_NODE} --check", code=1, files=corpora.harmed),
+            Command(words="shards verify two", code=1),
+            _NODE,
+            "shards verify two",
+            "shards verify one",
+        ),
+    ),
+    Row(
+        name="traced",
+        about="what steps train on, and when a document is seen",
+        after="sample",
+        commands=tuple(
+            f"shards trace {words}"
+            for words in (
+                "--data data --batch-size 8 --scatters 8 --length 256 --step 3",
+                "--data data --batch-size 4 5:8 --length 64 --objective causal --seed 2 --step 5",
+                "--data data --batch-size 8 --scatters 8 --length 256 --until 300 "
+                "--document part-2026010101.json:778",
+                "--data data --data-from 40 data:wudao --batch-size 4 --length 128 --slack 0 "
+                "--max-epochs data=3 --steps 100 --step 11",
+            )
+        ),
+    ),
+    Row(
+        name="drawn",
+        about="which windows samplers draw: mixtures, weights, epochs, scatters, switches, batches",
+        after="grown",
+        corpora=(corpora.shapes, corpora.drawing),
+        commands=(
+            f"pipelines.zhihu --input zhihu --output asked --min-chars 5 {_LOSSY}",
+            "draw.py",
+        ),
+    ),
+)
+
+_TOOLS = (
+    Row(
+        name="plan",
+        about="what a run would take, and what other thresholds would keep",
+        after="sample",
+        commands=(
+            "pipelines.wudao --output other --plan",
+            "pipelines.wudao --output other --plan --split-bytes 20k --sample 0.5 --dedup minhash",
+            "pipelines.rethreshold data --language-threshold 0.9",
+            "pipelines.rethreshold data --languages zh --length 128 --objective causal --json",
+            "pipelines.rethreshold data --languages all --language-threshold 0 --length 128",
+        ),
+    ),
+    Row(
+        name="look",
+        about="what lies at a path: files, fields, faults, and the corpus that reads them",
+        corpora=(corpora.tokenizer, corpora.shapes, corpora.benchmark),
+        commands=(
+            "pipelines.look mixed zhihu zhidao baike cc_news wudao pile",
+            "pipelines.look mixed fields --json",
+        ),
+    ),
+    Row(
+        name="learnt",
+        about="a tokenizer and a classifier that are trained, a copied corpus, a page drawn again",
+        after="sample",
+        corpora=(corpora.benchmark, corpora.page_text),
+        commands=(
+            "pipelines.cp_wudao 2 --output copied",
+            "pipelines.cp_wudao --documents 40 --output toy --seed 3",
+            "pipelines.cp_wudao --fraction 10% --output tenth",
+            "pipelines.train_tokenizer --input copied/*.json --output bpe.model --vocab-size 1500 "
+            "--sample-bytes 60k",
+            "pipelines.train_tokenizer --input good --corpus text --output uni.model "
+            "--vocab-size 700 --sample-bytes 60k --model-type unigram --normalization nmt_nfkc "
+            "--character-coverage 0.99 --seed 2",
+            "pipelines.train_classifier --positive good --negative bad --output quality.bin "
+            "--dimensions 8 --buckets 1000 --epochs 3 --held-out 0.2",
+            "pipelines.report data --output page.html --corpus-size 200GB",
+            "page_text.py page.html funnel parts distributions duplicates rejects settings",
+        ),
+        keeps=("*.model", "quality.bin", "copied/*", "toy/*", "tenth/*"),
+    ),
+)
+
+ROWS = (*_READERS, *_SHAPES, *_GROWTH, *_USES, *_TOOLS)

@@ -1,0 +1,290 @@
+"""Rows on rules, filters, duplicates, personal data and tokenizers."""
+
+from tests.golden.corpus_chinese import chinese, chinese_web
+from tests.golden.corpus_cleaning import damaged
+from tests.golden.corpus_copies import copies, versions
+from tests.golden.corpus_english import english, english_code, english_lines, english_long
+from tests.golden.corpus_filters import addresses, contaminated, edges
+from tests.golden.corpus_languages import languages
+from tests.golden.corpus_models import (
+    byte_tokenizer,
+    classifier,
+    language_model,
+    sample_model,
+)
+from tests.golden.corpus_own import own_code, own_texts, scored_texts
+from tests.golden.corpus_personal import personal, questions
+from tests.golden.corpus_scripts import byte_fallback, byte_level, pieces_of_words, scripts
+from tests.golden.corpus_words import padding, without_native_loops
+from tests.golden.row import Command, Row
+
+_BYTES = "--tokenizer tiktoken:merges.txt --dedup none"
+_ALL = "--languages all --language-threshold 0"
+_PIECES = f"--tokenizer sentencepiece:sample.model {_ALL}"
+_VERSIONS = (
+    f"--input pages=versions --input others=others --dedup minhash --split-bytes 20000 {_PIECES}"
+)
+_SHOWN = "tests.golden.corpus_shown"
+
+_TOKENIZERS = {
+    "pieces": "sentencepiece:sample.model",
+    "merges": "tiktoken:merges.txt",
+    "r50k": "tiktoken:r50k_base.tiktoken",
+    "p50k": "tiktoken:p50k_base.tiktoken",
+    "cl100k": "tiktoken:cl100k_base.tiktoken",
+    "o200k": "tiktoken:o200k_base.tiktoken",
+    "level": "hf:level.json",
+    "fallback": "hf:fallback.json",
+    "uncased": "hf:vocab.txt",
+    "cased": "hf:cased",
+    "plain": "hf:plain/vocab.txt",
+}
+
+_RULED = (
+    "--input english=english --input code=code --input long=long --input chinese=chinese "
+    "--input web=web --input pad=pad --workers 1 "
+    "--quality gopher-repetition,en=glm+gopher-repetition@datatrove+gopher@datatrove"
+    "+gopher-repetition+gopher+fineweb@code+c4+fineweb,zh=glm+fineweb2-zh+fineweb2-zh@datatrove"
+    f"+chinese-web+gopher+fineweb {_PIECES}"
+)
+_READ = (
+    "--input exams=exams --input damaged=damaged --input pages=versions --input pieces=long-pages "
+    "--input languages=languages --input scripts=scripts --input pad=pad --workers 1 "
+    "--quality yue=fineweb2-zh --dedup minhash --decontaminate bench.txt --pii mask "
+    f"--max-reject-rate 0.05 {_PIECES}"
+)
+
+ROWS = (
+    Row(
+        name="rules-english",
+        about="every bound of gopher-repetition, gopher, c4, fineweb and glm, from both sides",
+        corpora=(byte_tokenizer, english, english_lines),
+        commands=(
+            f"pipelines.text --input english --output data {_BYTES} {_ALL} "
+            "--quality en=gopher-repetition+gopher+c4+fineweb",
+            f"pipelines.text --input lines --output lines-data {_BYTES} {_ALL} "
+            "--quality fineweb+glm --threshold fineweb.max_newlines=0.2",
+            f"{_SHOWN} metrics data",
+            f"{_SHOWN} metrics lines-data",
+        ),
+        fast=True,
+    ),
+    Row(
+        name="rules-english-datatrove",
+        about="the same texts by datatrove's variants of the rules, with spaCy's words",
+        corpora=(byte_tokenizer, english, english_code, english_long),
+        commands=(
+            f"pipelines.text --input rules=english --input code=code --output data {_BYTES} {_ALL} "
+            "--quality en=gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code",
+            f"pipelines.text --input code --output c4 {_BYTES} {_ALL} --quality en=c4@datatrove",
+            f"pipelines.text --input long --output longest {_BYTES} {_ALL} "
+            "--quality en=gopher-repetition+gopher",
+        ),
+    ),
+    Row(
+        name="rules-chinese",
+        about="every bound of fineweb2-zh and chinese-web, from both sides",
+        corpora=(byte_tokenizer, chinese, chinese_web),
+        commands=(
+            f"pipelines.text --input chinese --output data {_BYTES} {_ALL} "
+            "--quality zh=fineweb2-zh",
+            f"pipelines.text --input web --output web-data {_BYTES} {_ALL} "
+            "--quality zh=chinese-web",
+            f"{_SHOWN} metrics data",
+            f"{_SHOWN} metrics web-data",
+        ),
+    ),
+    Row(
+        name="rules-chinese-variants",
+        about="the same texts by other profiles, with bounds of the command line",
+        corpora=(byte_tokenizer, chinese),
+        commands=(
+            f"pipelines.text --input chinese --output data {_BYTES} {_ALL} --quality "
+            "zh=fineweb2-zh@datatrove+gopher-repetition@datatrove+gopher+fineweb@code --threshold "
+            "zh:gopher.min_word_length=1,gopher.max_word_length=off",
+        ),
+    ),
+    Row(
+        name="cleaning",
+        about="every kind of damage to a text, and what looks like it",
+        corpora=(byte_tokenizer, damaged),
+        commands=(
+            f"pipelines.text --input damaged --output data {_BYTES} {_ALL} --max-reject-rate 0.05",
+            f"{_SHOWN} texts data",
+        ),
+        fast=True,
+    ),
+    Row(
+        name="languages",
+        about="labels and scores of texts, the threshold from both sides, and how much is read",
+        corpora=(byte_tokenizer, languages),
+        commands=(
+            f"pipelines.text --input languages --output data {_BYTES}",
+            f"pipelines.text --input languages --output all {_BYTES} {_ALL} --lid-chars 0",
+            f"pipelines.text --input languages --output auto {_BYTES} --lid-chars auto "
+            "--languages de,zh,ja,en --language-threshold 0.9027717113494873",
+            f"pipelines.text --input languages --output above {_BYTES} "
+            "--languages en --language-threshold 0.90277178",
+            f"pipelines.text --input languages --output short {_BYTES} --lid-chars 20 {_ALL}",
+        ),
+    ),
+    Row(
+        name="duplicates",
+        about="equal texts, white space aside, in one segment, in several, and in two sources",
+        corpora=(sample_model, copies),
+        commands=(
+            f"pipelines.text --input pages=copies --input again=again --output data {_PIECES}",
+            f"{_SHOWN} duplicates data",
+            f"pipelines.text --input pages=copies --input again=again --output many {_PIECES} "
+            "--split-bytes 4000 --seed 5",
+            f"{_SHOWN} duplicates many",
+        ),
+    ),
+    Row(
+        name="versions",
+        about="similar texts: the threshold, chains, scripts, lengths",
+        corpora=(sample_model, versions),
+        commands=(
+            "pipelines.text --input pages=versions --input long=long-pages --output data "
+            f"--dedup minhash {_PIECES}",
+            f"{_SHOWN} duplicates data",
+        ),
+        fast=True,
+    ),
+    Row(
+        name="versions-bounds",
+        about="similar texts in several segments, at a threshold that two pairs just reach or miss",
+        corpora=(sample_model, versions),
+        commands=(
+            f"pipelines.text {_VERSIONS} --output at --minhash-threshold 0.7490196078431373",
+            f"{_SHOWN} duplicates at",
+            f"pipelines.text {_VERSIONS} --output above --minhash-threshold 0.7490196078431374",
+        ),
+    ),
+    Row(
+        name="versions-joined",
+        about="similar texts in several segments, where a shared band is enough; and components",
+        corpora=(sample_model, versions),
+        commands=(
+            f"pipelines.text {_VERSIONS} --output none --minhash-threshold 0",
+            f"pipelines.text {_VERSIONS} --output joined --clusters components",
+            f"{_SHOWN} duplicates joined",
+            f"pipelines.text {_VERSIONS} --output all --minhash-threshold 0 --clusters components",
+        ),
+    ),
+    Row(
+        name="personal",
+        about="mail addresses, telephones, identity numbers and addresses that are masked or stay",
+        corpora=(byte_tokenizer, personal, questions),
+        commands=(
+            f"pipelines.text --input personal --output data {_BYTES} {_ALL} --pii mask",
+            f"{_SHOWN} texts data",
+            f"pipelines.zhidao --input questions --output asked {_BYTES} {_ALL} --pii mask",
+            f"{_SHOWN} texts asked",
+        ),
+    ),
+    Row(
+        name="filters",
+        about="runs of words of benchmarks, blocked addresses, and near misses of both",
+        corpora=(byte_tokenizer, contaminated, edges, addresses),
+        commands=(
+            f"pipelines.text --input exams --output data {_BYTES} {_ALL} "
+            "--decontaminate bench.txt --decontaminate bench.jsonl",
+            f"{_SHOWN} metrics data",
+            f"pipelines.text --input edges --output found {_BYTES} {_ALL} "
+            "--decontaminate edges.txt",
+            f"pipelines.text --input addresses --output pages {_BYTES} {_ALL} --provenance url "
+            "--url-blocklist blocked.txt",
+        ),
+        fast=True,
+    ),
+    Row(
+        name="own",
+        about="filters, a quality profile and words of one's own, with bounds and options",
+        corpora=(byte_tokenizer, own_code, own_texts),
+        commands=(
+            f"pipelines.text --input texts --output data {_BYTES} {_ALL} "
+            "--quality own_rules:few --filter own_filters:loud --filter own_filters:Length "
+            "--filter clean=own_filters:Stars",
+            f"{_SHOWN} metrics data",
+            f"{_SHOWN} texts data",
+            f"pipelines.text --input texts --output bounds {_BYTES} {_ALL} "
+            "--quality own_rules:few --threshold few.min_words=2,few.max_short=off "
+            "--filter 'own_filters:Length?unit=2&min_chars=6&max_longest=nan' "
+            "--filter mask=own_filters:loud",
+            f"pipelines.text --input japanese --output words {_BYTES} {_ALL} "
+            "--quality ja@own_rules:pairs=gopher --threshold gopher.min_words=6,"
+            "gopher.min_word_length=2",
+            f"{_SHOWN} metrics words",
+        ),
+    ),
+    Row(
+        name="scorers",
+        needs=("kenlm",),
+        about="a classifier and a language model, measured, and with bounds from both sides",
+        corpora=(byte_tokenizer, classifier, language_model, scored_texts),
+        commands=(
+            f"pipelines.text --input scored --output data {_BYTES} {_ALL} "
+            "--classifier quality.bin:hq --perplexity letters.arpa+letters.model",
+            f"{_SHOWN} metrics data",
+            f"pipelines.text --input scored --output bounds {_BYTES} {_ALL} "
+            "--classifier 'quality.bin:hq>=0.5000100135803223' --classifier 'quality.bin:cc<=0.7' "
+            "--perplexity 'letters.arpa+letters.model<=14.537843704223633'",
+            f"pipelines.text --input scored --output cutoffs {_BYTES} {_ALL} "
+            "--classifier 'quality.bin:hq<=0.6' --classifier 'en=quality.bin:hq<=0.7310686' "
+            "--perplexity 'en=letters.arpa+letters.model<=cutoff.csv:head' "
+            "--perplexity 'id=letters.arpa+letters.model<=cutoff.csv:middle'",
+        ),
+    ),
+    Row(
+        name="tokenizers",
+        about="awkward texts as the ids of every kind of tokenizer, and as what they decode to",
+        corpora=(sample_model, byte_level, pieces_of_words, byte_fallback, scripts),
+        commands=(
+            *(
+                f"pipelines.text --input scripts --output {name} --tokenizer {spec} --dedup none "
+                f"{_ALL}"
+                for name, spec in _TOKENIZERS.items()
+            ),
+            f"{_SHOWN} texts cased",
+        ),
+    ),
+    Row(
+        name="native-rules",
+        about="all texts on rules measured by native loops, and the same without them",
+        corpora=(
+            sample_model,
+            english,
+            english_code,
+            english_long,
+            chinese,
+            chinese_web,
+            padding,
+            without_native_loops,
+        ),
+        commands=(
+            Command(words="pipelines.map.compile", prints=False),
+            f"pipelines.text --output native {_RULED}",
+            f"plainly.py pipelines.text --output plain {_RULED}",
+        ),
+    ),
+    Row(
+        name="native-texts",
+        about="texts read, compared and cut into pieces by native loops, and without them",
+        corpora=(
+            sample_model,
+            contaminated,
+            damaged,
+            versions,
+            languages,
+            scripts,
+            padding,
+            without_native_loops,
+        ),
+        commands=(
+            Command(words="pipelines.map.compile", prints=False),
+            f"pipelines.text --output native {_READ}",
+            f"plainly.py pipelines.text --output plain {_READ}",
+        ),
+    ),
+)

@@ -1,0 +1,297 @@
+"""Rows on training, fine-tuning, writing, evaluating and exporting models."""
+
+from tests.golden import corpus_tasks as items
+from tests.golden import corpus_training as made
+from tests.golden.row import Command, Row
+
+_BUILD = (
+    "pipelines.text --input news=news --output data --tokenizer tiktoken:merges.txt"
+    " --languages all --language-threshold 0.1 --shards 2 --validation 0.05 --seed 9"
+)
+_TRAIN = "trainer.train --length 64 --batch-size 8 --log-every 1 --data data"
+_STEADY = f"{_TRAIN} --model model.json --seed 3 --eval-every 3 --eval-samples 3"
+_WHOLE = f"{_STEADY} --lr 0.004 --lr-floor 0.3 --warmup 2 --decay-steps 6 --save-every 2 --keep 2"
+_DATA = "training-data"
+_BLANKS = f"{_TRAIN} --model plain.json --max-steps 3 --batch-size 32 --eval-samples 0"
+_EXAMS = (
+    "--task hellaswag=exams/hellaswag.jsonl --task arc=exams/arc.jsonl"
+    " --task copa=exams/exam-copa.jsonl --task choices=exams/choices.jsonl"
+    " --task lambada=exams/lambada.jsonl --task wikitext=exams/wiki.raw"
+    " --task language_model=exams/documents.jsonl"
+)
+
+_DATA_ROWS = (
+    Row(
+        name=_DATA,
+        about="what is trained on, and which documents a step reads",
+        corpora=(made.texts, made.shapes),
+        commands=(
+            f"{_BUILD} --input asks=zhidao:asks",
+            "shards trace --data data --batch-size 4 --length 64 --step 2",
+            "shards trace --data data --batch-size 4 --length 64 --scatters 2 --seed 5 --step 16",
+            "shards trace --data data:news=0.7 data:asks=0.3 --batch-size 4 3:6 --length 32"
+            " --objective causal --step 5",
+        ),
+        fast=True,
+    ),
+)
+
+_TRAINING_ROWS = (
+    Row(
+        name="training",
+        about="losses with dropout, a warm-up and a floor; validation; checkpoints",
+        after=_DATA,
+        commands=(
+            f"{_WHOLE} --max-steps 7 --micro-batch 2 --save whole",
+            "shards trace whole/run.json --step 4",
+        ),
+        keeps=("whole/run.json",),
+        fast=True,
+    ),
+    Row(
+        name="training-resumed",
+        about="a run that stops and resumes, with the losses of the one that did not; and one that"
+        " goes on elsewhere",
+        after="training",
+        commands=(
+            f"{_WHOLE} --max-steps 3 --micro-batch 8 --save halves",
+            f"{_WHOLE} --max-steps 7 --micro-batch 8 --save halves",
+            f"{_WHOLE} --max-steps 8 --lr-floor 0 --resume whole/step-6 --save again",
+        ),
+    ),
+    Row(
+        name="training-ranks",
+        about="two ranks at ZeRO 1, 2 and 3, alike and unlike nodes, then one rank",
+        after=_DATA,
+        corpora=(made.stages, made.node),
+        commands=(
+            Command(
+                words=f"{_WHOLE} --max-steps 4 --micro-batch 2 --deepspeed zero1.json --save one",
+                ranks=2,
+            ),
+            Command(
+                words=f"{_WHOLE} --max-steps 4 --micro-batch 2 --deepspeed zero2.json --save two",
+                ranks=2,
+            ),
+            Command(
+                words=f"node.py {_WHOLE} --max-steps 3 --micro-batch 1,3 --deepspeed zero3.json"
+                " --save three",
+                ranks=2,
+            ),
+            Command(
+                words=f"{_WHOLE} --max-steps 6 --micro-batch 4 --deepspeed zero1.json --save one",
+                prints=False,  # DeepSpeed warns with the time
+            ),
+            "trainer.evaluate three --dtype fp32",
+        ),
+    ),
+    Row(
+        name="training-follows",
+        about="a run that follows its data over three days and a removal: what it reads, and"
+        " that its validation stays what it was",
+        corpora=(made.texts, made.shapes),
+        commands=(
+            _BUILD,
+            f"{_STEADY} --follow --save-every 2 --max-steps 4 --save run",
+            Command(words=f"{_BUILD} --append", files=made.second_day),
+            f"{_STEADY} --follow --follow-weight 3 --save-every 3 --max-steps 7 --resume run/step-4"
+            " --save weighted",
+            f"{_STEADY} --follow --save-every 2 --max-steps 9 --save run",
+            "shards remove data --id a101 --id a3 --reason asked",
+            Command(words=f"{_BUILD} --append", files=made.third_day),
+            f"{_STEADY} --follow --save-every 2 --max-steps 12 --save run",
+            f"{_TRAIN} --model plain.json --follow --at-end wait --max-steps 3 --save waits",
+            "trainer.evaluate run --dtype fp32 --eval-samples 0",
+            "shards trace run/run.json --step 10",
+        ),
+        keeps=("run/run.json", "weighted/run.json", "waits/run.json"),
+    ),
+    Row(
+        name="training-mixes",
+        about="weights of sources, a mix and a batch that change, scatters, caps on epochs",
+        after=_DATA,
+        commands=(
+            "trainer.train --data data:news=0.6 data:asks=0.4 --data-from 12 data:news=0.2"
+            " data:asks=0.8 --max-epochs data:asks=6 --batch-size 4 3:8 --scatters 2 --seed 11"
+            " --length 48 --slack 5 --model longer.json --log-every 1 --eval-every 0 --max-steps 6"
+            " --save mixed",
+            "trainer.train --data data:news --batch-size 16 --seed 4 --length 64 --model plain.json"
+            " --log-every 2 --epochs 1.5 --save-every epoch --eval-every epoch --keep 1"
+            " --save epochs",
+            f"{_TRAIN} --model plain.json --max-tokens 1600 --isolate-documents --save isolated",
+            "shards trace mixed/run.json --step 4",
+        ),
+    ),
+    Row(
+        name="training-blanks",
+        about="what is blanked out: spans, sentences, the end; shown, shortened, moved",
+        after=_DATA,
+        commands=(
+            f"{_BLANKS} --save spans --blanks"
+            " bert_prob=1 sentence_prob=0 span_ratio=0.3 single_span_prob=0.4 block_mask_prob=0.5"
+            " context_mask_ratio=0.1 short_seq_prob=0",
+            f"{_BLANKS} --save sentences --blanks"
+            " bert_prob=0 sentence_prob=1 short_seq_prob=0.9 --blanks random_position=true",
+            f"{_BLANKS} --save ends --blanks"
+            " bert_prob=0 sentence_prob=0 infill_prob=0.8 gpt_min_ratio=0.5 task_mask=false",
+        ),
+    ),
+    Row(
+        name="training-settings",
+        about="schedules, AdamW's settings by flag and by DeepSpeed's JSON, clipping, bf16,"
+        " recomputed layers",
+        after=_DATA,
+        corpora=(made.stages,),
+        commands=(
+            f"{_TRAIN} --model wide.json --max-steps 6 --lr 0.01 --schedule linear --warmup 0.34"
+            " --lr-floor 0.2 --betas 0.7 0.8 --eps 0.001 --weight-decay 3 --decay-steps 5"
+            " --eval-every 0 --save linear",
+            f"{_TRAIN} --model hidden.json --max-steps 4 --schedule constant --warmup 2"
+            " --checkpoint-activations --deepspeed adam.json --eval-every 0 --save constant",
+            f"{_TRAIN} --model model.json --max-steps 4 --precision bf16 --lr 0.01 --dropout 0.5"
+            " --weight-decay 0 --eval-every 2 --save half",
+            Command(
+                words="trainer.train --recipe glm-base --data data --model hidden.json --length 64"
+                " --batch-size 8 --micro-batch 4 --max-steps 3 --log-every 1 --save recipe",
+                prints=False,  # DeepSpeed tells the memory in use
+            ),
+        ),
+    ),
+    Row(
+        name="training-diverges",
+        about="losses that are not finite: counted, marked in checkpoints, passed over on resume",
+        after=_DATA,
+        commands=(
+            f"{_TRAIN} --model plain.json --max-steps 2 --lr 1e-3 --save-every 1 --eval-every 0"
+            " --save run",
+            Command(
+                words=f"{_TRAIN} --model plain.json --max-steps 9 --lr 1e30 --warmup 0"
+                " --save-every 1 --keep 2 --max-bad-losses 3 --eval-every 0 --save run",
+                code=2,
+            ),
+            f"{_TRAIN} --model plain.json --max-steps 5 --lr 1e-3 --save-every 1 --keep 2"
+            " --eval-every 0 --save run",
+        ),
+    ),
+)
+
+_MODELS = "models"
+_SMALL = "trainer.train --data data --length 64 --batch-size 16 --lr 0.01 --seed 6 --max-steps 60"
+_LEARNT = (
+    "trainer.finetune --init-from glm --log-every 1 --lr 0.005 --length 150 --epochs 2"
+    " --batch-size 3"
+)
+_WRITTEN = _LEARNT.replace(" --length 150", " --source-length 100 --target-length 30")
+
+_MODEL_ROWS = (
+    Row(
+        name=_MODELS,
+        about="two models that learn: one fills blanks, one reads from left to right and is asked"
+        " and writes while it learns",
+        after=_DATA,
+        corpora=(items.exams,),
+        commands=(
+            f"{_SMALL} --model wide.json --log-every 20 --eval-every 0 --save glm",
+            f"{_SMALL} --model left.json --log-every 20 --objective causal --eval-every 30"
+            " --eval-task lambada=exams/lambada.jsonl --eval-task copa=exams/exam-copa.jsonl"
+            " --sample-every 40 --sample-prompts prompts.txt --sample-tokens 6 --save left",
+        ),
+    ),
+    Row(
+        name="tasks",
+        about="what every task makes of its file, by every pattern and form",
+        corpora=(made.tokenizer, items.tasks, items.shown_tasks),
+        commands=("tests.golden.together shown.txt",),
+        fast=True,
+    ),
+    Row(
+        name="finetuning-choices",
+        about="questions with choices: losses, forms, figures, the best epoch, predictions",
+        after=_MODELS,
+        corpora=(items.tasks, items.tuned),
+        commands=(
+            f"{_LEARNT} --task copa --data more-copa --length-penalty 0.5 --batch-size 6"
+            " --micro-batch 2 --save copa",
+            f"{_LEARNT} --task copa --data more-copa --length-penalty 0.5 --batch-size 6"
+            " --micro-batch 2 --epochs 3 --keep 2 --save copa",
+            f"{_LEARNT} --task cb --data more-cb --loss hinge --batch-size 5 --across-epochs"
+            " --schedule cosine --warmup 1 --epochs 3 --save cb",
+            Command(
+                words=f"{_LEARNT} --task wic --data wic --form classifier --pool start"
+                " --batch-size 4 --save wic",
+                ranks=2,
+            ),
+            f"{_LEARNT} --task wsc --data wsc --candidates --loss mix --save wsc",
+            f"{_LEARNT} --task multirc --data multirc --loss generative --dropout 0"
+            " --pattern 3 --form spelled --save multirc",
+            f"{_LEARNT} --task record --data record --seed 5 --save record",
+        ),
+        keeps=("*/predictions.jsonl",),
+    ),
+    Row(
+        name="finetuning-texts",
+        about="texts that are learnt: smoothing, beams, seeds, the best by loss or by ROUGE",
+        after=_MODELS,
+        corpora=(items.tasks, items.tuned),
+        commands=(
+            f"{_WRITTEN} --task seq2seq --data more-pairs --label-smoothing 0.1 --beams 2"
+            " --beam-penalty 0.7 --no-repeat-ngram 2 --min-answer 2 --max-answer 8 --save pairs",
+            f"{_LEARNT} --task prompted --data more-said --length 40 --seeds 1,2 --by-loss"
+            " --max-answer 8 --save said",
+            f"{_LEARNT} --task prompted --data more-said --length 40 --init-from left --dropout 0"
+            " --max-answer 8 --epochs 6 --batch-size 8 --save left-said",
+            f"{_WRITTEN} --task gigaword --data pairs --hide-padding --cut-targets --max-answer 5"
+            " --epochs 1 --source-length 40 --save gigaword",
+        ),
+        keeps=("*/predictions.jsonl", "*/*/predictions.jsonl", "*/seeds.json"),
+    ),
+    Row(
+        name="writing",
+        about="texts of two models: the most probable, beams, drawn ones; blanks and their scores",
+        after=_MODELS,
+        corpora=(items.written,),
+        commands=("tests.golden.together written.txt",),
+    ),
+    Row(
+        name="evaluating",
+        about="held-out loss and every exam, blank and left to right, whole and cut",
+        after=_MODELS,
+        commands=(
+            f"trainer.evaluate glm --data data --dtype fp32 {_EXAMS}",
+            f"trainer.evaluate glm --dtype fp32 --unidirectional --length 40 --stride 11 {_EXAMS}",
+            f"trainer.evaluate left --dtype fp32 --length 48 --stride 20 {_EXAMS}",
+            Command(
+                words="trainer.evaluate left --dtype fp32 --batch-tokens 100"
+                " --data data --eval-samples 2 --task language_model=exams/lines.txt"
+                " --task arc_easy=exams/arc.jsonl",
+                ranks=2,
+            ),
+        ),
+    ),
+    Row(
+        name="from-python",
+        about="batches of a loader by every rank, texts and answers, from Python",
+        after=_MODELS,
+        corpora=(items.tuned, made.script),
+        commands=("api.py",),
+    ),
+    Row(
+        name="models-exported",
+        about="models in every form, what is written with each, and a run that begins with one",
+        after=_MODELS,
+        corpora=(items.exported, items.sums),
+        commands=(
+            "tests.golden.together exported.txt",
+            "sums.py llmc/model.bin llmc16/model_bf16.bin",
+            "trainer.train --data data --length 190 --batch-size 8 --max-steps 2 --log-every 1"
+            " --model widest.json --dropout 0.3 --eval-samples 0 --init-from joined"
+            " --extend-positions --save again",
+            "trainer.train --data data --length 80 --batch-size 8 --max-steps 2 --log-every 1"
+            " --model left.json --objective causal --eval-samples 0 --init-from cut --save on",
+        ),
+        keeps=("*/config.json", "*/*.index.json", "*/tokenizer_config.json", "*/latest",
+               "*/generation_config.json"),
+    ),
+)  # fmt: skip
+
+ROWS = (*_DATA_ROWS, *_TRAINING_ROWS, *_MODEL_ROWS)

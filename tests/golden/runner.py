@@ -1,0 +1,138 @@
+"""Runs a row in a folder of its own, and what it starts from before it."""
+
+import fcntl
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.golden.outcome import outcome_of
+from tests.golden.row import Command, Row
+from tests.ports import free_port
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 300
+"""Seconds that a command may take."""
+
+
+def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
+    """What the row gives. HOME keeps finished rows, and may be shared between processes."""
+    row = rows[name]
+    home.mkdir(parents=True, exist_ok=True)
+    with _alone(home / f"{name}.lock"):
+        done = home / f"{name}.json"
+        if not done.exists():
+            found = _run(row, rows, home)
+            done.write_text(json.dumps(found), "utf-8")
+        return json.loads(done.read_text("utf-8"))
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(row: Row, rows: Mapping[str, Row], home: Path) -> dict:
+    folder = home / row.name
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    before: dict = {}
+    if row.after:
+        before = outcome(row.after, rows, home)
+        shutil.copytree(home / row.after, folder, symlinks=True)
+    else:
+        folder.mkdir()
+    for corpus in row.corpora:
+        corpus(folder)
+    ran = []
+    for command in row.commands:
+        whole = Command(words=command) if isinstance(command, str) else command
+        ran.append({"command": whole.words, **_ran(whole, folder)})
+    return _news(outcome_of(folder, ran, row.keeps, ROOT), before, row.after)
+
+
+def _news(found: dict, before: dict, after: str) -> dict:
+    """The outcome, without what is as it was in the row that this one began with."""
+    for kind in ("datasets", "runs"):
+        for name, held in found.get(kind, {}).items():
+            if held == before.get(kind, {}).get(name):
+                found[kind][name] = f"as in {after}"
+    return found
+
+
+def _ran(command: Command, folder: Path) -> dict:
+    if command.files:
+        command.files(folder)
+    words = shlex.split(command.words)
+    run = words if words[0].endswith(".py") else ["-m", *words]
+    port = str(free_port())
+    with tempfile.TemporaryDirectory() as scratch:
+        processes = [
+            _start(run, folder, _environment(command, rank, port), Path(scratch) / str(rank))
+            for rank in range(command.ranks)
+        ]
+        codes = [_wait(process) for process in processes]
+        printed = [
+            (Path(scratch) / f"{rank}.{kind}").read_text("utf-8", "replace").splitlines()
+            for rank in range(command.ranks)
+            for kind in ("out", "err")
+        ]
+    if any(code != command.code for code in codes):
+        said = "\n".join(line for lines in printed for line in lines[-30:])
+        raise AssertionError(f"{command.words}\nended with {codes}, not {command.code}:\n{said}")
+    lines = [line for lines in printed for line in lines] if command.prints else []
+    return {"code": command.code, "printed": lines}
+
+
+def _start(run: list[str], folder: Path, environment: dict, scratch: Path) -> subprocess.Popen:
+    with scratch.with_suffix(".out").open("w") as out, scratch.with_suffix(".err").open("w") as err:
+        return subprocess.Popen(
+            [sys.executable, *run],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+        )
+
+
+def _wait(process: subprocess.Popen) -> int:
+    try:
+        return process.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _environment(command: Command, rank: int, port: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key in _KEPT}
+    alone = {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "DS_ACCELERATOR": "cpu",
+        "HF_HUB_OFFLINE": "1",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "COLUMNS": "100",
+    }
+    if command.ranks == 1:
+        return alone
+    return {
+        **alone,
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(command.ranks),
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": port,
+    }
+
+
+_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CORPUSMILL_MARKS")

@@ -1,0 +1,11 @@
+"""Prints the checksums that datasets keep of their inputs."""
+
+import json
+import sys
+from pathlib import Path
+
+for dataset in sys.argv[1:]:
+    manifest = json.loads((Path(dataset) / "manifest.json").read_text("utf-8"))
+    for generation in manifest["generations"]:
+        for entry in generation["inputs"]:
+            print(dataset, generation["number"], entry["source"], entry["path"], entry["crc32c"])

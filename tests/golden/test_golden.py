@@ -1,0 +1,28 @@
+"""Whole commands give what they gave: `python -m tests.golden --update` where that is meant."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.golden.expected import figures
+from tests.golden.outcome import differences
+from tests.golden.runner import outcome
+from tests.golden.table import ROWS
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "golden"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if ROWS[name].fast else pytest.mark.slow) for name in ROWS],
+)
+def test_a_row_gives_its_figures(name: str, home: Path) -> None:
+    for module in ROWS[name].needs:
+        pytest.importorskip(module)
+    lines = list(differences(figures(name), outcome(name, ROWS, home)))
+    assert not lines, "\n".join(lines)

@@ -1,0 +1,108 @@
+"""Puts one-line faults into the product and prints those that no test notices: `make mutants`.
+
+A fault is a comparison, constant, argument, `and`, return or call that is changed or left out. A
+seed draws them from the whole code, or from the folders that are named. Each is put into a copy of
+the repository, and the tests that reach its function are run there, the tables of golden commands
+and refusals among them. Results are kept in `build/mutants`, and a run that was stopped goes on.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.mutants.choice import Choice
+from tests.mutants.copies import PACKAGES, ROOT, product_files
+from tests.mutants.faults import Fault, faults_of
+from tests.mutants.reach import current_reach
+from tests.mutants.worker import key, run_faults
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the faults of a sample that have not been run, and print what was caught."""
+    asked = _parse(arguments)
+    folder = ROOT / "build" / "mutants"
+    folder.mkdir(parents=True, exist_ok=True)
+    reach = current_reach(folder, processes=asked.processes, below=asked.tests)
+    faults = _drawn(asked.paths or PACKAGES, size=asked.sample, seed=asked.seed)
+    kept = folder / "results.jsonl"
+    results = {} if asked.again else _kept(kept)
+    if asked.survivors:
+        results = {key: value for key, value in results.items() if value["caught_by"]}
+    waiting = [fault for fault in faults if key(fault) not in results]
+    print(f"{len(faults)} faults of seed {asked.seed}, {len(waiting)} to run", flush=True)
+    choice = Choice(ROOT, reach, below=tuple(asked.tests))
+    with kept.open("a") as file:
+        for number, result in enumerate(run_faults(folder, choice, waiting, asked.processes), 1):
+            results[result["key"]] = result
+            file.write(json.dumps(result) + "\n")
+            file.flush()
+            verdict = f"caught by {result['caught_by']}" if result["caught_by"] else "SURVIVED"
+            print(f"{number}/{len(waiting)} {result['seconds']:5.1f} s  {result['fault']}")
+            print(f"    {verdict}, test {result['ran']} of {result['chosen']}", flush=True)
+    _print_table(faults, results)
+    return 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("paths", nargs="*", help="folders or files of the product; none: all")
+    parser.add_argument("--sample", type=int, default=200, help="how many faults")
+    parser.add_argument("--seed", type=int, default=0, help="which ones")
+    parser.add_argument("--tests", nargs="+", default=["tests/"], help="only tests below these")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--again", action="store_true", help="run those with a result too")
+    parser.add_argument("--survivors", action="store_true", help="run those again that survived")
+    return parser.parse_args(arguments)
+
+
+def _drawn(paths: Sequence[str], *, size: int, seed: int) -> list[Fault]:
+    """Return the faults of a sample, in the order in which they were drawn.
+
+    The draw goes by a hash of each fault, so a change of other code leaves it in the sample.
+    """
+    wanted = tuple(str(path).rstrip("/") for path in paths)
+    files = [
+        path for path in product_files(ROOT) if _is_below(path.relative_to(ROOT).as_posix(), wanted)
+    ]
+    faults = [fault for path in files for fault in faults_of(ROOT, path)]
+    return sorted(faults, key=lambda fault: _place_in_draw(fault.draw, seed))[:size]
+
+
+def _is_below(name: str, wanted: Sequence[str]) -> bool:
+    return any(name == path or name.startswith(f"{path}/") for path in wanted)
+
+
+def _place_in_draw(draw: str, seed: int) -> str:
+    """Return where a fault stands in the order of a seed."""
+    return hashlib.sha256(f"{seed} {draw}".encode()).hexdigest()
+
+
+def _kept(path: Path) -> dict[str, dict[str, Any]]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {result["key"]: result for result in map(json.loads, lines)}
+
+
+def _print_table(faults: Sequence[Fault], results: Mapping[str, dict[str, Any]]) -> None:
+    """Print the survivors, a row for each package, and the sum."""
+    caught: Counter[str] = Counter()
+    drawn: Counter[str] = Counter()
+    for fault in faults:
+        package = fault.path.partition("/")[0]
+        found = bool(results[key(fault)]["caught_by"])
+        drawn[package] += 1
+        caught[package] += found
+        if not found:
+            print(fault)
+    for package, number in sorted(drawn.items()):
+        print(f"{package}: {caught[package]} of {number}")
+    print(f"caught {caught.total()} of {drawn.total()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

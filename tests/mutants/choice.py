@@ -1,0 +1,138 @@
+"""Which tests are run against a fault: those that reach its function, the cheapest first."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tests.mutants.copies import product_files
+from tests.mutants.faults import Fault
+from tests.mutants.places import function_names
+from tests.mutants.reach import Reach
+
+SECONDS = 30.0
+"""How long the tests of a module may take together, and again the commands of the tables."""
+
+_TABLES = ("tests/golden/", "tests/refusals/")
+"""Whole commands: few of them see what a hundred tests of modules do not."""
+
+_STEPS = 3
+"""How far those that import a module are looked for: kernels call kernels."""
+
+_MOST = 400
+"""Tests that are run against one fault, so that finding them takes no longer than running them."""
+
+
+@dataclass
+class Choice:
+    """Chooses tests by what they reach."""
+
+    root: Path
+    reach: Reach
+    below: tuple[str, ...] = ("tests/",)
+    """Only tests in these files or folders."""
+    unreliable: set[str] = field(default_factory=set)
+    """Tests that were seen to fail without a fault."""
+
+    def tests(self, fault: Fault) -> list[str]:
+        """Return the tests for a fault, in the order in which they are run."""
+        reaching = self._reaching(fault)
+        tables = [test for test in reaching if test.startswith(_TABLES)]
+        others = [test for test in reaching if not test.startswith(_TABLES)]
+        return [*self._cheapest(others), *self._cheapest(tables)]
+
+    def seconds(self, test: str) -> float:
+        """Return how long a test took."""
+        return self.reach.tests[test][0]
+
+    def _cheapest(self, tests: Iterable[str]) -> Iterator[str]:
+        """Yield tests while there is time; of equal ones those that reach little come first."""
+        left = SECONDS
+        order = sorted(tests, key=lambda test: (round(self.seconds(test), 1), self._width(test)))
+        for test in order[:_MOST]:
+            left -= self.seconds(test)
+            if left < 0 and self.seconds(test) > 1:
+                return
+            yield test
+
+    def _width(self, test: str) -> int:
+        return len(self.reach.tests[test][1])
+
+    def _reaching(self, fault: Fault) -> list[str]:
+        for functions in self._candidates(fault):
+            wanted = {self._numbers[name] for name in functions if name in self._numbers}
+            found = {test for number in wanted for test in self._by_function.get(number, ())}
+            found = {test for test in found - self.unreliable if test.startswith(self.below)}
+            if found:
+                return sorted(found)
+        return []
+
+    def _candidates(self, fault: Fault) -> Iterator[list[str]]:
+        """Yield the functions that stand for a fault: its own, else those nearest to it.
+
+        A constant stands for the functions of its module that name it; a kernel, which numba
+        compiles, and a module without functions stand for those of the modules that import it.
+        """
+        if fault.function:
+            yield [f"{fault.path}::{fault.function}"]
+        source = self._sources[fault.path]
+        functions = _functions(fault.path, source)
+        if not fault.function and (name := _assigned_name(source, fault.line)) is not None:
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            yield [place for place, text in functions.items() if word.search(text)]
+        yield list(functions)
+        paths = {fault.path}
+        for _ in range(_STEPS):
+            paths = {path for path in self._sources for one in paths if self._imports(path, one)}
+            yield [place for path in paths for place in _functions(path, self._sources[path])]
+
+    def _imports(self, path: str, other: str) -> bool:
+        return path != other and _import_of(other).search(self._sources[path]) is not None
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.reach.functions)}
+
+    @cached_property
+    def _by_function(self) -> Mapping[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for test, (_, reached) in self.reach.tests.items():
+            for number in reached:
+                found.setdefault(number, []).append(test)
+        return found
+
+    @cached_property
+    def _sources(self) -> Mapping[str, str]:
+        return {
+            path.relative_to(self.root).as_posix(): path.read_text(encoding="utf-8")
+            for path in product_files(self.root)
+        }
+
+
+def _functions(path: str, source: str) -> dict[str, str]:
+    """Return the functions of a module with their source."""
+    return {
+        f"{path}::{name}": ast.get_source_segment(source, node) or ""
+        for name, node in function_names(ast.parse(source))
+    }
+
+
+def _assigned_name(source: str, line: int) -> str | None:
+    """Return what the statement at a line of a module gives a value to."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            first = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if node.lineno <= line <= (node.end_lineno or line) and isinstance(first, ast.Name):
+                return first.id
+    return None
+
+
+def _import_of(path: str) -> re.Pattern[str]:
+    """Return what a line looks like that imports a module."""
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    package, _, name = module.rpartition(".")
+    return re.compile(
+        rf"from {re.escape(module)} import|from {re.escape(package)} import .*\b{name}\b"
+    )

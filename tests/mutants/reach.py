@@ -1,0 +1,135 @@
+"""Which functions each test reaches, and how long it takes: found by running the tests once.
+
+The map is kept in a file. A test file that has changed since, or is new, is run again.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.mutants.copies import ROOT, add_marks, copy_repository
+from tests.mutants.recorder import REACH
+
+_LEFT_OUT = ("tests/engines", "tests/mutants", "tests/bench")
+"""Tests of clusters take minutes each, and those of this folder are about other faults."""
+
+
+@dataclass
+class Reach:
+    """What tests reach."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    """The hash of each test file when it was run."""
+    functions: list[str] = field(default_factory=list)
+    tests: dict[str, tuple[float, list[int]]] = field(default_factory=dict)
+    """Seconds and functions, by number, of each test that passed."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Reach":
+        """Return what is kept in a file, or nothing."""
+        if not path.exists():
+            return cls()
+        kept = json.loads(path.read_text())
+        return cls(kept["files"], kept["functions"], kept["tests"])
+
+    def save(self, path: Path) -> None:
+        """Keep it."""
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(self.__dict__))
+        fresh.replace(path)
+
+    def add(self, functions: Sequence[str], lines: Sequence[dict[str, Any]]) -> None:
+        """Take what tests said, with functions by their numbers in another list."""
+        known = {name: number for number, name in enumerate(self.functions)}
+        for name in functions:
+            if name not in known:
+                known[name] = len(self.functions)
+                self.functions.append(name)
+        for line in lines:
+            self.tests.pop(line["test"], None)
+            if line["passed"]:
+                reached = [known[functions[number]] for number in line["reached"]]
+                self.tests[line["test"]] = (line["seconds"], reached)
+
+    def forget(self, files: Collection[str]) -> None:
+        """Leave out the tests of files."""
+        self.tests = {
+            test: found
+            for test, found in self.tests.items()
+            if test.partition("::")[0] not in files
+        }
+
+
+def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reach:
+    """Return the map, after running the test files that it does not know as they are.
+
+    Args:
+        folder: Where the map and the copy of the repository are kept.
+        processes: How many run tests at once.
+        below: Only test files whose path begins with one of these.
+    """
+    kept = folder / "reach.json"
+    reach = Reach.load(kept)
+    now = _test_files(tuple(below))
+    gone = {name for name in reach.files if not (ROOT / name).exists()}
+    changed = [name for name, digest in now.items() if reach.files.get(name) != digest]
+    if changed or gone:
+        reach.forget({*changed, *gone})
+        reach.files = {name: value for name, value in reach.files.items() if name not in gone}
+    if changed:
+        print(f"finding out what {len(changed)} test files reach", flush=True)
+        reach.add(*_run(folder, changed, processes=processes))
+        reach.files |= {name: now[name] for name in changed}
+    reach.save(kept)
+    return reach
+
+
+def _test_files(below: tuple[str, ...]) -> dict[str, str]:
+    names = {
+        path.relative_to(ROOT).as_posix(): _digest(path)
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    }
+    return {
+        name: digest
+        for name, digest in names.items()
+        if name.startswith(below) and not name.startswith(_LEFT_OUT)
+    }
+
+
+def _digest(path: Path) -> str:
+    """Return a hash of a test file, and of the tables beside it that its tests are made of."""
+    tables = sorted(path.parent.glob("*.py")) if path.parent.name in ("golden", "refusals") else []
+    content = b"".join(each.read_bytes() for each in [path, *tables])
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _run(
+    folder: Path, files: Sequence[str], *, processes: int
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Run test files in a copy whose functions mark that they ran."""
+    copy = copy_repository(folder / "marked")
+    functions = add_marks(copy)
+    records = folder / "records"
+    records.mkdir(parents=True, exist_ok=True)
+    for path in records.iterdir():
+        path.unlink()
+    (records / "size").write_text(str(len(functions)))
+    command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.recorder", "-q"]
+    command += ["-n", str(processes), "-p", "no:cacheprovider", "-m", "not engine and not nightly"]
+    environment = {**os.environ, "PYTHONPATH": str(copy), REACH: str(records)}
+    with (folder / "reach.log").open("w") as log:
+        subprocess.run(
+            [*command, *files], cwd=copy, env=environment, stdout=log, stderr=log, check=False
+        )
+    lines = [
+        json.loads(line)
+        for path in sorted(records.glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    return functions, lines

@@ -1,0 +1,383 @@
+"""Folders with datasets that something is wrong with, made by the commands themselves."""
+
+import fcntl
+import hashlib
+import json
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pyarrow as pa
+
+from tests.refusals.refusal import Refusal
+from tests.refusals.runner import run
+from tests.refusals.scenes import Scene, holding
+
+_WORDS = (
+    "sea ship wind rain house road light stone river bread night morning green small old young "
+    "walk speak hear find the a of and to in is was on with"
+)
+_BUILD = (
+    "pipelines.text --provenance url --tokenizer sentencepiece:tok.model --languages en "
+    "--validation 0.05 --shards 2 --output data"
+)
+
+
+def command(folder: Path, words: str, *, forked: bool = False) -> None:
+    """Run a command that must go well.
+
+    Args:
+        folder: Where.
+        words: The module and its flags.
+        forked: In a copy of this process, which has imported what it needs.
+    """
+    done = run(Refusal(name="scene", command=words, says="", process=not forked), folder)
+    assert done.code == 0, f"{words}\n{done.err}"
+
+
+@cache
+def _own_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="refusals-"))
+
+
+def kept(folder: Path, name: str, make: Scene) -> Path:
+    """What a scene makes once in a session, in a folder that all processes of the tests share."""
+    sessions = [path for path in folder.parents if re.fullmatch(r"pytest-\d+", path.name)]
+    made = (sessions[0] if sessions else _own_folder()) / f"refusals-{name}"
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = made.with_suffix(".done")
+        if not done.exists():
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            make(made)
+            done.touch()
+    return made
+
+
+def _text(source: random.Random) -> str:
+    words = _WORDS.split()
+    sentences = (
+        " ".join(source.choice(words) for _ in range(source.randrange(6, 14))).capitalize() + "."
+        for _ in range(source.randrange(3, 9))
+    )
+    return " ".join(sentences)
+
+
+def texts(path: Path, number: int, *, seed: int) -> None:
+    """Write records with a text, an id and a url."""
+    source, name = random.Random(seed), path.stem
+    lines = (
+        json.dumps(
+            {"id": f"{name}-{i}", "text": _text(source), "url": f"https://{name}.example/{i}"}
+        )
+        for i in range(number)
+    )
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def _make_corpus(folder: Path) -> None:
+    for path, number, seed in (("docs/a", 60, 1), ("more/b", 40, 2), ("new/c", 40, 3)):
+        texts(folder / f"{path}.jsonl", number, seed=seed)
+    command(
+        folder,
+        "pipelines.train_tokenizer --input docs --corpus text --output tok.model --vocab-size 300",
+    )
+
+
+def _make_first(folder: Path) -> None:
+    _make_corpus(folder)
+    command(folder, f"{_BUILD} --input docs=docs --input notes=more")
+
+
+def _make_grown(folder: Path) -> None:
+    shutil.copytree(kept(folder, "first", _make_first), folder, dirs_exist_ok=True)
+    inputs = "--input docs=docs --input notes=more --input new=new"
+    command(folder, f"{_BUILD} {inputs} --append")
+    command(folder, "shards remove data --id a-3 --reason asked")
+
+
+def _data_of(name: str, make: Scene) -> Scene:
+    def scene(folder: Path) -> None:
+        made = kept(folder, name, make)
+        shutil.copytree(made / "data", folder / "data", symlinks=True)
+
+    return scene
+
+
+first = _data_of("first", _make_first)
+"""`data` with one generation: docs and notes, each in two shards, with validation."""
+dataset = _data_of("grown", _make_grown)
+"""`data` with two generations, the second with the source new, and a removal: manifest 3."""
+
+
+def another(folder: Path) -> None:
+    """`disk`, a dataset of another lineage, in four shards."""
+    made = kept(folder, "other", _make_other)
+    shutil.copytree(made / "data", folder / "disk")
+
+
+def _make_other(folder: Path) -> None:
+    _make_corpus(folder)
+    command(folder, f"{_BUILD} --input docs=docs --seed 5 --shards 4")
+
+
+def placed(folder: Path) -> None:
+    """`disk`, a copy of `data` as place writes it."""
+    made = kept(folder, "placed", _make_placed)
+    shutil.copytree(made / "disk", folder / "disk")
+
+
+def _make_placed(folder: Path) -> None:
+    dataset(folder)
+    command(folder, "shards place data --to disk")
+
+
+def exported(folder: Path) -> None:
+    """`out`, an export of the source docs of `data` for NumPy, with bytes of its own."""
+    made = kept(folder, "exported", _make_exported)
+    shutil.copytree(made / "out", folder / "out")
+
+
+def _make_exported(folder: Path) -> None:
+    dataset(folder)
+    command(folder, "shards export data --to numpy --source docs --output out --copy")
+
+
+def removed(folder: Path) -> None:
+    """`data` with one more removal: manifest 4."""
+    made = kept(folder, "removed", _make_removed)
+    shutil.rmtree(folder / "data")
+    shutil.copytree(made / "data", folder / "data")
+
+
+def _make_removed(folder: Path) -> None:
+    dataset(folder)
+    command(folder, "shards remove data --id a-4 --reason asked")
+
+
+def linked(folder: Path) -> None:
+    """`data` whose files all are links, as in a cache."""
+    dataset(folder)
+    (folder / "data").rename(folder / "store")
+    for path in sorted((folder / "store").rglob("*")):
+        if path.is_file():
+            link = folder / "data" / path.relative_to(folder / "store")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+
+
+def manifest(folder: Path) -> None:
+    """`data` with nothing in it but the manifest of `dataset`."""
+    made = kept(folder, "grown", _make_grown)
+    (folder / "data").mkdir()
+    shutil.copy(made / "data/manifest.json", folder / "data")
+
+
+def corpus(folder: Path) -> None:
+    """The input of these datasets, and their tokenizer."""
+    made = kept(folder, "first", _make_first)
+    for name in ("docs", "more", "tok.model"):
+        if (made / name).is_dir():
+            shutil.copytree(made / name, folder / name)
+        else:
+            shutil.copy(made / name, folder)
+
+
+def found(folder: Path, pattern: str) -> Path:
+    """The one file that a pattern matches."""
+    paths = sorted(folder.glob(pattern))
+    assert len(paths) == 1, f"{pattern}: {paths}"
+    return paths[0]
+
+
+def holding_json(path: str, value: Any) -> Scene:
+    return holding(path, json.dumps(value))
+
+
+def led_out(pattern: str) -> Scene:
+    """A link to `away`, beside the dataset, instead of one file or folder."""
+
+    def scene(folder: Path) -> None:
+        path = found(folder, pattern)
+        path.rename(folder / "away")
+        path.symlink_to(folder / "away")
+
+    return scene
+
+
+def edited(pattern: str, change: Callable[[bytes], bytes]) -> Scene:
+    """One file with other bytes."""
+
+    def scene(folder: Path) -> None:
+        path = found(folder, pattern)
+        path.write_bytes(change(path.read_bytes()))
+
+    return scene
+
+
+def cut(pattern: str, number: int = 2) -> Scene:
+    """A file without its last bytes."""
+    return edited(pattern, lambda content: content[:-number])
+
+
+def grown(pattern: str, number: int = 2) -> Scene:
+    """A file with some bytes more."""
+    return edited(pattern, lambda content: content + bytes(number))
+
+
+def overwritten(pattern: str, at: int, value: bytes) -> Scene:
+    """A file with other bytes at a place; below 0: from its end."""
+
+    def change(content: bytes) -> bytes:
+        begin = at if at >= 0 else len(content) + at
+        return content[:begin] + value + content[begin + len(value) :]
+
+    return edited(pattern, change)
+
+
+def missing(pattern: str) -> Scene:
+    """Without a file."""
+    return lambda folder: found(folder, pattern).unlink()
+
+
+def swapped(pattern: str, other: str) -> Scene:
+    """Two files that have changed places."""
+
+    def scene(folder: Path) -> None:
+        one, two = found(folder, pattern), found(folder, other)
+        content = one.read_bytes()
+        one.write_bytes(two.read_bytes())
+        two.write_bytes(content)
+
+    return scene
+
+
+GONE = object()
+"""Instead of a value: without it."""
+
+
+def changed(value: Any, path: str, new: Any) -> Any:
+    """A JSON value with another one at a path such as `a.0.b`."""
+    *above, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    holder = value
+    for part in above:
+        holder = holder[part]
+    if new is GONE:
+        del holder[last]
+    elif isinstance(holder, list) and last == len(holder):
+        holder.append(new)
+    else:
+        holder[last] = new(holder.get(last)) if callable(new) else new
+    return value
+
+
+def json_changed(pattern: str, path: str, new: Any) -> Scene:
+    """A JSON file in which something differs."""
+
+    def change(content: bytes) -> bytes:
+        return json.dumps(changed(json.loads(content), path, new)).encode()
+
+    return edited(pattern, change)
+
+
+def sealed(path: str, new: Any, *more: Any, data: str = "data") -> Scene:
+    """A manifest with other values, and the sha256 that belongs to them.
+
+    Args:
+        path: Where, as `a.0.b`.
+        new: The value there; GONE: none.
+        more: Further paths and values.
+        data: The folder of the dataset.
+    """
+
+    def change(content: bytes) -> bytes:
+        manifest = json.loads(content)
+        del manifest["sha256"]
+        words: Sequence[Any] = (path, new, *more)
+        for place, value in zip(words[::2], words[1::2], strict=True):
+            changed(manifest, place, value)
+        return json.dumps({**manifest, "sha256": _sha256(manifest)}).encode()
+
+    return edited(f"{data}/manifest.json", change)
+
+
+def consistent(pattern: str, change: Callable[[bytes], bytes]) -> Scene:
+    """One file with other bytes, of which the manifest says the size and the checksum."""
+
+    def scene(folder: Path) -> None:
+        edited(pattern, change)(folder)
+        path = found(folder, pattern).relative_to(folder / "data")
+        content = (folder / "data" / path).read_bytes()
+        entry = {"bytes": len(content), "crc32c": google_crc32c.value(content)}
+        manifest = json.loads((folder / "data/manifest.json").read_bytes())
+        place = _place_in(manifest, str(path))
+        sealed(f"{place}.bytes", entry["bytes"], f"{place}.crc32c", entry["crc32c"])(folder)
+
+    return scene
+
+
+def _place_in(value: Any, path: str, where: str = "") -> str:
+    """Where a manifest says of which size a file is; "": it does not."""
+    stem, _, suffix = path.rpartition(".")
+    if isinstance(value, dict) and value.get("path") == path and "crc32c" in value:
+        return where
+    if isinstance(value, dict) and value.get("path") == stem and "files" in value:
+        return f"{where}.files.{suffix}"
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    places = (
+        _place_in(item, path, f"{where}.{key}".lstrip("."))
+        for key, item in items
+        if isinstance(item, dict | list)
+    )
+    return next(filter(None, places), "")
+
+
+def rows_changed(
+    pattern: str,
+    change: Callable[[pa.Table], pa.Table],
+    *,
+    batches: int = 1,
+    scene: Callable[[str, Callable[[bytes], bytes]], Scene] = consistent,
+) -> Scene:
+    """An Arrow file with other rows, of which the manifest says the size and the checksum."""
+
+    def changed_bytes(content: bytes) -> bytes:
+        table = change(pa.ipc.open_file(content).read_all()).combine_chunks()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            size = -(-len(table) // batches)
+            writer.write_table(table, max_chunksize=size)
+        return sink.getvalue().to_pybytes()
+
+    return scene(pattern, changed_bytes)
+
+
+def cell_unsaid(pattern: str, column: str, row: int, value: Any) -> Scene:
+    """As `cell`, and the manifest says nothing of it."""
+    return cell(pattern, column, row, value, scene=edited)
+
+
+def cell(pattern: str, column: str, row: int, value: Any, **how: Any) -> Scene:
+    """An Arrow file with another value in a column, by a function of the present one or as is."""
+
+    def change(table: pa.Table) -> pa.Table:
+        values = table[column].to_pylist()
+        values[row] = value(values[row]) if callable(value) else value
+        index = table.schema.get_field_index(column)
+        field = table.schema.field(index)
+        return table.set_column(index, field, pa.array(values, field.type))
+
+    return rows_changed(pattern, change, **how)
+
+
+def _sha256(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False)
+    return hashlib.sha256(f"{text}\n".encode()).hexdigest()

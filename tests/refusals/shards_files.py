@@ -1,0 +1,586 @@
+"""Files of a dataset that were cut, changed or lost."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from tests.refusals.refusal import Accepted, Refusal
+from tests.refusals.scenes import Scene, holding, together
+from tests.refusals.scenes_shards import (
+    cell,
+    cell_unsaid,
+    consistent,
+    cut,
+    dataset,
+    first,
+    grown,
+    holding_json,
+    missing,
+    overwritten,
+    rows_changed,
+    sealed,
+    swapped,
+)
+
+_SHOW = "shards inspect data --doc 0 --source notes"
+_TRACE = (
+    "shards trace --data data:notes --objective causal --length 64 --batch-size 4 --steps 40 "
+    "--step 0"
+)
+_SHARD = "data/g0001-*/notes/00000"
+_ENTRY = "generations.0.sources.notes.shards.0"
+
+
+def _row(name: str, says: str, *scenes: Scene, command: str = _SHOW) -> Refusal:
+    return Refusal(
+        name=f"files: {name}", command=command, says=says, scene=together(dataset, *scenes)
+    )
+
+
+def _found(name: str, says: str, *scenes: Scene) -> Accepted:
+    """What `verify` finds: exit code 1, and a line for each problem."""
+    return Accepted(
+        name=f"verify: {name}",
+        command="shards verify data",
+        code=1,
+        says=says,
+        scene=together(dataset, *scenes),
+        writes=(),
+    )
+
+
+def _header(at: int, value: bytes) -> Callable[[bytes], bytes]:
+    return lambda content: content[:at] + value + content[at + len(value) :]
+
+
+def _column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, values)
+
+
+def _twice(table: pa.Table) -> pa.Table:
+    return table.append_column("order", table["order"])
+
+
+def _prompted(but: int) -> Scene:
+    """A first document that is a prompt as a whole, but some tokens at its end."""
+
+    def change(table: pa.Table) -> pa.Table:
+        prompts = [table["tokens"][0].as_py() - but, *table["prompt_tokens"].to_pylist()[1:]]
+        return _column(table, "prompt_tokens", pa.array(prompts, pa.int32()))
+
+    return rows_changed(f"{_SHARD}.arrow", change)
+
+
+_SHOWN = (
+    _row(
+        "bin cut short",
+        r"data/g0001-\w{8}/notes/00000\.bin has ([\d,]+) bytes, the manifest says (?!\1)[\d,]+: it "
+        r"was truncated or replaced\. Restore it from a copy, or build the dataset again\.$",
+        cut(f"{_SHARD}.bin"),
+    ),
+    _row(
+        "bin that grew", r"00000\.bin has .* it was truncated or replaced", grown(f"{_SHARD}.bin")
+    ),
+    _row(
+        "bin lost",
+        r"notes/00000\.bin is missing: restore it, or build it again\.$",
+        missing(f"{_SHARD}.bin"),
+    ),
+    _row("idx cut short", r"00000\.idx has .* the manifest says", cut(f"{_SHARD}.idx")),
+    _row("idx lost", r"notes/00000\.idx is missing: restore it", missing(f"{_SHARD}.idx")),
+    _row("arrow cut short", r"00000\.arrow has .* the manifest says", cut(f"{_SHARD}.arrow")),
+    _row("arrow that grew", r"00000\.arrow has .* the manifest says", grown(f"{_SHARD}.arrow")),
+    _row("arrow lost", r"notes/00000\.arrow is missing: restore it", missing(f"{_SHARD}.arrow")),
+    _row(
+        "shards that changed places",
+        r"notes/0000[01]\.\w+ has .* the manifest says",
+        swapped(f"{_SHARD}.bin", "data/g0001-*/notes/00001.bin"),
+    ),
+    _row(
+        "one token too many in the manifest",
+        r"notes/00000\.bin has [\d,]+ bytes, which are not [\d,]+ tokens of uint16: the manifest "
+        r"contradicts itself\. Build the dataset again\.$",
+        sealed(f"{_ENTRY}.tokens", lambda tokens: tokens + 1),
+    ),
+    _row(
+        "one document too few in the manifest",
+        r"notes/00000\.arrow has (\d+) rows, the manifest says (?!\1)\d+: restore it from a "
+        r"copy\.$",
+        sealed(f"{_ENTRY}.documents", lambda documents: documents - 1),
+    ),
+    _row(
+        "arrow with another beginning",
+        r"notes/00000\.arrow is not an Arrow file, or is damaged \(.+\): restore it from a copy, "
+        r"or "
+        r"build the dataset again\. python -m shards verify DATASET names all files that are "
+        r"damaged\.$",
+        overwritten(f"{_SHARD}.arrow", -6, b"ARROW2"),
+    ),
+    _row(
+        "arrow with two columns of one name",
+        r"00000\.arrow is not an Arrow file, or is damaged \(two columns have one name\)",
+        rows_changed(f"{_SHARD}.arrow", _twice),
+    ),
+    _row(
+        "arrow in two batches",
+        r"notes/00000\.arrow has 2 batches of rows, not one: restore it from a copy\.$",
+        rows_changed(f"{_SHARD}.arrow", lambda table: table, batches=2),
+    ),
+    _row(
+        "arrow without a column",
+        r"notes/00000\.arrow does not begin with the columns \['offset', 'tokens', "
+        r"'prompt_tokens', "
+        r"'order'\] without nulls: restore it from a copy\.$",
+        rows_changed(f"{_SHARD}.arrow", lambda table: table.drop_columns(["prompt_tokens"])),
+    ),
+    _row(
+        "arrow with a column of another type",
+        r"00000\.arrow does not begin with the columns",
+        rows_changed(
+            f"{_SHARD}.arrow",
+            lambda table: _column(table, "offset", table["offset"].cast(pa.int32())),
+        ),
+    ),
+    _row(
+        "arrow with a null",
+        r"00000\.arrow does not begin with the columns .* without nulls",
+        rows_changed(
+            f"{_SHARD}.arrow",
+            lambda table: _column(
+                table, "order", pa.array([None, *table["order"].to_pylist()[1:]], pa.uint64())
+            ),
+        ),
+    ),
+    _row(
+        "document that begins elsewhere",
+        r"notes/00000\.arrow is damaged: the (\d+) tokens of document 0 are said to be 1 to \1\. "
+        r"python -m shards verify data lists all damaged files; restore them from a copy, or build "
+        r"the dataset again\.$",
+        cell(f"{_SHARD}.arrow", "offset", 0, 1),
+    ),
+    _row(
+        "document longer than it is",
+        r"00000\.arrow is damaged: the \d+ tokens of document 0 are said to be 0 to \d+\.",
+        cell(f"{_SHARD}.arrow", "tokens", 0, lambda tokens: tokens + 1),
+    ),
+    _row(
+        "document before the shard",
+        r"00000\.arrow is damaged: the \d+ tokens of document 0 are said to be -3 to \d+\.",
+        cell(f"{_SHARD}.arrow", "offset", 0, -3),
+    ),
+)
+
+_VOCABULARY = "data/vocabulary-*.arrow"
+_VOCABULARIES = (
+    _row(
+        "vocabulary cut short",
+        r"data/vocabulary-\w{8}\.arrow is not the file that the manifest names: it has ([\d,]+) "
+        r"bytes"
+        r" with crc32c \w{8}, the manifest says (?!\1)[\d,]+ with \w{8}\. It was damaged or "
+        r"replaced:"
+        r" restore it from a copy, or build the dataset again\.$",
+        cut(_VOCABULARY),
+    ),
+    _row(
+        "vocabulary with another byte",
+        r"it has ([\d,]+) bytes with crc32c (\w{8}), the manifest says \1 with (?!\2)\w{8}\.",
+        overwritten(_VOCABULARY, 1000, b"\xfe"),
+    ),
+    _row("vocabulary lost", r"vocabulary-\w{8}\.arrow is missing: rest", missing(_VOCABULARY)),
+    _row(
+        "vocabulary without a column",
+        r"vocabulary-\w{8}\.arrow is not a vocabulary: it has the columns \['bytes', 'special'\], "
+        r"not "
+        r"\['bytes', 'special', 'sentence_end'\]\. Restore it from a copy, or build the dataset "
+        r"again\.$",
+        rows_changed(_VOCABULARY, lambda table: table.drop_columns(["sentence_end"])),
+    ),
+    _row(
+        "vocabulary of fewer tokens",
+        r"vocabulary-\w{8}\.arrow has 383 tokens, the manifest says 384: restore it from a copy, "
+        r"or "
+        r"build the dataset again\.$",
+        rows_changed(_VOCABULARY, lambda table: table.slice(1)),
+        command=_TRACE,
+    ),
+    _row(
+        "token beyond the vocabulary",
+        r"^shards: token id 384 is outside the vocabulary of 384 ids\.$",
+        overwritten(f"{_SHARD}.bin", 0, (384).to_bytes(2, "little")),
+    ),
+)
+
+_REMOVAL = "data/removals/00003-*.arrow"
+_REMOVALS = (
+    _row("removal lost", r"removals/00003-\w{8}\.arrow is missing: restore it", missing(_REMOVAL)),
+    _row(
+        "removal cut short",
+        r"removals/00003-\w{8}\.arrow is not the file that the manifest names",
+        cut(_REMOVAL),
+    ),
+    _row(
+        "removal of another shard",
+        r"data/removals/00003-\w{8}\.arrow removes rows of g0001-\w{8}/docs/train/2 that this "
+        r"dataset"
+        r" does not have: restore the removal or the manifest from a copy\.$",
+        cell(_REMOVAL, "shard", 0, 2),
+    ),
+    _row(
+        "removal of another source",
+        r"removes rows of g0001-\w{8}/news/train/\d that this dataset does not have",
+        cell(_REMOVAL, "source", 0, "news"),
+    ),
+    _row(
+        "removal of another generation",
+        r"removes rows of g0009/docs/train/\d that this dataset does not have",
+        cell(_REMOVAL, "generation", 0, "g0009"),
+    ),
+    _row(
+        "removal of a row before the first",
+        r"removes rows of g0001-\w{8}/docs/train/\d that this dataset does not have",
+        cell(_REMOVAL, "row", 0, -1),
+    ),
+    _row(
+        "removal of a row after the last",
+        r"removes rows of g0001-\w{8}/docs/train/\d that this dataset does not have",
+        cell(_REMOVAL, "row", 0, 10_000),
+    ),
+    _row(
+        "removal without a column",
+        r"removals/00003-\w{8}\.arrow is not a removal, or is damaged \(.*row.*\): restore it",
+        rows_changed(_REMOVAL, lambda table: table.drop_columns(["row"])),
+    ),
+    _row(
+        "removal of numbers as text",
+        r"removals/00003-\w{8}\.arrow is not a removal, or is damaged \(.*\): restore it",
+        rows_changed(_REMOVAL, lambda table: _column(table, "row", pa.array(["x"], pa.string()))),
+    ),
+)
+
+_TRACED = (
+    _row(
+        "trace of torn documents",
+        r"notes/00001\.arrow is damaged: document 3 begins at token \d+, the one before ends at "
+        r"\d+\. python -m shards verify data lists",
+        cell("data/g0001-*/notes/00001.arrow", "offset", 3, lambda offset: offset + 1),
+        command=_TRACE,
+    ),
+)
+
+_BIN, _IDX, _ARROW = (f"{_SHARD}.{suffix}" for suffix in ("bin", "idx", "arrow"))
+_VERIFIED = (
+    _found("bin lost", r"notes/00000\.bin is missing \([\d,]+ bytes expected\)", missing(_BIN)),
+    _found("bin cut", r"notes/00000\.bin has ([\d,]+) bytes, (?!\1)[\d,]+ expected .*", cut(_BIN)),
+    _found(
+        "another byte",
+        r"notes/00000\.bin has crc32c (\w{8}), (?!\1)\w{8} expected \d+ files, [\d,]+ bytes, "
+        r"[\d,]+ MB/s: 1 problem$",
+        overwritten(_BIN, 4, b"\x03\x01"),
+    ),
+    _found(
+        "two problems",
+        r": 2 problems$",
+        missing("data/g0001-*/audit/docs-00000.parquet"),
+        missing("data/g0001-*/signatures/exact-00000.arrow"),
+    ),
+    _found("a removal lost", r"removals/.* is missing \(", missing(_REMOVAL)),
+    _found(
+        "idx without a header",
+        r"notes/00000\.idx has 41 bytes; its header alone takes 34|00000\.idx has 33 bytes; its "
+        r"header alone takes 34: it is damaged\. Restore it, or build the dataset again\.",
+        consistent(_IDX, lambda content: content[:33]),
+    ),
+    _found(
+        "idx of another kind",
+        r"00000\.idx begins with b'XMIDIDX\\x00\\x00' version 1, not MMIDIDX version 1",
+        consistent(_IDX, _header(0, b"X")),
+    ),
+    _found(
+        "idx of another version",
+        r"begins with b'MMIDIDX\\x00\\x00' version 2, not MMIDIDX version 1",
+        consistent(_IDX, _header(9, b"\x02")),
+    ),
+    _found(
+        "idx of another type",
+        r"00000\.idx has token type 5, \d+ ends of \d+ documents",
+        consistent(_IDX, _header(17, b"\x05")),
+    ),
+    _found(
+        "idx of int32",
+        r"has pointers that do not follow from its lengths",
+        consistent(_IDX, _header(17, b"\x04")),
+    ),
+    _found(
+        "idx with too many ends",
+        r"00000\.idx has token type 8, 200 ends of \d+ documents",
+        consistent(_IDX, _header(26, b"\xc8")),
+    ),
+    _found(
+        "idx with bytes left over",
+        r"00000\.idx has (\d+) bytes, not (?!\1)\d+: it is damaged",
+        consistent(_IDX, lambda content: content + b"\0"),
+    ),
+    _found(
+        "idx with other lengths",
+        r"00000\.idx has pointers that do not follow from its lengths",
+        consistent(_IDX, _header(34, b"\x02")),
+    ),
+    _found(
+        "arrow with other lengths",
+        r"00000\.idx has lengths that differ from those in data/.*00000\.arrow.*"
+        r"00000\.arrow has offsets that do not follow from its lengths",
+        cell(_ARROW, "tokens", 0, lambda tokens: tokens - 1),
+    ),
+    _found(
+        "offsets that do not follow",
+        r"00000\.arrow has offsets that do not follow from its lengths",
+        cell(_ARROW, "offset", 1, lambda offset: offset + 1),
+    ),
+    _found(
+        "a prompt below 0",
+        r"00000\.arrow has a prompt that is negative or not shorter than its document",
+        cell(_ARROW, "prompt_tokens", 0, -1),
+    ),
+    _found(
+        "a prompt as long as its document",
+        r"00000\.arrow has a prompt that is negative or not shorter than its document",
+        _prompted(0),
+    ),
+    _found(
+        "documents out of order",
+        r"00000\.arrow is not sorted by order",
+        cell(_ARROW, "order", 1, 0),
+    ),
+    _found(
+        "the range of another shard",
+        r"00000\.arrow holds documents from another shard's range of the order",
+        cell(_ARROW, "order", -1, 2**63),
+    ),
+    _found(
+        "a shard that begins too early",
+        r"notes/00001\.arrow begins before the end of the previous shard",
+        cell("data/g0001-*/notes/00001.arrow", "order", 0, 5),
+    ),
+    _found(
+        "a document without its end",
+        r"notes/00000\.bin: 1 documents, first \d+, do not end in eos \(300\)",
+        consistent(_BIN, lambda content: content[:-2] + b"\x05\0"),
+    ),
+    _found(
+        "a token beyond the vocabulary",
+        r"notes/00000\.bin holds token ids \d+ to 384, the vocabulary has 384",
+        consistent(_BIN, lambda content: (384).to_bytes(2, "little") + content[2:]),
+    ),
+    _found(
+        "a vocabulary of fewer tokens",
+        r"vocabulary-\w{8}\.arrow has 383 rows, 384 expected",
+        rows_changed(_VOCABULARY, lambda table: table.slice(1)),
+    ),
+    _found(
+        "a removal of fewer documents",
+        r"removals/.* removes 1 documents, the manifest says 2",
+        sealed("removals.0.documents.rows", 2),
+    ),
+    _found(
+        "a removal of a row after the last",
+        r"removes rows of g0001-\w{8}/docs/train/\d that this dataset does not have",
+        cell(_REMOVAL, "row", 0, 10_000),
+    ),
+    _found(
+        "a count of documents that is wrong",
+        r"notes/00000\.arrow has \d+ rows, the manifest says \d+",
+        sealed(f"{_ENTRY}.documents", lambda documents: documents - 1),
+    ),
+    Accepted(
+        name="verify: nothing is wrong",
+        command="shards verify data",
+        scene=dataset,
+        says=r"^(\d+) files, [\d,]+ bytes, [\d,]+ MB/s: ok$",
+        writes=(),
+    ),
+    Accepted(
+        name="verify: the last token of the vocabulary",
+        command="shards verify data",
+        scene=together(
+            dataset, consistent(_BIN, lambda content: (383).to_bytes(2, "little") + content[2:])
+        ),
+        says=r": ok$",
+        writes=(),
+    ),
+    Accepted(
+        name="verify: a prompt one token shorter than its document",
+        command="shards verify data",
+        scene=together(dataset, _prompted(1)),
+        says=r": ok$",
+        writes=(),
+    ),
+)
+
+
+def _damage(command: str, name: str, says: str, *scenes: Scene, before: str = "") -> Refusal:
+    return Refusal(
+        name=f"{command.split()[1]}: {name}",
+        command=command,
+        says=says,
+        before=before,
+        scene=together(first, *scenes),
+        writes=("out*", "disk*", "data/.lock"),
+    )
+
+
+_EXPORT = "shards export data --to numpy --output out"
+_PLACE = "shards place data --to disk"
+_NODE = r"^node 0 of 1: the whole corpus"
+_COMPACT = "shards compact data"
+_DONE = (
+    _damage(
+        _EXPORT,
+        "another byte in a bin",
+        r"0000\d\.bin has not the crc32c that the manifest says \(\w{8}\): it is damaged, and is "
+        r"not "
+        r"handed on\. Restore it from a copy, or build the dataset again; files exported so far "
+        r"are "
+        r"kept\.$",
+        overwritten("data/g0001-*/docs/00000.bin", 4, b"\x03\x01"),
+        before="validation",
+    ),
+    _damage(
+        _EXPORT,
+        "another byte in an arrow",
+        r"notes/validation-00000\.arrow has not the crc32c that the manifest says",
+        cell_unsaid("data/g0001-*/notes/validation-00000.arrow", "position", 0, 77),
+        before="validation",
+    ),
+    _damage(
+        _EXPORT,
+        "a document that does not end",
+        r"00000\.bin is damaged: a document does not end in the token 300\. python -m shards "
+        r"verify",
+        consistent("data/g0001-*/notes/00000.bin", lambda content: content[:-2] + b"\x05\0"),
+        before="validation",
+    ),
+    _damage(
+        _EXPORT,
+        "documents that are too long",
+        r"00000\.arrow is damaged: its documents have ([\d,]+) tokens, the shard (?!\1)[\d,]+\.",
+        cell("data/g0001-*/notes/00000.arrow", "tokens", 0, lambda tokens: tokens + 1),
+        before="validation",
+    ),
+    _damage(
+        _EXPORT,
+        "a document outside of its shard",
+        r"00000\.arrow is damaged: a document lies outside of the shard\.",
+        cell("data/g0001-*/notes/00000.arrow", "offset", 1, 10**6),
+        before="validation",
+    ),
+    _damage(
+        _PLACE,
+        "another byte",
+        r"data/g0001-\w{8}/notes/00001\.bin has ([\d,]+) bytes with crc32c (\w{8}), the manifest "
+        r"says "
+        r"\1 with (?!\2)\w{8}: it is damaged\. Restore it from a copy, or build the dataset again; "
+        r"files placed so far are kept\.$",
+        overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01"),
+        before=_NODE,
+    ),
+    _damage(
+        _PLACE,
+        "a file lost",
+        r"notes/00001\.bin is missing: restore it, or build it again\.$",
+        missing("data/g0001-*/notes/00001.bin"),
+        before=_NODE,
+    ),
+    Refusal(
+        name="compact: another byte",
+        command=_COMPACT,
+        says=r"data/g0001-\w{8}/notes/00001\.bin is missing or damaged, and nothing was compacted: "
+        r"restore it from a copy\. python -m shards verify data names all\.$",
+        before=r"bytes are checked first$",
+        scene=together(dataset, overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01")),
+        writes=("data/.work*", "data/.lock"),
+    ),
+    Refusal(
+        name="compact: an audit table lost",
+        command=_COMPACT,
+        says=r"audit/docs-00000\.parquet is missing or damaged, and nothing was compacted",
+        before=r"bytes are checked first$",
+        scene=together(dataset, missing("data/g0001-*/audit/docs-00000.parquet")),
+        writes=("data/.work*", "data/.lock"),
+    ),
+    Refusal(
+        name="compact: a generation in the making",
+        command=_COMPACT,
+        says=r"data/ledger\.json names a generation that is not finished: run the command that was "
+        r"making it \(--append or --watch\) once more, then compact\.$",
+        scene=together(dataset, holding_json("data/ledger.json", {"number": 3})),
+    ),
+    Accepted(
+        name="compact: a ledger of the last generation",
+        command=_COMPACT,
+        says=r"2 generations are now g0004-\w{8}",
+        scene=together(dataset, holding_json("data/ledger.json", {"number": 2})),
+    ),
+    Refusal(
+        name="compact: a ledger that is none",
+        command=_COMPACT,
+        says=r"data/ledger\.json does not hold what corpusmill writes \(.*\): run the command "
+        r"that was "
+        r"making it \(--append or --watch\)\.$",
+        scene=together(dataset, holding_json("data/ledger.json", [1])),
+    ),
+    Refusal(
+        name="prune: lineages that are no JSON",
+        command="shards prune data",
+        says=r"data/\.lineages",
+        scene=together(dataset, holding("data/.lineages", "{")),
+    ),
+    Refusal(
+        name="prune: lineages that are none",
+        command="shards prune data",
+        says=r"data/\.lineages does not say what earlier manifests of the dataset named: it was "
+        r"changed\. Delete it when nobody reads the dataset, and run the command again\.$",
+        scene=together(dataset, holding_json("data/.lineages", [7])),
+    ),
+    *(
+        Refusal(
+            name=f"verify: a mark of a share that is none: {mark!r:.40}",
+            command="shards verify data",
+            says=r"data/\.placed does not say which share was placed here \("
+            + what
+            + r"\): give the "
+            r"same command python -m shards place again, which writes it\.$",
+            scene=together(dataset, holding_json("data/.placed", mark)),
+        )
+        for mark, what in (
+            ({"scatters": [2], "num_scatters": 2}, r"there are no scatters \(2,\) of 2"),
+            ({"scatters": [-1], "num_scatters": 2}, r"there are no scatters \(-1,\) of 2"),
+            ({"scatters": [], "num_scatters": 0}, r"there are no scatters \(\) of 0"),
+            ({"scatters": [0]}, r"share\.num_scatters is missing"),
+            (
+                {"scatters": ["0"], "num_scatters": 1},
+                r"share\.scatters\[0\] is '0', not of type int",
+            ),
+            ([], r"share is \[\], not of type dict"),
+        )
+    ),
+    Refusal(
+        name="megatron: a shard lost",
+        command="shards megatron data",
+        says=r"data lacks 1 files that this node needs for the whole corpus, or has them cut "
+        r"short\. "
+        r"Copy them from the whole dataset: python -m shards place WHOLE --to data \(with the "
+        r"run's "
+        r"--nodes, --node and --scatters\)\. g0001-\w{8}/notes/00001\.bin$",
+        scene=together(first, missing("data/g0001-*/notes/00001.bin")),
+    ),
+    Refusal(
+        name="megatron: two shards cut short",
+        command="shards megatron data",
+        says=r"data lacks 2 files .*notes/00000\.idx .*notes/00001\.bin$",
+        scene=together(
+            first, cut("data/g0001-*/notes/00001.bin"), grown("data/g0001-*/notes/00000.idx")
+        ),
+    ),
+)
+
+ROWS = (*_SHOWN, *_VOCABULARIES, *_REMOVALS, *_TRACED, *_VERIFIED, *_DONE)

@@ -1,0 +1,23 @@
+"""All rows of the table, module by module."""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.refusals.refusal import Refusal
+
+WINGS = ("pipelines_", "shards_", "trainer_")
+
+
+def modules() -> Sequence[str]:
+    """Return the names of the modules of this folder that hold rows."""
+    found = pkgutil.iter_modules([str(Path(__file__).parent)])
+    return sorted(module.name for module in found if module.name.startswith(WINGS))
+
+
+def rows() -> Sequence[Refusal]:
+    """Return the rows of all modules, each of which calls its own ROWS."""
+    return [
+        row for name in modules() for row in importlib.import_module(f"tests.refusals.{name}").ROWS
+    ]

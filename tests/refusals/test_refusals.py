@@ -1,0 +1,26 @@
+"""Each row of the table, in a folder of its own."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.refusals.refusal import Refusal
+from tests.refusals.runner import check
+from tests.refusals.table import rows
+
+ROWS = rows()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=row.name, marks=[pytest.mark.slow] if row.slow else []) for row in ROWS],
+)
+def test_the_row_is_refused_as_it_says(row: Refusal, tmp_path: Path) -> None:
+    if row.needs:
+        pytest.importorskip(row.needs)
+    check(row, tmp_path / "here")
+
+
+def test_each_row_has_a_name_of_its_own() -> None:
+    assert not [name for name, times in Counter(row.name for row in ROWS).items() if times > 1]

@@ -1,0 +1,623 @@
+"""Files of tasks and items, exports and weights that are refused."""
+
+from typing import Any
+
+from tests.refusals.refusal import Refusal
+from tests.refusals.scenes import Scene, holding, together
+from tests.refusals.scenes_shards import cut, edited, holding_json, json_changed, missing
+from tests.refusals.scenes_trainer import (
+    ITEMS,
+    TUNING,
+    causal,
+    glm,
+    gpt2,
+    lines,
+    reference,
+    trained,
+    tuned,
+)
+
+_OWN = "trainer.finetune --task own.json --data items --init-from run --save out"
+_TASK: dict[str, Any] = {"pattern": "{text} [MASK]", "verbalizer": {"0": "bad", "1": "good"}}
+_WRONG = (
+    r"\. Expected a pattern, and one of verbalizer, choices, choices_field and answer "
+    r"\(docs/tasks\.md\)\.$"
+)
+
+
+def _own(name: str, says: str, **changes: Any) -> Refusal:
+    task = {key: value for key, value in {**_TASK, **changes}.items() if value is not None}
+    return Refusal(
+        name=f"task: {name}",
+        command=_OWN,
+        says=r"own\.json does not describe a task: " + says + _WRONG,
+        scene=holding_json("own.json", task),
+    )
+
+
+_DESCRIPTIONS = (
+    _own("no pattern", r"the task\.pattern is missing", pattern=None),
+    _own("an empty list of patterns", r"there is no pattern", pattern=[]),
+    _own("a key too many", r"the task\.colour is not known", colour=1),
+    _own(
+        "neither words nor choices",
+        r"it has not one of verbalizer, choices, choices_field and answer",
+        verbalizer=None,
+    ),
+    _own(
+        "words and choices",
+        r"it has not one of verbalizer, choices, choices_field and answer",
+        choices=["a", "b"],
+    ),
+    _own(
+        "a pattern without a blank",
+        r"the pattern '\{text\}' has 0 blanks, not one \[MASK\]",
+        pattern="{text}",
+    ),
+    _own(
+        "a pattern with two blanks",
+        r"the pattern '\[MASK\] \{text\} \[MASK\]' has 2 blanks, not one \[MASK\]",
+        pattern="[MASK] {text} [MASK]",
+    ),
+    _own("an answer with a blank", r"an answer has a blank", verbalizer=None, answer="{a} [MASK]"),
+    _own("one word", r"there is only one answer to choose from", verbalizer={"0": "bad"}),
+    _own(
+        "a word twice",
+        r"'bad' is there for more than one answer",
+        verbalizer={"0": "bad", "1": "bad"},
+    ),
+    _own(
+        "one choice", r"there is only one answer to choose from", verbalizer=None, choices=["{a}"]
+    ),
+    _own(
+        "a choice twice",
+        r"'\{a\}' is there for more than one answer",
+        verbalizer=None,
+        choices=["{a}", "{a}"],
+    ),
+    _own("another metric", r"metric is 'bleu', not one of accuracy, f1-macro", metric="bleu"),
+    _own(
+        "a field that is not closed",
+        r"expected '\}' before end of string",
+        pattern="{text [MASK]",
+    ),
+    _own(
+        "a field with a form",
+        r"a field is \{name\} or \{name:\w+\}, not as in '\{text:5\} \[MASK\]'",
+        pattern="{text:5} [MASK]",
+    ),
+    Refusal(
+        name="task: no JSON",
+        command=_OWN,
+        scene=holding("own.json", "{"),
+        says=r"own\.json is not valid JSON \(",
+    ),
+)
+
+
+def _items(
+    name: str, content: Any, says: str, *, flags: str = "", task: str = "prompted"
+) -> Refusal:
+    scene = content if callable(content) else lines("items/train.jsonl", content)
+    return Refusal(
+        name=f"items: {name}",
+        command=f"trainer.finetune --task {task} --data items --init-from run --save out --epochs "
+        f"1 {flags}",
+        says=says,
+        scene=together(trained, scene),
+    )
+
+
+_GOOD = {"prompt": "the sea", "answer": " is cold"}
+_AT = r"items/train\.jsonl, line {}: "
+_ITEMS = (
+    _items("no folder", lambda _: None, r"--data items: there is no such folder\.$"),
+    _items(
+        "no file",
+        holding("items/x"),
+        r"items/train\.jsonl cannot be read: No such file or directory\.$",
+    ),
+    _items(
+        "no item",
+        holding("items/train.jsonl", "\n"),
+        r"items/train\.jsonl holds nothing to ask for the task "
+        r"prompted\.$",
+    ),
+    _items(
+        "not UTF-8",
+        holding("items/train.jsonl", b"\xff"),
+        r"items/train\.jsonl is not UTF-8: its byte 0 is 0xff"
+        r"\. Expected a file of JSON in UTF-8\.$",
+    ),
+    _items(
+        "no JSON",
+        holding("items/train.jsonl", "\n{\n"),
+        r"items/train\.jsonl, line 2: this is not valid JSON "
+        r"\(",
+    ),
+    _items(
+        "a list",
+        [_GOOD, [1]],
+        r"items/train\.jsonl, line 2: this is \[1\]\. Expected an object, \{…\}\.$",
+    ),
+    _items(
+        "no answer",
+        [_GOOD, {"prompt": "x"}],
+        _AT.format(2) + r'there is no field "answer"\. Expected it among '
+        r"prompt: correct the file, or see whether it is the task's\.$",
+    ),
+    _items(
+        "an answer that is a list",
+        [{**_GOOD, "answer": [5]}],
+        _AT.format(1) + r'the field "answer" is \[5\]\. Expected a text\.$',
+    ),
+    _items(
+        "an empty answer",
+        [_GOOD, {**_GOOD, "answer": ""}],
+        _AT.format(2) + r"the answer is empty: there is "
+        r"nothing to learn\.$",
+    ),
+    _items(
+        "an answer longer than the model",
+        [{**_GOOD, "answer": "the sea and " * 40}],
+        (
+            r"^trainer\.finetune: items/train\.jsonl: train-0 takes 410 tokens, and the model has "
+            r"64 positions, "
+            r"which fine-tuning cannot add to \(trainer\.train --extend-positions can\): give "
+            r"--length 64: what "
+            r"its pattern lets go is then cut\. If that is not enough, shorten the item, or leave "
+            r"it out\.$"
+        ),
+    ),
+    _items(
+        "a prompt longer than the model",
+        [{**_GOOD, "prompt": "the sea and " * 40}],
+        (
+            r"^trainer\.finetune: items/train\.jsonl: train-0 takes 412 tokens, and the model has "
+            r"64 positions, "
+            r"which fine-tuning cannot add to \(trainer\.train --extend-positions can\): give "
+            r"--length 64: what "
+            r"its pattern lets go is then cut\. If that is not enough, shorten the item, or leave "
+            r"it out\.$"
+        ),
+    ),
+    _items(
+        "a pattern after the last",
+        [_GOOD],
+        r"--pattern 1: the task prompted has 1, numbered from 0 on\.$",
+        flags="--pattern 1",
+    ),
+    _items(
+        "a flag of other tasks",
+        [_GOOD],
+        r"--form: the task prompted has no use for it\.$",
+        flags="--form spelled",
+    ),
+    _items(
+        "candidates of other tasks",
+        [_GOOD],
+        r"--candidates: the task prompted has no use for it\.$",
+        flags="--candidates",
+    ),
+)
+
+
+def _words(name: str, items: Any, says: str, **changes: Any) -> Refusal:
+    scene = together(
+        holding_json("own.json", {**_TASK, **changes}), lines("items/train.jsonl", items)
+    )
+    return _items(name, scene, says, task="own.json")
+
+
+_LABELS = (
+    _words(
+        "a label that is not known",
+        [{"text": "a", "label": 2}],
+        _AT.format(1) + r'the field "label" is 2, which '
+        r"the task does not know\. Expected one of 0, 1\.$",
+    ),
+    _words(
+        "no label",
+        [{"text": "a"}],
+        _AT.format(1) + r'there is no field "label", and the answer is needed\. '
+        r"Expected one of 0, 1\.$",
+    ),
+    _words(
+        "no field of the pattern",
+        [{"label": 0}],
+        _AT.format(1) + r'there is no field "text"\. Expected it among '
+        r"label: ",
+    ),
+    _words(
+        "words of several tokens",
+        [{"text": "a", "label": 0}],
+        _AT.format(1)
+        + r"the word 'sea' has 2 tokens with tok\.model of /.*, and one fills a blank\. "
+        r"Take --form spelled, or another word\.$",
+        verbalizer={"0": "sea", "1": "ship"},
+    ),
+)
+
+_RESUME = f"trainer.finetune {TUNING} --save tuned"
+_THREE = lines("items/train.jsonl", ITEMS)
+
+
+def _resumed(name: str, flags: str, says: str, scene: Scene = _THREE) -> Refusal:
+    return Refusal(
+        name=f"finetune: resumed {name}",
+        command=f"{_RESUME} {flags}",
+        says=says,
+        scene=together(tuned, scene),
+    )
+
+
+_TUNED = (
+    _resumed(
+        "with another seed",
+        "--epochs 2 --seed 5",
+        r"this run cannot resume from tuned/step-\d: seed was 1234, "
+        r"now it is 5\. Set it back, or start a new run: give another --save\.$",
+    ),
+    _resumed(
+        "with another batch",
+        "--epochs 2 --batch-size 3",
+        r"this run cannot resume from tuned/step-\d: "
+        r"batch_size was 2, now it is 3\. Set it back, or",
+    ),
+    _resumed(
+        "with --save of training",
+        "--epochs 2 --save run",
+        r"run/step-\d is no checkpoint of trainer\.finetune: "
+        r"--save is where this run writes its own; give another folder\. The model to start from "
+        r"is --init-from "
+        r"PATH\.$",
+    ),
+    _resumed(
+        "never",
+        "--epochs 2 --resume none",
+        r"tuned holds step-\d and this run would not resume from it: give "
+        r"another --save, or --resume auto\.$",
+    ),
+)
+
+
+def _export(name: str, command: str, says: str, scene: Scene) -> Refusal:
+    return Refusal(
+        name=f"export: {name}", command=f"trainer.export {command}", says=says, scene=scene
+    )
+
+
+_EXPORTS = (
+    _export(
+        "a GLM to transformers",
+        "run --to hf --output out",
+        r"the model in run/step-4 fills blanks \(objective "
+        r"glm\), and --to hf is for models that predict the next token: give --to reference or "
+        r"--to "
+        r"safetensors\.$",
+        trained,
+    ),
+    _export(
+        "a GLM to llm.c",
+        "run --to llm.c --output out",
+        r"fills blanks \(objective glm\), and --to llm\.c is for",
+        trained,
+    ),
+    _export(
+        "onto a file",
+        "run --to safetensors --output out",
+        r"--output out exists: name a folder that does not, or "
+        r"remove it first\. An export never changes what is there\.$",
+        together(trained, holding("out")),
+    ),
+    _export(
+        "onto a folder that holds something",
+        "run --to safetensors --output out",
+        r"--output out exists: name a",
+        together(trained, holding("out/x")),
+    ),
+    _export(
+        "onto the folder that one is in",
+        "run --to safetensors --output .",
+        r"--output \. ",
+        trained,
+    ),
+    _export(
+        "for ranks that do not divide",
+        "run --to reference --model-parallel 3 --output out",
+        r"--model-parallel 3 "
+        r"does not divide hidden_size 32: the reference splits the heads and the vocabulary "
+        r"evenly\.$",
+        trained,
+    ),
+    _export(
+        "for more ranks than heads",
+        "run --to reference --model-parallel 8 --output out",
+        r"--model-parallel 8 "
+        r"does not divide num_heads 4: ",
+        trained,
+    ),
+    _export(
+        "more rows than there are",
+        "causal --to hf --vocabulary 385 --output out",
+        r"--vocabulary 385: the "
+        r"embedding has 384 rows\.$",
+        causal,
+    ),
+    _export(
+        "no rows",
+        "causal --to hf --vocabulary 0 --output out",
+        r"--vocabulary 0: the embedding has 384",
+        causal,
+    ),
+    _export(
+        "without the end of a text",
+        "causal --to hf --vocabulary 300 --output out",
+        r"--vocabulary 300 leaves out "
+        r"the end of a text, id 300: give at least one more than that\.$",
+        causal,
+    ),
+    _export(
+        "no run",
+        "gone --to hf --output out",
+        r"there is no file or folder gone: give a run's folder or a "
+        r"checkpoint\.$",
+        trained,
+    ),
+)
+
+
+def _weights(name: str, path: str, says: str, *scenes: Scene, more: str = "") -> Refusal:
+    model = "gpt2.json --objective causal" if path == "gpt2" else "model.json"
+    return Refusal(
+        name=f"weights: {name}",
+        command=f"trainer.train --data data --model {model} --max-steps 2 --batch-size 4 "
+        f"--init-from {path} {more}",
+        says=says,
+        scene=together(*scenes),
+    )
+
+
+def _bigger(**changes: Any) -> Scene:
+    return json_changed("model.json", next(iter(changes)), next(iter(changes.values())))
+
+
+_SAFE = "glm/model.safetensors"
+_WEIGHTS = (
+    _weights("no file", "gone", r"there is no checkpoint gone: no such file or folder\.$", trained),
+    _weights(
+        "of another shape",
+        "run",
+        r"word_embeddings\.weight has the shape \(384, 32\), but the model expects "
+        r"\(512, 32\)\. If the file is one of several model-parallel ones, give their folder; if "
+        r"not, use a model "
+        r"with vocab_size 384, and the tokenizer of the file\.$",
+        trained,
+        _bigger(vocab_size=512),
+    ),
+    _weights(
+        "of fewer layers",
+        "run",
+        r"mp_rank_00_model_states\.pt lacks parameters that the model has, \d+ of them; "
+        r"the first is .*\. It was made with another --model: compare layers and block "
+        r"positions\.$",
+        trained,
+        _bigger(num_layers=3),
+    ),
+    _weights(
+        "of more layers",
+        "run",
+        r"has parameters that the model lacks, \d+ of them; the first is",
+        trained,
+        _bigger(num_layers=1),
+    ),
+    _weights(
+        "of fewer positions",
+        "run",
+        r"position_embeddings\.weight has the shape \(65, 32\), but the model expects "
+        r"\(129, 32\)\. Give --extend-positions, or use a model with max_positions 64\.$",
+        trained,
+        _bigger(max_positions=128),
+    ),
+    _weights(
+        "of more positions",
+        "run",
+        r"has the shape \(65, 32\), but the model expects \(33, 32\)\. Use a model with "
+        r"max_positions 64\.$",
+        trained,
+        _bigger(max_positions=32),
+        more="--length 32",
+    ),
+    _weights(
+        "cut short",
+        _SAFE.split("/", maxsplit=1)[0],
+        r"glm/model\.safetensors is no file of safetensors, or was "
+        r"damaged \(bytes \d+ to \d+ lie outside\): copy it again\.$",
+        glm,
+        cut(_SAFE, 4),
+    ),
+    _weights(
+        "cut to nothing",
+        "glm",
+        r"glm/model\.safetensors was cut short: copy it again\.$",
+        glm,
+        edited(_SAFE, lambda content: content[:7]),
+    ),
+    _weights(
+        "cut in their header",
+        "glm",
+        r"glm/model\.safetensors is no safetensors file, or was cut short: copy it "
+        r"again\.$",
+        glm,
+        edited(_SAFE, lambda content: content[:20]),
+    ),
+    _weights(
+        "without their file",
+        "glm",
+        r"glm holds no checkpoint: neither mp_rank_00_model_states\.pt nor a file latest or "
+        r"latest_checkpointed_iteration\.txt that names a folder with it\.$",
+        glm,
+        missing(_SAFE),
+    ),
+    _weights(
+        "of a model that is none",
+        "gpt2",
+        r"gpt2/config\.json says n_inner 5; what can be read here is a GPT-2 "
+        r"with n_inner 128, or a GLM that trainer\.export wrote\.$",
+        gpt2,
+        json_changed("gpt2/config.json", "n_inner", 5),
+    ),
+    _weights(
+        "of another kind of model",
+        "gpt2",
+        r"gpt2/config\.json says model_type 'llama'; what can be read here is "
+        r"a GPT-2 with model_type 'gpt2', or",
+        gpt2,
+        json_changed("gpt2/config.json", "model_type", "llama"),
+    ),
+    _weights(
+        "of the reference, cut short",
+        "reference",
+        r"reference/4/mp_rank_00_model_states\.pt is not a PyTorch file, or was cut short\. Copy "
+        r"it again\.$",
+        reference,
+        edited("reference/*/mp_rank_00_model_states.pt", lambda content: content[:-200]),
+    ),
+    _weights(
+        "of the reference, of another kind",
+        "reference",
+        r"mp_rank_00_model_states\.pt is not a PyTorch file, or "
+        r"was cut short\. Copy it again\.$",
+        reference,
+        edited("reference/*/mp_rank_00_model_states.pt", lambda content: b"x" * len(content)),
+    ),
+    _weights(
+        "of the reference, with a rank missing",
+        "reference",
+        r"reference/\d+ holds 1 files of a checkpoint, but "
+        r"none of model-parallel rank 0: mp_rank_00_model_states\.pt is missing\. Copy all of "
+        r"them\.$",
+        reference,
+        lambda folder: next(folder.glob("reference/*/mp_*")).rename(
+            next(folder.glob("reference/*/mp_*")).with_name("mp_rank_01_model_states.pt")
+        ),
+    ),
+)
+
+
+def _written(name: str, command: str, says: str, scene: Scene) -> Refusal:
+    return Refusal(name=f"use: {name}", command=command, says=says, scene=scene)
+
+
+_USES = (
+    _written(
+        "a prompt that is too long",
+        "trainer.generate run " + "'" + "the sea and " * 40 + "'",
+        r"the prompt .* has 402 tokens, and the model has 65 positions: shorten it by hand, so "
+        r"that you know what "
+        r"is left out\.$",
+        trained,
+    ),
+    _written(
+        "no such device",
+        "trainer.generate run x --device abacus",
+        r"--device abacus: torch cannot compute on such "
+        r"a device here \(.*\)\. Give cpu, cuda or cuda:N, or leave the flag out\.$",
+        trained,
+    ),
+    _written(
+        "another tokenizer",
+        "trainer.generate run x --tokenizer tiktoken:x.tiktoken",
+        r"tiktoken:x\.tiktoken: there is no such file, and tiktoken knows no encoding of that "
+        r"name: give one of gpt2, r50k_base, ",
+        trained,
+    ),
+    _written(
+        "data that are gone",
+        "trainer.generate run x",
+        r"run/step-4 was trained on data that cannot be opened \(.*"
+        r"/gone does not exist: give a dataset's folder \(--output of a pipeline\)\): give the "
+        r"tokenizer, "
+        r"--tokenizer sentencepiece:FOLDER/tok\.model\.$",
+        together(
+            trained,
+            json_changed("run/step-4/whole-00000.json", "state.run.mixes.0.data", ["/gone"]),
+        ),
+    ),
+    _written(
+        "a shape that is gone",
+        "trainer.generate run x",
+        r"run/step-4 does not say the shape of its model \(model: num_layers is 0; expected 1 to "
+        r"16777216\): bring its whole-\*\.json back as they were\.$",
+        together(
+            trained,
+            json_changed("run/step-4/whole-00000.json", "state.identity.model.num_layers", 0),
+        ),
+    ),
+    _written(
+        "losses that were not finite",
+        "trainer.generate run x",
+        r"run holds only checkpoints that were saved while "
+        r"losses were not finite: their weights have most likely diverged\. To use one "
+        r"nevertheless name it: "
+        r"run/step-4\.$",
+        together(
+            trained,
+            *(
+                json_changed(f"run/step-{i}/whole-00000.json", "state.bad_streak", 1)
+                for i in (2, 4)
+            ),
+        ),
+    ),
+    _written(
+        "held-out text of a published model",
+        "trainer.evaluate glm --tokenizer x",
+        r"--tokenizer is of tasks",
+        glm,
+    ),
+    _written(
+        "held-out text of weights",
+        "trainer.evaluate glm",
+        r"glm does not say how its text was cut into windows and "
+        r"blanks\. Give the flags of a run: --data DIR --model NAME --batch-size N --max-steps 1 "
+        r"--init-from "
+        r"glm\.$",
+        glm,
+    ),
+    _written(
+        "held-out text of a tuned model",
+        "trainer.evaluate tuned",
+        r"tuned/step-\d was fine-tuned by trainer\."
+        r"finetune: it has no held-out text\. Give what it is to be asked: --task NAME=FILE\.$",
+        tuned,
+    ),
+    _written(
+        "a task longer than the model",
+        "trainer.evaluate run --task lambada=x --length 65",
+        r"--length 65: the model "
+        r"has 64 positions; give as many or fewer\.$",
+        together(trained, holding("x", '{"text": "a b"}\n')),
+    ),
+    _written(
+        "blanks of a causal model",
+        "trainer.evaluate causal --task lambada=x --blank mask",
+        r"--blank is for a glm; "
+        r"this model is causal and fills none\.$",
+        together(causal, holding("x", '{"text": "a b"}\n')),
+    ),
+    _written(
+        "one direction of a causal model",
+        "trainer.evaluate causal --task lambada=x --unidirectional",
+        r"--unidirectional is for a glm; this model is causal and reads so anyway\.$",
+        together(causal, holding("x", '{"text": "a b"}\n')),
+    ),
+    _written(
+        "an empty file of a task",
+        "trainer.evaluate run --task lambada=x",
+        r"x holds nothing\. Expected an object a "
+        r"line, as the task has it\.$",
+        together(trained, holding("x", "\n")),
+    ),
+)
+
+ROWS = (*_DESCRIPTIONS, *_ITEMS, *_LABELS, *_TUNED, *_EXPORTS, *_WEIGHTS, *_USES)
