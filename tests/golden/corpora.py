@@ -127,6 +127,51 @@ def lines(folder: Path) -> None:
     put(folder / "lines/c.txt.gz", "\n".join(texts) + "\n\n")
 
 
+# ---- packed files -------------------------------------------------------------------------------
+
+_FRAMES = {
+    "first": 0x184D2A50,
+    "last": 0x184D2A5F,
+    "below": 0x184D2A4F,
+    "beyond": 0x184D2A60,
+}
+"""Magic numbers of frames of zstd that are skipped, those at both ends, and what is none."""
+
+
+def packed(folder: Path) -> None:
+    """Files of several parts, with parts to be skipped, cut, harmed, and with bytes behind them."""
+    for name, number in _FRAMES.items():
+        frame = number.to_bytes(4, "little") + (5).to_bytes(4, "little") + b"notes"
+        parts = [_packed_line("zst", f"{name}-{part}") for part in range(2)]
+        if name in ("first", "last"):
+            put_raw(folder / f"packed/{name}-before.jsonl.zst", frame + b"".join(parts))
+        put_raw(folder / f"packed/{name}-between.jsonl.zst", frame.join(parts))
+    for kind in ("gz", "zst", "bz2"):
+        parts = [_packed_line(kind, f"{kind}-{part}") for part in range(3)]
+        whole = b"".join(parts)
+        put_raw(folder / f"packed/parts.jsonl.{kind}", whole)
+        put_raw(folder / f"packed/zeros.jsonl.{kind}", whole + bytes(700))
+        put_raw(folder / f"packed/behind.jsonl.{kind}", whole + b"no part")
+        put_raw(folder / f"packed/cut.jsonl.{kind}", whole[: -len(parts[2]) // 2])
+        harmed = bytearray(whole)
+        harmed[len(parts[0]) + len(parts[1]) // 2] ^= 0xFF
+        put_raw(folder / f"packed/harmed.jsonl.{kind}", bytes(harmed))
+
+
+def _packed_line(kind: str, name: str) -> bytes:
+    text = " ".join(f"{name} says word {number}" for number in range(40))
+    line = json.dumps({"id": name, "text": text}).encode() + b"\n"
+    if kind == "zst":
+        return zstandard.ZstdCompressor(level=3).compress(line)
+    return _gzip(line) if kind == "gz" else bz2.compress(line)
+
+
+def put_raw(path: Path, content: bytes) -> None:
+    """Write bytes as they are, whatever the name of the file says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
 # ---- limits of a record -------------------------------------------------------------------------
 
 _NARROW = '''"""A corpus whose records have at most {most} bytes."""
@@ -181,6 +226,7 @@ def narrow(folder: Path) -> None:
     put(folder / "narrow_own.py", _NARROW.format(name="own", reading="read=pages", most=_MOST))
     records = _around(_MOST)
     put_array(folder / "narrow/a.json", records)
+    put_array(folder / "narrow/harmed.json", _harmed(_MOST))
     put(folder / "narrow/a.jsonl", b"\n".join(records))
     put(folder / "narrow/b.jsonl", b"\n".join(records[:-1]))
     put(folder / "narrow/huge.jsonl", b"\n".join([_sized(70_000, "huge"), *records[:2]]))
@@ -196,6 +242,15 @@ def narrow(folder: Path) -> None:
     # The values of an own record count together: 12 bytes of the id, and the text.
     owned = [("page " * size)[: size - 1] + "." for size in (187, 188, 189, 20)]
     put(folder / "narrow/a.own", "\n".join(owned) + "\n")
+
+
+def _harmed(most: int) -> list[bytes]:
+    """Return records of which some are no JSON, as long as the limit and a byte more or less."""
+    found = []
+    for size in (most - 1, most, most + 1):
+        whole = _sized(size, f"harmed-{size}")
+        found += [whole.replace(b": ", b"; ", 1), _sized(most - 9, f"after-{size}")]
+    return found
 
 
 def wide(folder: Path) -> None:

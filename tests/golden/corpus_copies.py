@@ -141,6 +141,10 @@ def _scripts() -> Iterator[tuple[str, str]]:
     ):
         yield f"script: {name}", letters
         yield f"script: {name} with spaces", " ".join(letters)
+    for edge in (0x0E00, 0x0F00, 0x1000, 0x10A0, 0x1780, 0x1800, 0x3000, 0xA000):
+        for code in (edge - 1, edge):
+            yield f"script: U+{code:04X}", chr(code) * 20
+            yield f"script: U+{code:04X} with spaces", " ".join(chr(code) * 20)
     for total, han in ((100, "清晨集市豆腐老人担子慢慢吆喝起来晚霞渔船"), (101, "山" * 20)):
         latin = "".join(chr(97 + place * place % 26) for place in range(total))
         one = han + latin[: total - 32] if total == 100 else latin[: total - 32] + han

@@ -29,22 +29,30 @@ def byte_tokenizer(folder: Path) -> None:
 
 
 def classifier(folder: Path) -> None:
-    """Write a fastText classifier by hand: "good" speaks for the label hq, "bad" for cc.
+    """Write fastText classifiers by hand: "good" speaks for the label hq, "bad" for cc.
 
-    The probability of hq depends on the share of the words it knows, the line's end among them.
+    The probability of hq depends on the share of the words it knows, the line's end among them;
+    for the second model on pairs of words as well, which fall into five buckets.
     """
+    _write_classifier(folder / "quality.bin", "hq", buckets=[])
+    _write_classifier(folder / "pairs.bin", "fit", buckets=[0.25, -0.5, 1.5, -1.0, 0.75])
+
+
+def _write_classifier(path: Path, good: str, *, buckets: list[float]) -> None:
     words = {"</s>": 0.0, "good": 1.0, "fine": 0.5, "bad": -1.0}
-    labels = {"__label__hq": 1.0, "__label__cc": -1.0}
-    settings = struct.pack("<12id", 1, 5, 5, 1, 5, 1, 3, 3, 0, 0, 0, 100, 1e-4)
+    labels = {f"__label__{good}": 1.0, "__label__cc": -1.0}
+    ngrams = 2 if buckets else 1
+    settings = struct.pack("<12id", 1, 5, 5, 1, 5, ngrams, 3, 3, len(buckets), 0, 0, 100, 1e-4)
     sizes = struct.pack("<iiiqq", len(words) + len(labels), len(words), len(labels), 1000, -1)
     entries = b"".join(
         name.encode() + b"\0" + struct.pack("<qb", 100 - place, name in labels)
         for place, name in enumerate([*words, *labels])
     )
-    rows = [struct.pack("<?qq", False, len(each), 1) for each in (words, labels)]
-    numbers = [struct.pack(f"<{len(each)}f", *each.values()) for each in (words, labels)]
+    tables = ([*words.values(), *buckets], [*labels.values()])
+    rows = [struct.pack("<?qq", False, len(each), 1) for each in tables]
+    numbers = [struct.pack(f"<{len(each)}f", *each) for each in tables]
     head = struct.pack("<ii", 793712314, 12) + settings + sizes + entries
-    (folder / "quality.bin").write_bytes(head + rows[0] + numbers[0] + rows[1] + numbers[1])
+    path.write_bytes(head + rows[0] + numbers[0] + rows[1] + numbers[1])
 
 
 _CHARACTERS = "▁abcdefghijklmnopqrstuvwxyz0,.\"':;?!()[]<>-~%中文字"

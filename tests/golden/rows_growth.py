@@ -9,6 +9,7 @@ _EVERY = f"{_ANY} --dedup none --validation 0"
 _LOSSY = f"{_EVERY} --max-reject-rate 1"
 _NARROW = (
     "array=narrow_json:narrow/a.json",
+    "harmed=narrow_json:narrow/harmed.json",
     "jsonl=narrow_jsonl:narrow/a.jsonl",
     "ended=narrow_jsonl:narrow/b.jsonl",
     "lines=narrow_lines:narrow/a.txt",
@@ -58,6 +59,12 @@ _READERS = (
             f"pipelines.text --input lines --newline <n> --output lines1 --split-bytes 1 {_EVERY}",
             "checksums.py by37 whole lines1",
         ),
+    ),
+    Row(
+        name="packed",
+        about="compressed files of several parts, of parts to be skipped, cut and harmed",
+        corpora=(corpora.tokenizer, corpora.packed),
+        commands=(f"pipelines.text --input packed --output data {_LOSSY}",),
     ),
     Row(
         name="limits",

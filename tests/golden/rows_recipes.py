@@ -225,7 +225,8 @@ ROWS = (
         corpora=(byte_tokenizer, classifier, language_model, scored_texts),
         commands=(
             f"pipelines.text --input scored --output data {_BYTES} {_ALL} "
-            "--classifier quality.bin:hq --perplexity letters.arpa+letters.model",
+            "--classifier quality.bin:hq --classifier pairs.bin:fit "
+            "--perplexity letters.arpa+letters.model",
             f"{_SHOWN} metrics data",
             f"pipelines.text --input scored --output bounds {_BYTES} {_ALL} "
             "--classifier 'quality.bin:hq>=0.5000100135803223' --classifier 'quality.bin:cc<=0.7' "

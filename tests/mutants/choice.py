@@ -12,11 +12,12 @@ from tests.mutants.faults import Fault
 from tests.mutants.places import function_names
 from tests.mutants.reach import Reach
 
-SECONDS = 30.0
-"""How long the tests of a module may take together, and again the commands of the tables."""
-
-_TABLES = ("tests/golden/", "tests/refusals/")
-"""Whole commands: few of them see what a hundred tests of modules do not."""
+_GROUPS = (
+    ("tests/refusals/", 10.0),
+    ("tests/golden/", 25.0),
+    ("tests/", 25.0),
+)
+"""How long the tests of a table, and those of all other files, may take together."""
 
 _STEPS = 3
 """How far those that import a module are looked for: kernels call kernels."""
@@ -38,22 +39,25 @@ class Choice:
 
     def tests(self, fault: Fault) -> list[str]:
         """Return the tests for a fault, in the order in which they are run."""
-        reaching = self._reaching(fault)
-        tables = [test for test in reaching if test.startswith(_TABLES)]
-        others = [test for test in reaching if not test.startswith(_TABLES)]
-        return [*self._cheapest(others), *self._cheapest(tables)]
+        groups: dict[str, list[str]] = {group: [] for group, _ in _GROUPS}
+        for test in self._reaching(fault):
+            groups[next(group for group in groups if test.startswith(group))].append(test)
+        ordered = [
+            test for group, seconds in _GROUPS for test in self._cheapest(groups[group], seconds)
+        ]
+        # What one cheap test sees need not wait for whole commands.
+        return sorted(ordered, key=lambda test: test.startswith("tests/golden/"))
 
     def seconds(self, test: str) -> float:
         """Return how long a test took."""
         return self.reach.tests[test][0]
 
-    def _cheapest(self, tests: Iterable[str]) -> Iterator[str]:
+    def _cheapest(self, tests: Iterable[str], left: float) -> Iterator[str]:
         """Yield tests while there is time; of equal ones those that reach little come first."""
-        left = SECONDS
         order = sorted(tests, key=lambda test: (round(self.seconds(test), 1), self._width(test)))
         for test in order[:_MOST]:
             left -= self.seconds(test)
-            if left < 0 and self.seconds(test) > 1:
+            if left < 0:
                 return
             yield test
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants.places import WORDS, Place, places_of
+from tests.mutants.places import GUARDS, WORDS, Place, places_of
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -176,7 +176,7 @@ def _return(node: ast.Return, _: ast.AST) -> Iterator[ast.AST]:
 def _call(node: ast.Call, _: ast.AST) -> Iterator[ast.AST]:
     """Drop one named argument, or swap the first two that are plain names."""
     for number, argument in enumerate(node.keywords):
-        if argument.arg is not None and argument.arg not in WORDS:
+        if argument.arg is not None and argument.arg not in WORDS | GUARDS:
             yield ast.Call(
                 node.func, node.args, node.keywords[:number] + node.keywords[number + 1 :]
             )

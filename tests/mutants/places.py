@@ -1,15 +1,18 @@
 """Where in a file faults are put: code that decides something, and no words.
 
-Left out are types, decorators, docstrings, error messages and the texts of `--help`: a fault there
-changes no result, or the table of refusals has the sentence.
+Left out are types, decorators, docstrings, error messages, the texts of `--help` and guards against
+races: a fault there changes no result, or the table of refusals has the sentence.
 """
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-WORDS = {"help", "metavar", "about", "stacklevel", "encoding", "strict", "title"}
+WORDS = {"help", "metavar", "about", "stacklevel", "encoding", "title"}
 """Named arguments that are texts for people, or the same whatever they are."""
+
+GUARDS = {"strict", "exist_ok", "missing_ok", "repr"}
+"""Named arguments that only matter in a race, to a debugger, or where our own lists are unequal."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -74,7 +77,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 def _is_wordy(node: ast.AST) -> bool:
     """Return whether a node is a docstring, a text for people, or a note in a log."""
     if isinstance(node, ast.keyword):
-        return node.arg in WORDS
+        return node.arg in WORDS | GUARDS
     if isinstance(node, ast.Expr):
         called = node.value.func if isinstance(node.value, ast.Call) else None
         noted = ast.unparse(called).startswith("_LOG.") if called is not None else False

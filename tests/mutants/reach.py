@@ -19,6 +19,9 @@ from tests.mutants.recorder import REACH
 _LEFT_OUT = ("tests/engines", "tests/mutants", "tests/bench")
 """Tests of clusters take minutes each, and those of this folder are about other faults."""
 
+TABLES = ("tests/golden/", "tests/refusals/")
+"""Whole commands: each row is a test, of files beside the test file."""
+
 
 @dataclass
 class Reach:
@@ -79,13 +82,16 @@ def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reac
     now = _test_files(tuple(below))
     gone = {name for name in reach.files if not (ROOT / name).exists()}
     changed = [name for name, digest in now.items() if reach.files.get(name) != digest]
-    if changed or gone:
-        reach.forget({*changed, *gone})
-        reach.files = {name: value for name, value in reach.files.items() if name not in gone}
-    if changed:
-        print(f"finding out what {len(changed)} test files reach", flush=True)
-        reach.add(*_run(folder, changed, processes=processes))
-        reach.files |= {name: now[name] for name in changed}
+    tables = [name for name in changed if name.startswith(TABLES)]
+    whole = [name for name in changed if name not in tables]
+    reach.forget({*whole, *gone})
+    reach.files = {name: value for name, value in reach.files.items() if name not in gone}
+    # A row that is edited reaches what it did; only new ones are run.
+    wanted = [*whole, *(test for test in _collected(tables) if test not in reach.tests)]
+    if wanted:
+        print(f"finding out what {len(wanted)} test files and rows reach", flush=True)
+        reach.add(*_run(folder, wanted, processes=processes))
+    reach.files |= {name: now[name] for name in changed}
     reach.save(kept)
     return reach
 
@@ -104,9 +110,19 @@ def _test_files(below: tuple[str, ...]) -> dict[str, str]:
 
 def _digest(path: Path) -> str:
     """Return a hash of a test file, and of the tables beside it that its tests are made of."""
-    tables = sorted(path.parent.glob("*.py")) if path.parent.name in ("golden", "refusals") else []
+    is_table = path.relative_to(ROOT).as_posix().startswith(TABLES)
+    tables = sorted(path.parent.glob("*.py")) if is_table else []
     content = b"".join(each.read_bytes() for each in [path, *tables])
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _collected(files: Sequence[str]) -> list[str]:
+    """Return the tests of files."""
+    if not files:
+        return []
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *files]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if "::" in line]
 
 
 def _run(

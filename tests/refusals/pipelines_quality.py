@@ -115,7 +115,7 @@ ngram 2=1
 """
 PIECES = MODEL.read_bytes()
 kenlm = together(holding("k.arpa", ARPA), holding("p.model", PIECES))
-CUTOFFS = "percentile,zh,en\n30,210.5,300\n60,0,nan\n"
+CUTOFFS = "percentile,zh,en,ko\n30,210.5,300,inf\n60,0,nan,9\n"
 cutoffs = together(kenlm, holding("cutoff.csv", CUTOFFS))
 
 QUALITY = {
@@ -450,6 +450,9 @@ PERPLEXITY = {
     ),
     "'en=k.arpa+p.model<=cutoff.csv:middle'": (
         "cutoff.csv: the cutoff of en at middle, nan, is no bound."
+    ),
+    "'ko=k.arpa+p.model<=cutoff.csv:head'": (
+        "cutoff.csv: the cutoff of ko at head, inf, is no bound."
     ),
     "'zh=k.arpa+p.model<=cutoff.csv:middle'": (
         "cutoff.csv: the cutoff of zh at middle, 0.0, is no bound."

@@ -65,6 +65,12 @@ def test_an_error_that_all_ranks_know_is_reported_once(
     assert output == ("10\n" if "print" in work else "")
 
 
+def test_codes_stand_in_the_order_of_the_ranks(tmp_path: Path) -> None:
+    for rank in (10, 2, 0, 1):
+        (tmp_path / str(rank)).write_text(str(rank + 100))
+    assert codes_left(tmp_path) == [100, 101, 102, 110]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_wrong_flag_is_reported_by_the_first_rank(rank: int) -> None:

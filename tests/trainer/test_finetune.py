@@ -106,6 +106,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 @needs_shared
+@pytest.mark.nightly
 def test_it_learns_items_of_the_real_copa_by_heart(
     trial: Trial, finetune: Callable[..., Any]
 ) -> None:

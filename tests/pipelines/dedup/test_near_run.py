@@ -18,6 +18,7 @@ from pipelines.run.build import build
 from shards import Dataset
 from shards.text_hash import fold
 from shards.verify import verify
+from tests.nightly import a_few
 from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.runs import AT, content, small, write_wudao
 
@@ -155,23 +156,28 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("name", "pattern", "nth"),
-    [
-        ("near", r"\.work/map/.*\.bands$", 3),
-        ("near", r"\.work/map/.*\.links$", 2),
-        ("near", r"\.work/dedup/.*\.edges$", 4),
-        ("near", r"\.work/dedup/.*\.json$", 9),
-        ("near", r"\.work/drops/.*\.drops$", 1),
-        ("near", r"signatures/band-07-00000.arrow", 1),
-        ("near", r"signatures/slots-00000.arrow", 1),
-        ("near", r"\.work/mates/.*\.json$", 1),
-        ("components", r"\.work/components/.*\.edges$", 2),
-        ("components", r"\.work/components/.*\.drops$", 1),
-    ],
+    "moment",
+    a_few(
+        [
+            ("near", r"\.work/map/.*\.bands$", 3),
+            ("near", r"\.work/map/.*\.links$", 2),
+            ("near", r"\.work/dedup/.*\.edges$", 4),
+            ("near", r"\.work/dedup/.*\.json$", 9),
+            ("near", r"\.work/drops/.*\.drops$", 1),
+            ("near", r"signatures/band-07-00000.arrow", 1),
+            ("near", r"signatures/slots-00000.arrow", 1),
+            ("near", r"\.work/mates/.*\.json$", 1),
+            ("components", r"\.work/components/.*\.edges$", 2),
+            ("components", r"\.work/components/.*\.drops$", 1),
+        ],
+        of_each=3,
+    ),
+    ids=lambda moment: f"{moment[0]}-{moment[1]}",
 )
 def test_killed_anywhere_the_same_command_makes_the_same_bytes(
-    dataset: Callable[[str], Path], corpus: Path, tmp_path: Path, name: str, pattern: str, nth: int
+    dataset: Callable[[str], Path], corpus: Path, tmp_path: Path, moment: tuple[str, str, int]
 ) -> None:
+    name, pattern, nth = moment
     output = tmp_path / "out"
     assert run(corpus, output, name, script=(AT, pattern, nth, "kill -9 0")).returncode == -9
     assert not (output / "manifest.json").exists()

@@ -21,7 +21,7 @@ def test_undamaged(name: str, tmp_path: Path) -> None:
     assert outcome(tmp_path / name).split()[0] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_mutation_ends_a_run_without_words(tmp_path: Path) -> None:
     """No crash, no traceback, and no change in silence where a format shows changes."""
     module = "tests.pipelines.readers.mutations"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import a_few
 from tests.pipelines.runs import AT, FLAGS, MODULE, shipped
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,9 @@ def namespace() -> list[str]:
     return unshare
 
 
-@pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: f"{moment[0]}-{moment[2]}")
+@pytest.mark.parametrize(
+    "moment", a_few(MOMENTS, of_each=3), ids=lambda moment: f"{moment[0]}-{moment[2]}"
+)
 def test_a_full_disk_is_one_paragraph_and_the_run_goes_on_after_room_is_made(
     reference: Path, tmp_path: Path, namespace: list[str], moment: tuple[str, int, str, int]
 ) -> None:
