@@ -59,6 +59,7 @@ def _lines() -> Named:
             rows.insert(2 * place, "谢谢。")
         yield f"fineweb2-zh.dup_line {copies} of {parts}", "\n".join(rows)
         yield f"fineweb2-zh.dup_line {copies} of {parts} sentences", "".join(rows)
+        yield f"fineweb2-zh.dup_line {copies} of {parts}, at the end", "\n".join(reversed(rows))
     for ended, count in ((1, 9), (2, 19)):
         rows = [" ".join(row) for row in cut(_good(count * 8), 8)]
         rows[0] += "。"

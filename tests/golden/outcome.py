@@ -16,7 +16,7 @@ _MASKS = (
     (r"(localhost|127\.0\.0\.1):\d+", r"\1:PORT"),
     (r"(ms/step|tokens/s|samples/s) [\d.,]+", r"\1 RATE"),
     (r"[\d.,]+ (ms/step|tokens/s|samples/s|MB/s|GB/s|documents/s)", r"RATE \1"),
-    (r"\b\d[\d.,]* (s|ms|min|h|seconds?|minutes?|hours?)\b", r"N \1"),
+    (r" *\b\d[\d.,]* (s|ms|min|h|seconds?|minutes?|hours?)\b *", " TIME "),
     (r"\b\d+\.\d+\.\d+\S*", "VERSION"),
     (r"\b(worker|driver) [\d.]+ [kMG]B", r"\1 MEMORY"),
     (r"\b(process|pid) \d+", r"\1 PID"),

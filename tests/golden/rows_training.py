@@ -107,6 +107,21 @@ _TRAINING_ROWS = (
         keeps=("run/run.json", "weighted/run.json", "waits/run.json"),
     ),
     Row(
+        name="training-waits",
+        about="a run that has seen all text and waits for more, which comes while it waits",
+        corpora=(made.texts, made.shapes),
+        commands=(
+            _BUILD,
+            Command(
+                words="tests.golden.meanwhile 'waiting for a newer manifest' "
+                f"{_TRAIN} --model plain.json --follow --at-end wait --max-steps 10 --eval-every 0"
+                f" --save waits -- {_BUILD} --append",
+                files=made.second_day,
+            ),
+        ),
+        keeps=("waits/run.json",),
+    ),
+    Row(
         name="training-mixes",
         about="weights of sources, a mix and a batch that change, scatters, caps on epochs",
         after=_DATA,

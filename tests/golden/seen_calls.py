@@ -1,0 +1,172 @@
+"""Makes and opens datasets from Python, and prints what the calls return.
+
+python -m tests.golden.seen_calls made|opened|planned
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipelines import build, estimate
+from shards import VALIDATION, DamageError, Dataset, UserError
+from tests.golden.seen_text import lines_of
+
+_TOKENIZER = "sentencepiece:tok.model"
+
+
+def _said(call: Callable[[], object]) -> str:
+    try:
+        return f"made {call()}"
+    except (UserError, DamageError, IndexError, KeyError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _without_times(text: str) -> str:
+    """Times are of this machine, and their digits widen columns."""
+    return re.sub(r" +", " ", re.sub(r"\d[\d.,]* (s|min|h|days)\b", "TIME", text))
+
+
+def made() -> None:
+    """Builds with values of every form, and what they return."""
+    first = {
+        "input": {"web": "in", "asked": "zhihu:asked"},
+        "output": Path("data"),
+        "tokenizer": _TOKENIZER,
+        "provenance": ["url", "title"],
+        "languages": ["zh", "en"],
+        "threshold": {"gopher.min_words": 90},
+        "quality": "en=gopher",
+        "validation": "5%",
+        "shard_tokens": "4k",
+        "dedup": "minhash",
+        "keep_dropped": True,
+        "max_reject_rate": 1,
+    }
+    asked: Mapping[str, Mapping[str, Any]] = {
+        "first": first,
+        "again": first,
+        "other": {**first, "seed": 3},
+        "over": {**first, "seed": 3, "overwrite": True, "languages": "zh", "shards": 4},
+        "grown": {
+            "input": ["in"],
+            "output": "grown",
+            "tokenizer": _TOKENIZER,
+            "append": True,
+            "every_tokens": 4000,
+            "workers": 1,
+        },
+        "wrong value": {"input": "in", "dedup": "fuzzy"},
+        "wrong name": {"input": "in", "tokeniser": _TOKENIZER},
+        "wrong engine": {"input": "in", "not_known": 1},
+        "a watch": {"input": "in", "watch": True},
+        "a share": {"input": "in", "part": "1/2", "tokenizer": _TOKENIZER},
+        "no tokenizer": {"input": "in"},
+    }
+    for name, options in asked.items():
+        try:
+            built = build("text", **{"max_reject_rate": 1, **options})
+        except UserError as error:
+            print(f"== {name}: {error}")
+            continue
+        print(f"== {name}: {_without_times(repr(built))} {built.seconds > 0}")
+        print(built)
+        print(*lines_of(built._repr_html_()), built.account, sep="\n")
+        print(built.table.to_pylist(), built.report, built.manifest.number)
+    for corpus in ("texts", "__main__", sys, "pipelines.text"):
+        print(corpus if isinstance(corpus, str) else "sys", _said(lambda c=corpus: build(c)))
+
+
+def opened() -> None:
+    """A dataset and its parts, as they are read."""
+    data = Dataset.open("data")
+    print(repr(data), *lines_of(data._repr_html_()), sep="\n")
+    print(data.sources, data.shown_directory, len(data.vocabulary), sorted(data.removed))
+    print([_said(lambda n=number: repr(data.as_of(n))) for number in range(4)])
+    for source in (None, *data.sources, "other"):
+        for split in ("train", VALIDATION):
+            print(source, split, _said(lambda s=source, p=split: _of(data, s, p)))
+    for path in ("data@1", "data@9", "none", "in", "data@x"):
+        print(path, _said(lambda p=path: repr(Dataset.open(p))))
+
+
+def _of(data: Dataset, source: str | None, split: str) -> str:
+    documents = data.documents(source, split=split)
+    every = list(documents)
+    sums = [int(tokens.astype("int64").sum()) for tokens in every]
+    places = []
+    for number in (0, len(documents) // 2, len(documents) - 1):
+        shard, row = documents.locate(number)
+        places.append((number, row, len(documents[number]), shard.value("path", row)))
+    wrong = [_said(lambda n=number: documents[n].sum()) for number in (-1, len(documents))]
+    shards = [
+        (
+            len(shard),
+            int(shard.tokens.sum(dtype="int64")),
+            int(shard.ids.sum(dtype="int64")),
+            shard.lengths.tolist()[:3],
+            shard.prompts.tolist()[:3],
+            shard.offsets.tolist()[:3],
+            shard.removed.tolist(),
+            shard.plain,
+            shard.column("language").to_pylist()[:3],
+            shard.check_lengths(),
+            _said(lambda one=shard: len(one[0])),
+            _said(lambda one=shard: one[len(one)]),
+            _said(lambda one=shard: one.value("none", 0)),
+        )
+        for shard in documents.shards()
+    ]
+    return f"{len(documents)} {sums} {places} {wrong} {shards} {documents.shard(0).entry.tokens}"
+
+
+_ANY = {"languages": "all", "language_threshold": 0, "validation": 0.05}
+_PLANS: Mapping[str, Mapping[str, Any]] = {
+    "plain": {"workers": 3, "split_bytes": 3_000},
+    "near": {"dedup": "minhash", "keep_dropped": True, "quality": "en=gopher", "pii": "mask"},
+    "apart": {"dedup": "minhash", "clusters": "components", "shards": 4, "validation": 0},
+    "none": {"dedup": "none", "validation": 0.05, "shard_tokens": 2_000},
+    "far": {"output": "memory://bucket/far", "dedup": "minhash", "split_bytes": 2_000},
+    "far, exact": {"output": "memory://bucket/far", "keep_dropped": True, "validation": 0.05},
+    "grouped": {"split_bytes": 400, "shards": 65_536, "workers": 2},
+    "grouped, near": {"split_bytes": 200, "shards": 32_768, "dedup": "minhash"},
+    "far, grouped": {"output": "memory://bucket/far", "split_bytes": 900, "dedup": "minhash",
+                     "shards": 131_072},
+    "far, in ranges": {"output": "memory://bucket/far", "split_bytes": 60, "shards": 131_072,
+                       "dedup": "minhash", "input": {"web": "in", "short": "short"}, **_ANY},
+    "in ranges": {"split_bytes": 60, "shards": 8_388_608, "input": "short", "workers": 5, **_ANY},
+}  # fmt: skip
+
+
+def _rest(plan: str) -> Iterator[str]:
+    """Of the requests that go by time, what does not: each renewal puts, gets and heads once."""
+    for line in plan.splitlines():
+        if line.startswith("the rest  ") and "groups" not in plan:
+            put, get, head, _, delete = map(int, line.replace(",", "").split()[2:7])
+            yield f"rest: get {get - put:+}, head {head - put:+}, delete {delete}"
+
+
+def planned() -> None:
+    """What runs would take, without what depends on the time that the sample took."""
+    given = {"web": "in", "asked": "zhihu:asked"}
+    shared = {"input": given, "output": "other", "tokenizer": _TOKENIZER, "max_reject_rate": 1}
+    for name, options in _PLANS.items():
+        plan = estimate("text", **{**shared, **options})
+        print(f"== {name}")
+        for line in str(plan).splitlines():
+            # Requests for progress go by time.
+            if not line.startswith(("the rest  ", "all  ", "memory  ")):
+                print(_without_times(line))
+        print(*_rest(str(plan)))
+        print(plan.workers, plan.documents, plan.tokens, plan.shards, plan.disk_bytes)
+        print("worker - driver", plan.worker_bytes - plan.driver_bytes, plan.seconds > 0)
+        figures = re.findall(r"(\w+)=", repr(plan))
+        print(figures, plan._repr_html_()[:5], plan._repr_html_().endswith("</pre>"))
+    print(_said(lambda: estimate("text", **shared, workers=0).workers))
+    print(_said(lambda: estimate("text", **shared, split_byte=1)))
+    print(Path("other").exists())
+
+
+if __name__ == "__main__":
+    {"made": made, "opened": opened, "planned": planned}[sys.argv[1]]()

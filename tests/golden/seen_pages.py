@@ -1,0 +1,321 @@
+"""Starts the viewer on a dataset, asks for pages of every kind, and prints what they say.
+
+python -m tests.golden.seen_pages whole|early|harmed DATASET [FLAG …]
+"""
+
+import hashlib
+import http.client
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from urllib.parse import urlencode, urlsplit
+
+from shards import Dataset
+from tests.golden.seen_text import lines_of, links_of
+
+_SHORT, _LONG = 24, 200
+"""Characters of a line from which on it is printed once, and from which on only in part."""
+
+_FULL = ("20", "50")
+"""Hits of a search whose page is full."""
+
+_HEAD = ("Date", "Content-Length", "Set-Cookie")
+
+
+class Browser:
+    """Asks a viewer for pages, with the key that it printed."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._host, self._port = address.hostname, address.port
+        self.key = address.query.partition("=")[2]
+        self.cookie = ""
+        self._printed: set[str] = set()
+
+    def ask(
+        self, path: str, *, method: str = "GET", **headers: str
+    ) -> tuple[http.client.HTTPResponse, str]:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=60)
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in {"Cookie": self.cookie, **headers}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer, text
+
+    def show(self, path: str) -> str:
+        """Print a page; a redirection is followed."""
+        answer, text = self.patiently(path)
+        print(f"== {path} {answer.status}")
+        if to := answer.getheader("Location"):
+            print(f"   -> {to}")
+            return self.show(to.partition("#")[0])
+        for line in lines_of(text):
+            print(f"   {self._shortly(line)}")
+        return text
+
+    def patiently(self, path: str) -> tuple[http.client.HTTPResponse, str]:
+        """Ask again if a busy machine ended a search before its page was full."""
+        for _ in range(8):
+            answer, text = self.ask(path)
+            ended = re.search(r"of [\d,]+ \w+: ([\d,]+) found", text)
+            if not ended or ended[1] in _FULL:
+                break
+        return answer, text
+
+    def _shortly(self, line: str) -> str:
+        """A line without identities; by its hash, if it is very long or was printed before."""
+        plain = re.sub(r"(?<=\w-)[0-9a-f]{8}(?!\w)|(?<=identity )[0-9a-f]{16}", "XXXXXXXX", line)
+        digest = hashlib.sha256(plain.encode()).hexdigest()
+        if plain in self._printed:
+            return f"~{digest[:6]}"
+        if len(plain) > _SHORT:
+            self._printed.add(plain)
+        if len(plain) > _LONG:
+            return f"{plain[: _LONG // 2]} … {len(plain)} characters, {digest[:16]}"
+        return plain
+
+    def enter(self) -> None:
+        """Come in by the key, and show what all answers have."""
+        answer, text = self.ask(f"/?key={self.key}")
+        cookie = answer.getheader("Set-Cookie", "")
+        self.cookie = cookie.partition(";")[0]
+        print("entry", answer.status, cookie.partition(";")[2], *lines_of(text))
+        for name, value in sorted(answer.getheaders()):
+            if name not in _HEAD:
+                print(f"   {name}: {value}")
+
+
+def refusals(browser: Browser) -> None:
+    """Requests that get nothing, and such as differ from them by a little."""
+    name, _, value = browser.cookie.partition("=")
+    asked = (
+        ("/", {"Cookie": ""}),
+        ("/?key=other", {"Cookie": ""}),
+        ("/documents?key=" + browser.key, {"Cookie": ""}),
+        ("/", {"Cookie": f"{name}=other"}),
+        ("/", {"Cookie": f"{name}x={value}"}),
+        ("/", {"Cookie": f"a=b; {name} = {value} ; c"}),
+        ("/", {"Host": "example.org"}),
+        ("/", {"Host": "127.0.0.1"}),
+        ("/", {"Host": "localhost:1"}),
+        ("/", {"Host": "[::1]:9"}),
+        ("/", {"Host": "127.0.0.2"}),
+        ("/", {"Host": "[::1"}),
+        ("/", {"Host": ""}),
+        ("//[", {}),
+        ("/viewer.css", {}),
+        ("/viewer.css", {"Cookie": ""}),
+    )
+    for path, headers in asked:
+        answer, text = browser.ask(path, **headers)
+        shown = {key: each for key, each in headers.items() if key == "Host"}
+        kind = answer.getheader("Content-Type")
+        said = lines_of(text) if answer.status != 200 else len(text) if ".css" in path else ""
+        print("asked", path.replace(browser.key, "KEY"), shown, answer.status, kind, said)
+    for method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        answer, text = browser.ask("/documents", method=method)
+        length = int(answer.getheader("Content-Length", "-1")) > 0
+        print("asked", method, answer.status, answer.getheader("Allow"), length, lines_of(text))
+
+
+def whole(browser: Browser, data: Dataset) -> None:
+    """All pages of a dataset."""
+    refusals(browser)
+    browser.show("/")
+    for path in _overall(data):
+        browser.show(path)
+    found = _documents(browser)
+    _records(browser, data)
+    for path in found:
+        browser.show(path)
+    for path in _wrong(data):
+        browser.show(path)
+
+
+def _overall(data: Dataset) -> Iterator[str]:
+    for values in (
+        {},
+        {"at": "20"},
+        {"at": "30", "source": "web"},
+        {"source": "asked"},
+        {"split": "validation"},
+        {"shard": data.manifest.shards("web")[1].path},
+        {"words": "ABOUT"},
+        {"words": "the end"},
+        {"words": "汉字"},
+        {"words": "Signs: 😀"},
+        {"words": "nowhere at all"},
+        {"name": "page-7"},
+        {"name": "https://a.org/5?q=1&r=2"},
+        {"name": "b.jsonl:0"},
+        {"language": "zh", "source": "web"},
+        {"language": "en", "column": "id", "value": "page-1", "match": "prefix"},
+        {"column": "title", "value": "a", "match": "contains", "split": "validation"},
+        {"column": "id", "value": "signs"},
+        {"name": "page-1", "language": "zh"},
+    ):
+        yield f"/documents?{urlencode(values)}"
+    for seed in range(2):
+        yield f"/random?{urlencode({'seed': seed, 'source': 'web'})}"
+    first = data.manifest.shards("web")[0]
+    for offset in (0, 700, first.tokens - 1, first.tokens):
+        yield f"/token?{urlencode({'shard': first.path, 'offset': offset})}"
+    for step in (0, 7, 8, 11):
+        yield f"/step?n={step}"
+    yield "/step?n=8&at=64"
+
+
+def _documents(browser: Browser) -> list[str]:
+    """Show the documents that some names lead to, and return what is like them."""
+    found: list[str] = []
+    for name in ("near-5", "near-6", "page-3", "signs", "long", "page-8", "page-2"):
+        _, text = browser.patiently(f"/documents?{urlencode({'name': name})}")
+        (to,) = [link for label, link in links_of(text) if link.startswith("/document?")][:1] or [
+            ""
+        ]
+        if not to:
+            print("== no document", name)
+            continue
+        text = browser.show(to.partition("#")[0])
+        likes = dict(links_of(text))
+        found += [likes[label] for label in likes if label.startswith(("Similar", "dropped dup"))]
+        if name == "long":
+            for more in ("token=2047", "token=2048", "part=1", "part=2", "token=9999999"):
+                browser.show(f"{to.partition('#')[0]}&{more}")
+        if name in ("signs", "near-5"):
+            for token in range(0, 30, 7):
+                browser.show(f"{to.partition('#')[0]}&token={token}")
+    browser.show("/document?source=asked&n=0&token=3")
+    browser.show("/document?source=asked&n=0&token=60")
+    for number in (0, 1, 2):
+        browser.show(f"/document?split=validation&n={number}")
+    found += [f"{path}&least=0.9" for path in found[:2] if "similar" in path]
+    return [path for path in found if path]
+
+
+def _records(browser: Browser, data: Dataset) -> None:
+    generation = data.manifest.generations[1].name
+    for values in (
+        {},
+        {"at": "50"},
+        {"at": "70"},
+        {"source": "asked"},
+        {"generation": generation},
+        {"verdict": "dropped"},
+        {"verdict": "quarantined"},
+        {"reason": "near-duplicate"},
+        {"group": "none"},
+        {"language": "zh", "source": "web"},
+        {"metric": "bytes", "least": "400", "most": "600"},
+        {"metric": "tokens", "least": "150", "source": "web", "at": "3"},
+        {"metric": "score", "most": "0.9"},
+        {"metric": "gopher.words", "least": "100", "most": "120.5"},
+    ):
+        text = browser.show(f"/records?{urlencode(values)}")
+        if values.keys() & {"verdict", "reason"}:
+            for label, link in links_of(text):
+                if link.startswith("/record?") and label != "one by one 逐条查看":
+                    browser.show(link)
+    for values in (
+        {"verdict": "dropped", "at": "20"},
+        {"reason": "language", "at": "0"},
+        {"reason": "language", "at": "60"},
+        {"source": "asked"},
+    ):
+        browser.show(f"/next?{urlencode(values)}")
+
+
+def _wrong(data: Dataset) -> Iterator[str]:
+    total = sum(shard.documents for shard in data.manifest.shards("web"))
+    yield from (
+        "/nothing",
+        "/document/",
+        f"/documents?source=web&at={total}",
+        f"/documents?source=web&at={total - 1}",
+        f"/document?source=web&n={total}",
+        f"/document?source=web&n={total - 1}",
+        "/documents?source=other",
+        "/documents?split=test",
+        "/documents?column=id",
+        "/documents?value=x",
+        "/documents?match=like&column=id&value=x",
+        "/documents?shard=other",
+        f"/documents?words={'x' * 500}",
+        f"/documents?words={'x' * 501}",
+        "/documents?words=a%00b",
+        "/documents?words=%ff",
+        "/documents?name=x&at=10000",
+        "/document?n=-1",
+        "/document?n=1,0",
+        "/document?n=" + "0" * 18,
+        "/document?n=" + "0" * 19,
+        "/token",
+        "/token?shard=other&offset=1",
+        "/records?least=3",
+        "/records?metric=bytes&least=nan",
+        "/records?metric=bytes&least=1e3",
+        "/records?metric=other",
+        "/records?verdict=lost",
+        "/records?generation=g0009",
+        "/records?at=100000",
+        "/record?table=9&row=0",
+        "/record?table=0&row=9999",
+        "/similar?order=1",
+        "/similar?order=18446744073709551615",
+        "/similar?order=18446744073709551616",
+        "/similar?order=x&generation=y",
+        "/step?n=12",
+        "/step?n=x",
+        "/random?seed=x",
+        f"/records?reason={'x' * (8192 - len('/records?reason='))}",
+        f"/records?reason={'x' * (8193 - len('/records?reason='))}",
+        "/records?" + "&".join(f"a{at}=1" for at in range(32)),
+        "/records?" + "&".join(f"a{at}=1" for at in range(33)),
+    )
+
+
+def early(browser: Browser, data: Dataset) -> None:
+    """Some pages of a dataset as it was, without a run."""
+    browser.show("/")
+    for path in (
+        "/documents?name=page-9",
+        "/documents?words=the end",
+        "/step?n=0",
+        "/records?at=40",
+    ):
+        browser.show(path.replace(" ", "+"))
+    del data
+
+
+def harmed(browser: Browser, data: Dataset) -> None:
+    """Pages of a dataset whose files are damaged."""
+    for path in ("/", "/documents?source=web", "/documents?source=asked", "/records", "/document"):
+        browser.show(path)
+    del data
+
+
+def main() -> None:
+    kind, name, *flags = sys.argv[1:]
+    words = [sys.executable, "-m", "shards", "view", name, "--port", "0", *flags]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as viewer:
+        try:
+            assert viewer.stdout
+            said = viewer.stdout.readline()
+            url = re.search(r"http:\S+", said)[0]
+            print(said.replace(urlsplit(url).query, "key=KEY").rstrip())
+            print(viewer.stdout.readline().rstrip())
+            browser = Browser(url)
+            browser.enter()
+            {"whole": whole, "early": early, "harmed": harmed}[kind](browser, Dataset.open(name))
+        finally:
+            viewer.send_signal(signal.SIGINT)
+            print("ended", viewer.wait(30), repr(viewer.stdout.read()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""The text of a page in lines: rows of tables, fields of forms, and where links go."""
+
+import hashlib
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+_ENDS = frozenset(
+    {
+        "tr", "p", "h1", "h2", "h3", "dd", "div", "form", "article", "li", "summary", "pre",
+        "title", "header", "section", "figure", "details", "figcaption", "ul", "svg", "text",
+    }
+)  # fmt: skip
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.links: list[tuple[str, str]] = []
+        self._row: list[str] = []
+        self._to = ""
+        self._label: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self._silent += tag in ("nav", "style")
+        if tag == "a":
+            self._to, self._label = given.get("href") or "", []
+            self._say(*(f"{{{given[name]}}}" for name in ("title", "class") if given.get(name)))
+        if tag in ("input", "progress", "meta") and given.get("name") != "viewport":
+            names = ("type", "name", "value", "max", "http-equiv", "content", "charset")
+            said = (f"{name}={given[name]}" for name in names if given.get(name) is not None)
+            self._say(f"[{' '.join(said)}]")
+        if tag in ("form", "select", "option", "details"):
+            names = ("action", "name", "value", "selected", "open")
+            said = (f"{name}={given[name]}" for name in names if given.get(name) is not None)
+            self._say(f"({tag} {' '.join(said)})")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a":
+            label = " ".join("".join(self._label).split())
+            self.links.append((label, self._to))
+            self._say(f"<{self._to}>")
+        if tag in _ENDS and self._row:
+            self.lines.append(" | ".join(self._row))
+            self._row = []
+        self._silent -= tag in ("nav", "style")
+
+    def handle_data(self, data: str) -> None:
+        self._label.append(data)
+        if data.strip():
+            self._say(" ".join(data.split()))
+
+    def _say(self, *words: str) -> None:
+        if not self._silent:
+            self._row += words
+
+
+def lines_of(page: str) -> list[str]:
+    """The text of a page in lines."""
+    return _read(page).lines
+
+
+def links_of(page: str) -> list[tuple[str, str]]:
+    """The labels and addresses of the links of a page."""
+    return _read(page).links
+
+
+def _read(page: str) -> _Text:
+    text = _Text()
+    text.feed(page)
+    text.close()
+    if text._row:
+        text.lines.append(" | ".join(text._row))
+    return text
+
+
+def main() -> None:
+    """Print the sections of a report: python -m tests.golden.seen_text PAGE [SECTION …]."""
+    page, *sections = sys.argv[1:]
+    text = Path(page).read_text("utf-8")
+    for id_, section in re.findall(r'<section id="?([\w-]+)"?[^>]*>(.*?)</section>', text, re.S):
+        if sections and id_ not in sections:
+            continue
+        print(f"== {id_}")
+        print(
+            *(_timeless(line, id_) for line in lines_of(section) if not _TICK.match(line)), sep="\n"
+        )
+        if id_ not in _TIMED:
+            for drawing in re.findall(r"<svg.*?</svg>", section, re.S):
+                print("drawing", hashlib.sha256(drawing.encode()).hexdigest()[:12])
+
+
+_TIMED = ("generations", "throughput", "wall-time", "projection")
+_TICK = re.compile(r"\d\d:\d\d(:\d\d)?$|\d{4}-\d\d-\d\d[ T]?[\d:]*$")
+_KEPT_CELLS = {"throughput": 1, "projection": 4}
+
+
+def _timeless(line: str, section: str) -> str:
+    """A line of a section without the figures that depend on times."""
+    kept = _KEPT_CELLS.get(section)
+    if kept is None:
+        return line
+    cells = line.split(" | ")
+    numbers = r"\d[\d.,]*"
+    if len(cells) == 1:
+        return re.sub(numbers, "N", line) if section == "projection" else line
+    return " | ".join(
+        [*cells[:kept], *(re.sub(f"{numbers}.*", "N", each) for each in cells[kept:])]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Composes the steps as Beam transforms, and prints their counters and what they left out.
+
+python -m tests.golden.seen_transforms apart|joined|rows|refused
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.transforms.window import FixedWindows
+
+from pipelines.transforms import (
+    Clean,
+    Decontaminate,
+    DropAddresses,
+    FromRows,
+    IdentifyLanguage,
+    JudgeQuality,
+    MaskPersonalData,
+    OwnFilter,
+    ReadCorpus,
+    Steps,
+    Tokenize,
+    ToRows,
+    WriteDataset,
+)
+from shards import UserError
+
+TOKENIZER = "sentencepiece:tok.model"
+_WEB = {"web": "in"}
+_BOTH = {"web": "in", "asked": "zhihu:asked"}
+
+
+class Watched:
+    """Batches by the name of their collection: the pipelines run in this process."""
+
+    batches: ClassVar[dict[str, list[pa.RecordBatch]]] = {}
+
+
+class _See(beam.DoFn):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def process(self, batch: pa.RecordBatch) -> None:
+        Watched.batches.setdefault(self._name, []).append(batch)
+
+
+def _watch(name: str, collection: Any) -> None:
+    _ = collection | f"See {name}" >> beam.ParDo(_See(name))
+
+
+def _run(make: Callable[[beam.Pipeline], None]) -> None:
+    """Run a pipeline, then print its counters and what was watched."""
+    Watched.batches.clear()
+    pipeline = beam.Pipeline("FnApiRunner")
+    make(pipeline)
+    result = pipeline.run()
+    result.wait_until_finish()
+    found = result.metrics().query(MetricsFilter().with_namespace("corpusmill"))
+    lines = (
+        f"{counter.key.step.partition('/')[0]}: {counter.key.metric.name} = {counter.committed}"
+        for counter in found["counters"]
+    )
+    print(*sorted(lines), sep="\n")
+    for name, batches in sorted(Watched.batches.items()):
+        fields = (f"{field.name} {field.type}" for field in batches[0].schema)
+        print(f"{name}: {', '.join(fields)}")
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        print(*sorted(map(_line, rows)), sep="\n")
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    place = f"{row['source']} {row['path']}:{row['position']}+{row['length']}"
+    shown = {
+        name: len(value) if isinstance(value, bytes) else value
+        for name, value in row.items()
+        if name in _SHOWN
+    }
+    return f"  {place} {len(row['text'] or '')} {shown}"
+
+
+_SHOWN = ("id", "group", "bytes", "order", "reason", "raw", "repaired", "language", "prompt_tokens")
+
+
+def _read(given: Mapping[str, str] = _WEB, **more: Any) -> ReadCorpus:
+    return ReadCorpus("text", input=given, provenance=("url", "title"), min_chars=5, **more)
+
+
+def _steps() -> Mapping[str, Any]:
+    return {
+        "addresses": DropAddresses("urls.txt"),
+        "clean": Clean(),
+        "language": IdentifyLanguage("zh", "en", threshold=0.7, chars=600),
+        "quality": JudgeQuality("en=gopher", thresholds=["gopher.min_words=100"]),
+        "benchmark": Decontaminate("benchmark.txt"),
+        "personal": MaskPersonalData(),
+        "own": OwnFilter("mine:no_ads?word=cello"),
+        "tokens": Tokenize(TOKENIZER),
+    }
+
+
+def apart() -> None:
+    """Each step is a transform: near duplicates, all metrics, texts of what was dropped."""
+
+    def make(pipeline: beam.Pipeline) -> None:
+        outputs = [pipeline | _read(split_bytes=9_000)]
+        steps = _steps()
+        for name, step in steps.items():
+            outputs.append(outputs[-1].kept | name >> step)
+        for name, output in zip(("read", *steps), outputs, strict=True):
+            _watch(f"{name} dropped", output.dropped)
+            _watch(f"{name} quarantined", output.quarantined)
+        _ = outputs[-1].kept | WriteDataset(
+            "apart",
+            tokenizer=TOKENIZER,
+            dropped=outputs,
+            metrics=[step for step in steps.values() if step.fields],
+            dedup="minhash",
+            minhash_threshold=0.6,
+            clusters="local",
+            validation="5%",
+            shards=2,
+            keep_dropped=True,
+            max_reject_rate=0.5,
+        )
+
+    _run(make)
+
+
+def joined() -> None:
+    """All steps in one transform: equal texts go, a sample is read, shards by their tokens."""
+
+    def make(pipeline: beam.Pipeline) -> None:
+        read = pipeline | _read(_BOTH, sample=0.8, seed=4)
+        steps = Steps(*[*_steps().values()][1:])
+        judged = read.kept | steps
+        _watch("dropped", judged.dropped)
+        unknown = read.quarantined | beam.Map(_without_raw).with_output_types(pa.RecordBatch)
+        print(steps.adds, steps.needs, [field.name for field in steps.fields])
+        _ = judged.kept | WriteDataset(
+            "joined",
+            tokenizer=TOKENIZER,
+            dropped=[read.dropped, unknown, read.splits, judged],
+            dedup="exact",
+            validation=0,
+            shard_tokens="1k",
+            max_reject_rate=1,
+        )
+
+    _run(make)
+
+
+def _without_raw(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of quarantined rows whose bytes nobody knows."""
+    at = batch.schema.get_field_index("raw")
+    return batch.set_column(at, "raw", pa.nulls(batch.num_rows, pa.large_binary()))
+
+
+def rows() -> None:
+    """Documents that become rows and come back; rows of another origin; commit apart."""
+    sinks = []
+
+    def make(pipeline: beam.Pipeline) -> None:
+        read = pipeline | _read()
+        given = read.kept | ToRows("id", "url")
+        loud = given | beam.Map(_shouted).with_output_types(given.element_type)
+        made = pipeline | "Made" >> beam.Create(
+            [
+                beam.Row(
+                    text=f"Text {at // 2} of these.", key=at // 3, weight=at / 4, kind=f"k{at % 2}"
+                )
+                for at in range(8)
+            ]
+        )
+        own = made | "Own" >> FromRows(source="own", id="key", group="kind", seed=2)
+        plain = made | "Plain" >> FromRows()
+        _watch("own", own)
+        _watch("plain", plain)
+        for name, kept, options in (
+            ("loud", loud | FromRows(), {"dropped": [read], "max_reject_rate": 1}),
+            ("made", (own, plain) | beam.Flatten(), {"keep_segments": True}),
+        ):
+            sink = WriteDataset(
+                name, tokenizer=TOKENIZER, dedup="none", validation=0, commit=False, **options
+            )
+            _ = kept | name >> sink
+            sinks.append(sink)
+
+    _run(make)
+    for sink in sinks:
+        made = sink.commit()
+        print(made.number, [generation.accounting for generation in made.generations])
+        print(made == sink.commit())
+    left = sorted(path.suffix for path in Path("made/.work").rglob("*") if path.is_file())
+    print("left", left)
+    shutil.rmtree("made/.work")  # its names are drawn
+
+
+def _shouted(row: Any) -> Any:
+    return beam.Row(**{**row.as_dict(), "text": row.text.upper()})
+
+
+def refused() -> None:
+    """What cannot be composed says why."""
+    read = beam.Pipeline("FnApiRunner") | ReadCorpus("text", input="in")
+    again = beam.Pipeline("FnApiRunner")
+    batches = again | beam.Create([1]) | beam.Map(lambda _: None).with_output_types(pa.RecordBatch)
+    windows = batches | beam.WindowInto(FixedWindows(5))
+
+    def sink(output: str = "other", **more: Any) -> WriteDataset:
+        return WriteDataset(output, tokenizer=TOKENIZER, **more)
+
+    asked: Mapping[str, Callable[[], object]] = {
+        "no corpus": lambda: ReadCorpus("texts", input="in"),
+        "no input": lambda: ReadCorpus("pile"),
+        "an option of the command": lambda: ReadCorpus("text", input="in", dedup="none"),
+        "a column that is taken": lambda: ReadCorpus("text", input="in", provenance=("path",)),
+        "a list": lambda: IdentifyLanguage(["zh"]),
+        "no language": lambda: IdentifyLanguage("xx"),
+        "no profile": lambda: JudgeQuality("en=best"),
+        "no bound": lambda: JudgeQuality("en=gopher", thresholds=["gopher.words=1"]),
+        "no list": lambda: DropAddresses("none.txt"),
+        "no benchmark": lambda: Decontaminate("none.txt"),
+        "a place": lambda: OwnFilter("mine:no_ads?after=clean"),
+        "no steps": Steps,
+        "twice": lambda: Steps(Clean(), Clean()),
+        "a type": lambda: ToRows(year=list),
+        "no name of a source": lambda: FromRows(source="a/b"),
+        "no schema": lambda: again | "a" >> beam.Create([1]) | "e" >> FromRows(),
+        "no text": lambda: again | "b" >> beam.Create([beam.Row(a=1)]) | "f" >> FromRows(),
+        "no id": lambda: (
+            again | "c" >> beam.Create([beam.Row(text="")]) | "i" >> FromRows(id="url")
+        ),
+        "a part": lambda: (
+            again | "d" >> beam.Create([beam.Row(text="", ordinal=1)]) | "g" >> FromRows()
+        ),
+        "a taken name": lambda: (
+            again | "k" >> beam.Create([beam.Row(text="", order=1)]) | "h" >> FromRows()
+        ),
+        "no such option": lambda: sink(split_bytes=4),
+        "no such value": lambda: sink(dedup="fuzzy"),
+        "too much": lambda: sink(validation=0.5),
+        "a dataset": lambda: sink("apart"),
+        "no transforms": lambda: sink(metrics=["gopher.words"]),
+        "all outputs": lambda: read | sink(),
+        "windows": lambda: windows | sink("w"),
+        "the same twice": lambda: batches | "s" >> sink("s", dropped=[batches]),
+        "one output": lambda: (batches | "t" >> sink("t"), batches | "u" >> sink("t")),
+        "before the end": lambda: sink("v", commit=False).commit(),
+        "by itself": lambda: sink("v").commit(),
+        "overwritten": lambda: sink("apart", overwrite=True).options.overwrite,
+    }
+    for name, make in asked.items():
+        try:
+            print(f"{name}: made {make()}")
+        except UserError as error:
+            print(f"{name}: {error}")
+
+
+def main() -> None:
+    {"apart": apart, "joined": joined, "rows": rows, "refused": refused}[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    # Beam sends functions of a script by value; those of a module share what they watch.
+    from tests.golden import seen_transforms
+
+    seen_transforms.main()
