@@ -21,7 +21,7 @@ _MASKS = (
     (r"\b(worker|driver) [\d.]+ [kMG]B", r"\1 MEMORY"),
     (r"\b(process|pid) \d+", r"\1 PID"),
     # Records of tasks name folders, whose names are longer or shorter.
-    (r"(through Beam) [\d.]+ k?B", r"\1 SIZE"),
+    (r"(through Beam) [\d.]+ [kMG]?B", r"\1 SIZE"),
     (r"^identity   [0-9a-f]{64}", "identity   SHA256"),
     (r"(?<=\w-)[0-9a-f]{8}(?!\w)", "XXXXXXXX"),
 )

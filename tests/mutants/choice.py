@@ -56,9 +56,9 @@ class Choice:
         """Yield tests while there is time; of equal ones those that reach little come first."""
         order = sorted(tests, key=lambda test: (round(self.seconds(test), 1), self._width(test)))
         for test in order[:_MOST]:
-            left -= self.seconds(test)
-            if left < 0:
+            if left <= 0:
                 return
+            left -= self.seconds(test)
             yield test
 
     def _width(self, test: str) -> int:
