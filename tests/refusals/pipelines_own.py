@@ -300,7 +300,7 @@ ROWS = (
     *(opened(f"own corpus: {x}", RUN, says, scene=scene) for x, (scene, says) in MAKING.items()),
     *(mapped(f"own corpus: {x}", RUN, says, scene=scene) for x, (scene, says) in READING.items()),
     *(
-        refused(f"without {x}", command, says, scene=scene)
+        refused(f"without {x}", command, says, scene=scene, process=True)
         for x, (command, scene, says) in LIBRARIES.items()
     ),
     refused(
@@ -338,6 +338,7 @@ ROWS = (
         " 'corpusmill[quality]'. It is compiled as it is installed, which takes a minute and a C++"
         " compiler (Debian, Ubuntu: apt-get install g++).",
         scene=together(without("kenlm"), holding("k"), holding("p")),
+        process=True,
     ),
     refused(
         "without numba",
@@ -348,5 +349,6 @@ ROWS = (
             " slower.$"
         ),
         scene=without("numba"),
+        process=True,
     ),
 )

@@ -192,6 +192,9 @@ def _take_place(folder: Path, outputs: Sequence[Path]) -> None:
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
     sys.path.insert(0, str(folder))
+    # Other tests may have imported modules of these names.
+    for path in folder.glob("*.py"):
+        sys.modules.pop(path.stem, None)
 
 
 def _code_of_command(words: Sequence[str]) -> int:

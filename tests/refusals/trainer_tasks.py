@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.refusals.refusal import Refusal
-from tests.refusals.scenes import Scene, holding, together
+from tests.refusals.refusal import Refusal, refused
+from tests.refusals.scenes import MODEL, Scene, holding, together
 from tests.refusals.scenes_shards import cut, edited, holding_json, json_changed, missing
 from tests.refusals.scenes_trainer import (
     ITEMS,
@@ -620,4 +620,18 @@ _USES = (
     ),
 )
 
-ROWS = (*_DESCRIPTIONS, *_ITEMS, *_LABELS, *_TUNED, *_EXPORTS, *_WEIGHTS, *_USES)
+_NUM_PATTERNS = {
+    "wsc": 3, "wic": 3, "boolq": 6, "multirc": 5, "copa": 3, "rte": 5, "cb": 5, "afqmc": 2,
+    "cluewsc": 2, "tnews": 1, "record": 1,
+}  # fmt: skip
+_PATTERNS = tuple(
+    refused(
+        f"the pattern after the last of {task}",
+        f"trainer.tasks {task} x.jsonl --tokenizer sentencepiece:tok.model --pattern {number}",
+        f"--pattern {number}: the task {task} has {number}, numbered from 0 on.",
+        scene=together(holding("tok.model", MODEL.read_bytes()), holding("x.jsonl", "{}\n")),
+    )
+    for task, number in _NUM_PATTERNS.items()
+)
+
+ROWS = (*_DESCRIPTIONS, *_ITEMS, *_LABELS, *_TUNED, *_EXPORTS, *_WEIGHTS, *_USES, *_PATTERNS)
