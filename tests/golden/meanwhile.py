@@ -7,12 +7,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from tests.soak.commands import die_with_parent
+
 
 def main(text: str, *words: str) -> int:
     """Return the exit code of the first command, or of the second one if that fails."""
     split = words.index("--")
     first = subprocess.Popen(
-        _python(words[:split]), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        _python(words[:split]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
     )
     assert first.stdout is not None
     code, is_said = 0, False

@@ -47,8 +47,9 @@ _LIBRARIES = (
     "torch._dynamo",
 )
 _MEMORY_BYTES = 6 << 30
-_TEST_SECONDS = 30.0
-"""What a test gets beside ten times its own time: a fault may make a loop that never ends."""
+_TEST_SECONDS, _ROW_SECONDS = 15.0, 90.0
+"""What a test gets beside four times its own time: a fault may make an endless loop. A golden
+row may have to run those before it that it starts from."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def run_trial(copy: Path, tests: Sequence[tuple[str, float]]) -> Verdict:
     scratch = copy.with_name(copy.name + "-scratch")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    limits = {test: _TEST_SECONDS + 10 * seconds for test, seconds in tests}
+    limits = {test: _limit(test, seconds) for test, seconds in tests}
     pid = os.fork()
     if not pid:
         _run_tests(copy, scratch, limits)
@@ -134,6 +135,10 @@ def run_trial(copy: Path, tests: Sequence[tuple[str, float]]) -> Verdict:
     last = lines[-1] if lines else {"caught_by": "starting pytest", "ran": 0}
     caught = failed[0]["caught_by"] if failed else "" if code == 0 else last["caught_by"]
     return Verdict(caught, last["ran"], round(time.monotonic() - start, 1))
+
+
+def _limit(test: str, seconds: float) -> float:
+    return 4 * seconds + (_ROW_SECONDS if test.startswith("tests/golden/") else _TEST_SECONDS)
 
 
 def _wait(pid: int, *, most: float) -> int:

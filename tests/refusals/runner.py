@@ -45,7 +45,12 @@ IMPORTED = {
 """What is imported before the first row of a wing, if it is there, so that no row does it again."""
 LOCKS = "*.lock"
 """What a command may leave beside a dataset, whatever becomes of it: a lock is empty and stays."""
-ENVIRONMENT = {"COLUMNS": "100", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+ENVIRONMENT = {
+    "COLUMNS": "100",
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": str(ROOT),
+}
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,7 @@ def _take_place(folder: Path, outputs: Sequence[Path]) -> None:
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
     sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
     # Other tests may have imported modules of these names.
     for path in folder.glob("*.py"):
         sys.modules.pop(path.stem, None)
