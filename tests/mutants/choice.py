@@ -19,6 +19,9 @@ _GROUPS = (
 )
 """How long the tests of a table, and those of all other files, may take together."""
 
+_LONGEST = 60.0
+"""Seconds of the longest test that is run against faults at all."""
+
 _STEPS = 3
 """How far those that import a module are looked for: kernels call kernels."""
 
@@ -56,7 +59,7 @@ class Choice:
         """Yield tests while there is time; of equal ones those that reach little come first."""
         order = sorted(tests, key=lambda test: (round(self.seconds(test), 1), self._width(test)))
         for test in order[:_MOST]:
-            if left <= 0:
+            if left <= 0 or self.seconds(test) > _LONGEST:
                 return
             left -= self.seconds(test)
             yield test
