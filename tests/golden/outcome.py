@@ -45,9 +45,8 @@ _SHORT = 8_000
 
 def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) -> dict:
     """What the commands printed and left in the folder."""
-    found: dict = {"commands": [{**one, "printed": []} for one in ran]}
-    for at, one in enumerate(ran):
-        found["commands"][at]["printed"] = masked(one["printed"], folder, root)
+    commands = [{**one, "printed": masked(one["printed"], folder, root)} for one in ran]
+    found: dict = {"commands": commands}
     for manifest in sorted(folder.rglob("manifest.json")):
         name = str(manifest.parent.relative_to(folder))
         found.setdefault("datasets", {})[name] = _dataset(manifest.parent)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.golden.outcome import outcome_of
 from tests.golden.row import Command, Row
+from tests.mutants.copies import MARKS
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -135,4 +136,4 @@ def _environment(command: Command, rank: int, port: str) -> dict[str, str]:
     }
 
 
-_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CORPUSMILL_MARKS")
+_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)

@@ -1,23 +1,14 @@
 """All rows, by name."""
 
+from collections import Counter
 from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
 
+from tests.golden import rows_growth, rows_recipes, rows_seen, rows_training
 from tests.golden.row import Row
 
-_MODULES = ("rows_recipes", "rows_growth", "rows_training", "rows_seen")
+_ALL = [*rows_recipes.ROWS, *rows_growth.ROWS, *rows_training.ROWS, *rows_seen.ROWS]
 
+ROWS: Mapping[str, Row] = {row.name: row for row in _ALL}
 
-def _joined() -> dict[str, Row]:
-    rows: dict[str, Row] = {}
-    for module in _MODULES:
-        if not find_spec(f"tests.golden.{module}"):
-            continue
-        for row in import_module(f"tests.golden.{module}").ROWS:
-            assert row.name not in rows, f"two rows are named {row.name}"
-            rows[row.name] = row
-    return rows
-
-
-ROWS: Mapping[str, Row] = _joined()
+_TWICE = [name for name, times in Counter(row.name for row in _ALL).items() if times > 1]
+assert not _TWICE, f"two rows are named {_TWICE}"

@@ -160,7 +160,7 @@ def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ.update(PYTHONPATH=str(copy), TMPDIR=str(scratch))
-    sys.path[:] = [str(copy), *(path for path in sys.path if path not in ("", str(Path.cwd())))]
+    sys.path.insert(0, str(copy))
     for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
         del sys.modules[name]
     output = os.open(scratch / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

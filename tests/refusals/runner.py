@@ -4,7 +4,6 @@ A forked command has a folder, an output and an environment of its own, and what
 the process ends with it. It takes a twentieth of a second.
 """
 
-import ctypes
 import hashlib
 import importlib
 import logging
@@ -27,11 +26,11 @@ from typing import NoReturn
 
 from shards.errors import UserError
 from tests.refusals.refusal import Accepted, Refusal
+from tests.soak.commands import die_with_parent
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 120.0
 """Seconds that a row may take on a busy machine."""
-PR_SET_PDEATHSIG = 1
 IMPORTED = {
     "pipelines": (
         "apache_beam",
@@ -169,7 +168,7 @@ def _become(row: Refusal, words: Sequence[str], folder: Path, outputs: Sequence[
     """Run the row in this process, a copy of that of the test, and end it."""
     code = 1
     try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         _take_place(folder, outputs)
         os.environ.update({**ENVIRONMENT, **row.env})
         if row.process:
