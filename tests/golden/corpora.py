@@ -686,11 +686,6 @@ def drawing(folder: Path) -> None:
     _script(folder, "draw.py")
 
 
-def page_text(folder: Path) -> None:
-    """A script that prints the text of a page."""
-    _script(folder, "page_text.py")
-
-
 def killing(folder: Path) -> None:
     """A script that kills a run, and a file for it to add."""
     _script(folder, "kill_at_ledger.py")

@@ -422,7 +422,7 @@ _TOOLS = (
         name="learnt",
         about="a tokenizer and a classifier that are trained, a copied corpus, a page drawn again",
         after="sample",
-        corpora=(corpora.benchmark, corpora.page_text),
+        corpora=(corpora.benchmark,),
         commands=(
             "pipelines.cp_wudao 2 --output copied",
             "pipelines.cp_wudao --documents 40 --output toy --seed 3",
@@ -435,7 +435,8 @@ _TOOLS = (
             "pipelines.train_classifier --positive good --negative bad --output quality.bin "
             "--dimensions 8 --buckets 1000 --epochs 3 --held-out 0.2",
             "pipelines.report data --output page.html --corpus-size 200GB",
-            "page_text.py page.html funnel parts distributions duplicates rejects settings",
+            "tests.golden.seen_text page.html "
+            "funnel parts distributions duplicates rejects settings",
         ),
         keeps=("*.model", "quality.bin", "copied/*", "toy/*", "tenth/*"),
     ),
