@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import NoReturn
 
@@ -184,7 +185,7 @@ def _become(row: Refusal, words: Sequence[str], folder: Path, outputs: Sequence[
 
 
 def _take_place(folder: Path, outputs: Sequence[Path]) -> None:
-    """Make the folder and the outputs those of this process, and forget what pytest set up."""
+    """Make the folder and the outputs those of this process, and forget what tests set up."""
     os.chdir(folder)
     for number, path in zip((0, 1, 2), (os.devnull, *outputs), strict=True):
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
@@ -193,6 +194,8 @@ def _take_place(folder: Path, outputs: Sequence[Path]) -> None:
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
     logging.getLogger().handlers.clear()
+    # Another test may have started one: it is a child of that process, and none of this one.
+    forkserver._forkserver._forkserver_pid = None  # type: ignore[attr-defined]
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
     sys.path.insert(0, str(folder))
