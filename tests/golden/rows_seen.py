@@ -84,4 +84,15 @@ _REPORTS = (
     ),
 )
 
-ROWS = (*_VIEWER, *_TRANSFORMS, *_FROM_PYTHON, *_REPORTS)
+_HELP = (
+    Row(
+        name="help",
+        about="the flags of the longest commands, in their groups",
+        commands=tuple(
+            f"{command} --help"
+            for command in ("pipelines.wudao", "trainer.train", "trainer.generate")
+        ),
+    ),
+)
+
+ROWS = (*_VIEWER, *_TRANSFORMS, *_FROM_PYTHON, *_REPORTS, *_HELP)

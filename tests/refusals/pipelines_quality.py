@@ -6,6 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.golden.corpus_models import classifier
 from tests.refusals.refusal import mapped, opened, refused
 from tests.refusals.scenes import MODEL, TOKENIZER, Scene, holding, lines, together
 
@@ -87,6 +88,14 @@ def patched(changes: Mapping[int, int]) -> Scene:
         (folder / "own.bin").write_bytes(content)
 
     return fill
+
+
+def pairs_without_buckets(folder: Path) -> None:
+    """A model of pairs of words that says it has more buckets than its table has rows."""
+    classifier(folder)
+    content = bytearray((folder / "pairs.bin").read_bytes())
+    struct.pack_into("<i", content, BUCKETS, 9)
+    (folder / "own.bin").write_bytes(content)
 
 
 def usable(folder: Path) -> None:
@@ -431,6 +440,10 @@ BROKEN = {
     "without buckets": (
         patched({BUCKETS: 0}),
         "own.bin is no fastText classifier (it has n-grams of 4 characters in 0 buckets);…",
+    ),
+    "pairs of words without their buckets": (
+        pairs_without_buckets,
+        "own.bin is no fastText classifier (its tables do not fit each other);…",
     ),
     "of other dimensions": (
         patched({DIMENSIONS: 17}),

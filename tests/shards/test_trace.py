@@ -134,6 +134,10 @@ def test_both_directions_agree_over_several_epochs(
         for document in documents(tracer)
     }
     assert backward == {document: forward[document] for document in documents(tracer)}
+    for document, seen in forward.items():
+        for until in range(0, steps, 7):
+            steps_seen = list(dict.fromkeys(step for step, _, _ in seen if step < until))
+            assert tracer.steps_of(document, until=until) == steps_seen
     assert {epoch for seen in forward.values() for _, _, epoch in seen} >= {0, 1, 2}
 
 
