@@ -42,11 +42,11 @@ golden: setup  ## whole commands give what they gave (UPDATE=1 writes what they 
 mutants: setup  ## one-line faults that no test notices (SAMPLE=200, SEED=0, ARGS=FOLDER)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
 
-engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink (needs Go, Java, Maven)
+engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink, Spark (needs Go, Java, Maven)
 	@.ci/engines
 
-test-engines: setup engines  ## the same bytes on every engine, kills on a Flink cluster
-	$(BIN)/python -m pytest -n 0 -q tests/engines $(ARGS)
+test-engines: setup engines  ## the same bytes on every engine, kills on clusters of Flink and Spark
+	$(BIN)/python -m pytest -n 0 -q -m "not nightly" tests/engines $(ARGS)
 
 test-pythons: setup  ## the wheel on every other Python here from 3.11 on: the same bytes
 	@.ci/pythons

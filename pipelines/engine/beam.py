@@ -32,11 +32,16 @@ try:
         PrismRunnerOptions,
         StandardOptions,
     )
+    from apache_beam.portability.api import beam_fn_api_pb2 as fn_api
     from apache_beam.pvalue import AsList, PBegin, PCollection, Row, TaggedOutput
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
     from apache_beam.runners.portability.job_server import StopOnExitJobServer
     from apache_beam.runners.portability.prism_runner import PrismJobServer, PrismRunner
     from apache_beam.runners.runner import PipelineResult, PipelineRunner
+    from apache_beam.runners.worker.sdk_worker import SdkHarness
+    from apache_beam.runners.worker.worker_pool_main import (
+        BeamFnExternalWorkerPoolServicer as WorkerPool,
+    )
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
     )
@@ -45,6 +50,7 @@ try:
     from apache_beam.typehints.row_type import RowTypeConstraint
     from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
     from apache_beam.utils.windowed_value import WindowedValue
+    from grpc import RpcError
 finally:
     logging.disable(_disabled)
 
@@ -85,11 +91,15 @@ __all__ = [
     "Reshuffle",
     "Row",
     "RowTypeConstraint",
+    "RpcError",
+    "SdkHarness",
     "StandardOptions",
     "StopOnExitJobServer",
     "TaggedOutput",
     "Timestamp",
     "TimestampedValue",
     "WindowedValue",
+    "WorkerPool",
     "coders",
+    "fn_api",
 ]

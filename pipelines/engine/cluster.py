@@ -6,14 +6,11 @@ Python process serves all slots of a machine, which leaves all cores but one idl
 
 import os
 import socket
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from pipelines.engine.beam import (
-    DebugOptions,
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
@@ -28,7 +25,6 @@ ANSWER_SECONDS = 10.0
 
 _FLINK = {"FlinkRunner", "PortableRunner"}
 _PROCESSES = "sdk_worker_parallelism"
-_LOOPBACK_PROCESSES = "use_loopback_process_worker"
 
 
 def runner_name(flags: Sequence[str]) -> str:
@@ -44,7 +40,7 @@ def with_processes(flags: Sequence[str]) -> list[str]:
     hands out tasks and one that runs them; with fewer processes than steps two slots could share
     one. A machine has at most as many slots as the job, so twice that number is always enough.
 
-    With environment LOOPBACK workers are children of the driver; Beam's default there is threads.
+    With environment LOOPBACK workers are children of the driver, as many as the engine asks for.
     """
     if runner_name(flags) not in _FLINK or any(
         flag.startswith(f"--{_PROCESSES}") for flag in flags
@@ -52,19 +48,7 @@ def with_processes(flags: Sequence[str]) -> list[str]:
         return [*flags]
     options = PipelineOptions([*flags])
     slots = options.view_as(FlinkRunnerOptions).parallelism
-    added = [f"--{_PROCESSES}={2 * (slots if slots > 0 else os.cpu_count() or 1)}"]
-    loopback = options.view_as(PortableOptions).environment_type == "LOOPBACK"
-    if loopback and not options.view_as(DebugOptions).lookup_experiment(_LOOPBACK_PROCESSES):
-        added.append(f"--experiments={_LOOPBACK_PROCESSES}")
-    return [*flags, *added]
-
-
-def put_this_python_first() -> None:
-    """Make `python` mean this Python in child processes: Beam starts its workers by that name."""
-    folder = str(Path(sys.executable).parent)
-    paths = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    if paths[0] != folder:
-        os.environ["PATH"] = os.pathsep.join([folder, *paths])
+    return [*flags, f"--{_PROCESSES}={2 * (slots if slots > 0 else os.cpu_count() or 1)}"]
 
 
 def check_engine_answers(flags: Sequence[str]) -> None:

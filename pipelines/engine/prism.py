@@ -17,7 +17,6 @@ from pipelines.engine import beam
 from pipelines.engine.beam import PipelineOptions
 from pipelines.engine.cluster import (
     check_engine_answers,
-    put_this_python_first,
     runner_name,
     with_processes,
 )
@@ -63,7 +62,6 @@ class Engine:
             )
         if name and not self._program:
             check_engine_answers(flags)
-            put_this_python_first()
 
     @property
     def own(self) -> bool:

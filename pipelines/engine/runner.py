@@ -40,7 +40,7 @@ class Runner:
         """
         self.local = not engine_name(flags)
         """Whether the tasks run on this machine."""
-        self._flags = [*flags] if self.local else _ready_for_engine(flags)
+        self._flags = [*flags] if self.local else ready_for_engine(flags)
         self._dataset = dataset
         self.num_workers = num_workers if self.local else 0
         self._workers = Workers(self.num_workers, run_packed, preload)
@@ -110,13 +110,16 @@ def check_engine(flags: Sequence[str]) -> None:
         cluster.check_engine_answers(flags)
 
 
-def _ready_for_engine(flags: Sequence[str]) -> list[str]:
-    """Return the flags for an engine, which answers."""
-    from pipelines.engine import cluster  # noqa: PLC0415  loads Beam
+def ready_for_engine(flags: Sequence[str]) -> list[str]:
+    """Return the flags for an engine, with those added that workers on it need.
+
+    Raises:
+        UserError: The engine does not answer.
+    """
+    from pipelines.engine import cluster, loopback  # noqa: PLC0415  load Beam
 
     check_engine(flags)
-    cluster.put_this_python_first()
-    return cluster.with_processes(flags)
+    return loopback.with_own_workers(cluster.with_processes(flags), runner=engine_name(flags))
 
 
 def silence_beam() -> None:

@@ -19,6 +19,7 @@ from tests.bench import inputs
 from tests.bench.recipes import FINEWEB2
 from tests.bench.table import render
 from tests.engines import flink
+from tests.engines.java import why_missing
 
 SPLITS = 1000
 
@@ -91,7 +92,7 @@ def _seconds(commands: Sequence[Sequence[str]]) -> float:
 
 
 def _cluster(folder: Path, megabytes: float) -> str:
-    if reason := flink.why_missing():
+    if reason := why_missing(flink.JARS):
         return f"cluster skipped: {reason}"
     cores = len(os.sched_getaffinity(0))
     size = sum(path.stat().st_size for path in folder.iterdir())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine import beam
-from pipelines.engine.cluster import put_this_python_first, with_processes
+from pipelines.engine.runner import ready_for_engine
 from pipelines.transforms import (
     Clean,
     FromRows,
@@ -21,8 +21,7 @@ TOKENIZER = f"sentencepiece:{SAMPLE / 'sample.model'}"
 
 def main(corpus: str, output: str, flags: Sequence[str]) -> None:
     """Run it; its documents cross a shuffle as rows, so that bundles are the engine's."""
-    put_this_python_first()
-    pipeline = beam.Pipeline(options=beam.PipelineOptions(with_processes(flags)))
+    pipeline = beam.Pipeline(options=beam.PipelineOptions(ready_for_engine(flags)))
     read = pipeline | ReadCorpus("wudao", input=corpus, split_bytes=8000)
     steps = read.kept | Steps(Clean(), IdentifyLanguage("zh", "en"))
     rows = steps.kept | ToRows("id", "category", "repaired", "language", "score")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import flink
+from tests.engines import flink, java, spark
 from tests.engines.runs import Run
 
-PRISM = flink.ROOT / ".engines" / "bin" / "prism"
+PRISM = java.ROOT / ".engines" / "bin" / "prism"
 _TABLE = pytest.StashKey[list[str]]()
 
 
@@ -23,7 +23,7 @@ def prism() -> list[str]:
 @pytest.fixture(scope="module")
 def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The flags for the Flink inside a job server, with workers as children of the driver."""
-    _check_flink()
+    _check(flink.JARS)
     with flink.job_server(tmp_path_factory.mktemp("job-server")) as endpoint:
         yield [
             "--runner=PortableRunner",
@@ -36,7 +36,7 @@ def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The flags for a session cluster of two TaskManagers."""
-    _check_flink()
+    _check(flink.JARS)
     with flink.session_cluster(tmp_path_factory.mktemp("session")) as cluster:
         yield cluster.flags
 
@@ -44,13 +44,39 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[flink.Cluster]:
     """A session cluster for one test, which may break it."""
-    _check_flink()
+    _check(flink.JARS)
     with flink.session_cluster(tmp_path / "flink") as cluster:
         yield cluster
 
 
-def _check_flink() -> None:
-    reason = flink.why_missing()
+@pytest.fixture(scope="module")
+def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The flags for the Spark inside a job server, with workers as children of the driver."""
+    _check(spark.JARS)
+    with spark.job_server(tmp_path_factory.mktemp("spark-server")) as endpoint:
+        yield [
+            "--runner=PortableRunner",
+            f"--job_endpoint={endpoint}",
+            "--environment_type=LOOPBACK",
+        ]
+
+
+@pytest.fixture(scope="module")
+def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark.Cluster]:
+    """A standalone cluster of two workers."""
+    _check(spark.JARS)
+    with spark.standalone_cluster(tmp_path_factory.mktemp("spark")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def spark_session(spark_cluster: spark.Cluster) -> list[str]:
+    """The flags for that cluster."""
+    return spark_cluster.flags
+
+
+def _check(jars: Path) -> None:
+    reason = java.why_missing(jars)
     if reason:
         pytest.skip(reason)
 

@@ -2,11 +2,7 @@
 
 import base64
 import json
-import os
 import re
-import shutil
-import socket
-import sys
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -19,26 +15,13 @@ from typing import Any
 import psutil
 
 from pipelines.engine.metrics import NAMESPACE
+from tests.engines.java import POOL, ROOT, java, joined, made, names_of_machine, worker_pool
 from tests.engines.processes import Process, answers, guarded, started, wait_until
 from tests.ports import free_port
 
-ROOT = Path(__file__).parents[2]
-POOL = "pool"
-"""The host name by which a TaskManager reaches its worker pool."""
 JARS = ROOT / ".engines" / "flink" / "lib"
 
-_PACKAGES = (
-    "lang", "util", "nio", "net", "io", "text", "time", "util.concurrent", "lang.reflect"
-)  # fmt: skip
-_OPENS = [
-    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES),
-    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
-    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
-]
-# For small machines: little memory, and only the first compiler.
-_SMALL = [
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
+_LOGGED = [
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 ]
@@ -81,17 +64,17 @@ io.tmp.dirs: {folder}/tmp
 @contextmanager
 def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
     """Yield the endpoint of a job server with its own Flink, or for the cluster at `master`."""
-    port, log = free_port(), _folder(folder) / "job-server.log"
-    options = ["-Xmx900m", f"-Djava.io.tmpdir={_folder(folder / 'tmp')}"]
+    port, log = free_port(), made(folder) / "job-server.log"
+    options = ["-Xmx900m", f"-Djava.io.tmpdir={made(folder / 'tmp')}"]
     path = f"{JARS}/*"
     if master != "[local]":
         # It sends its class path, 150 MB, to the cluster with every job: 18 s on two cores. The
         # cluster has all of it, so jars that are not Flink's go where the server does not look.
         own = [jar for jar in sorted(JARS.glob("*.jar")) if _FLINK.match(jar.name)]
         others = [jar for jar in sorted(JARS.glob("*.jar")) if jar not in own]
-        path = _joined(own)
-        options += [f"-Xbootclasspath/a:{_joined(others)}"]
-    command = _java(
+        path = joined(own)
+        options += [f"-Xbootclasspath/a:{joined(others)}"]
+    command = _flink(
         "org.apache.beam.runners.flink.FlinkJobServerDriver",
         "--job-port", port, "--artifact-port", 0, "--expansion-port", 0,
         "--artifacts-dir", folder / "artifacts", "--flink-master", master,
@@ -202,8 +185,8 @@ class Cluster:
 @contextmanager
 def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Iterator[Cluster]:
     """Yield a cluster of one JobManager and TaskManagers, each with a pool of Python workers."""
-    log, conf = folder / "job-manager.log", _folder(folder / "conf") / "config.yaml"
-    _folder(folder / "tmp")
+    log, conf = folder / "job-manager.log", made(folder / "conf") / "config.yaml"
+    made(folder / "tmp")
     with ExitStack() as stack:
 
         def start() -> Process:
@@ -240,57 +223,28 @@ def _whole_number(payload: bytes) -> int:
     return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(payload))
 
 
-def _java(
-    main: str, *arguments: object, options: Sequence[str], path: str = f"{JARS}/*"
-) -> list[object]:
-    return ["java", *_OPENS, *_SMALL, *options, "-cp", path, main, *arguments]
-
-
-def _joined(paths: Sequence[Path]) -> str:
-    return os.pathsep.join(map(str, paths))
+def _flink(main: str, *arguments: object, options: Sequence[str], path: str = "") -> list[object]:
+    return java(main, *arguments, options=[*_LOGGED, *options], path=path or f"{JARS}/*")
 
 
 def _job_manager(conf: Path) -> list[object]:
     main = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
-    return _java(main, "--configDir", conf, options=["-Xmx320m", "-XX:MaxMetaspaceSize=192m"])
+    return _flink(main, "--configDir", conf, options=["-Xmx320m", "-XX:MaxMetaspaceSize=192m"])
 
 
 @contextmanager
 def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Manager]:
     """Yield a TaskManager that finds its own pool under the name POOL."""
-    name, address = f"task-manager-{number}", f"127.0.0.{2 + number}"
-    hosts = folder / f"{name}.hosts"
-    hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
+    name, log = f"task-manager-{number}", folder / f"task-manager-{number}.log"
+    address, hosts = names_of_machine(folder, number)
     main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
     options = ["-Xmx384m", "-XX:MaxDirectMemorySize=192m", "-XX:MaxMetaspaceSize=256m"]
-    command = _java(
+    command = _flink(
         main, "--configDir", folder / "conf", "-D", f"taskmanager.resource-id={name}",
         options=[*options, f"-Djdk.net.hosts.file={hosts}"],
     )  # fmt: skip
-    program = [sys.executable, Path(__file__).with_name("pool.py"), f"{address}:{pool_port}"]
-    logs = {"log": folder / f"{name}.log"}, {"log": folder / f"pool-{number}.log"}
     with (
-        started(program, env=_python_path(), cwd=ROOT, **logs[1]) as pool,
-        started(command, **logs[0]) as process,
+        worker_pool(folder, number, address=address, port=pool_port) as pool,
+        started(command, log=log) as process,
     ):
-        wait_until(lambda: answers(pool_port, address), pool, **logs[1])
         yield Manager(name, process, pool)
-
-
-def _python_path() -> Mapping[str, str]:
-    """An environment where `python`, which the pool starts workers with, is this Python."""
-    folder = str(Path(sys.executable).parent)
-    paths = os.pathsep.join([folder, os.environ["PATH"]])
-    return {**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT)}
-
-
-def _folder(path: Path) -> Path:
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def why_missing() -> str:
-    """Why Flink cannot be started here; empty if it can."""
-    if not JARS.is_dir() or not any(JARS.glob("flink-runtime-*.jar")):
-        return f"Flink is missing in {JARS}: run make engines"
-    return "" if shutil.which("java") else "Java is missing"

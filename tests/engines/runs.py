@@ -71,6 +71,7 @@ class Run:
         self.seconds = time.monotonic() - self.began
         output = self.log.read_text(errors="replace")
         assert code == 0, output
+        assert "Traceback" not in output, output
         return output
 
     def report(self) -> Mapping[str, Any]:
@@ -86,7 +87,7 @@ class Run:
 @contextmanager
 def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
     """Yield a run; what is left of it after the block is ended."""
-    command = [sys.executable, "-m", module, *COMMON, *flags, "--output", output]
+    command = [sys.executable, "-m", module, *COMMON, "--output", output, *flags]
     log = output.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -78,6 +78,8 @@ def beam(request: pytest.FixtureRequest) -> Sequence[str]:
             "prism": [*CORPORA, "mixed"],
             "job_server": ["wudao", "mixed"],
             "session": ["mixed"],
+            "spark_server": ["wudao"],
+            "spark_session": ["mixed"],
         }.items()
         for corpus in corpora
     ],

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,12 +10,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.engine.cluster import (
-    check_engine_answers,
-    put_this_python_first,
-    with_processes,
-)
+from pipelines.engine import loopback
+from pipelines.engine.cluster import check_engine_answers, with_processes
 from pipelines.engine.flags import beam_flags, engine_name
+from pipelines.engine.loopback import with_own_workers
 from pipelines.engine.runner import Runner
 from pipelines.run.command import main
 from pipelines.wudao import RECIPE, WudaoOptions
@@ -42,12 +39,6 @@ RUNNERS = {
         "--job_name=mine",
     ],
 }
-
-
-@pytest.fixture(autouse=True)
-def path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore PATH afterwards: a runner puts this Python's folder in front of it."""
-    monkeypatch.setenv("PATH", os.environ["PATH"])
 
 
 @pytest.fixture
@@ -117,15 +108,7 @@ LOOPBACK = "--environment_type=LOOPBACK"
         ([*FLINK, "--parallelism=6"], ["--sdk_worker_parallelism=12"]),
         ([*FLINK, "--parallelism", "6", "--sdk_worker_parallelism", "2"], []),
         ([*PORTABLE, "--parallelism=2"], ["--sdk_worker_parallelism=4"]),
-        (
-            [*PORTABLE, LOOPBACK, "--parallelism=1"],
-            ["--sdk_worker_parallelism=2", "--experiments=use_loopback_process_worker"],
-        ),
-        (
-            [*PORTABLE, LOOPBACK, "--experiments=use_loopback_process_worker", "--parallelism=3"],
-            ["--sdk_worker_parallelism=6"],
-        ),
-        ([*PORTABLE, LOOPBACK, "--sdk_worker_parallelism=1"], []),
+        ([*PORTABLE, LOOPBACK, "--parallelism=1"], ["--sdk_worker_parallelism=2"]),
         (["--runner=SparkRunner"], []),
         (["--runner=PrismRunner", LOOPBACK], []),
     ],
@@ -136,11 +119,22 @@ def test_each_slot_of_flink_gets_a_process_unless_the_flags_say_otherwise(
     assert with_processes(flags) == [*flags, *added]
 
 
-def test_child_processes_find_this_python_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin")
-    put_this_python_first()
-    put_this_python_first()
-    assert os.environ["PATH"] == os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin"])
+def test_environment_loopback_becomes_a_pool_of_this_process_and_others_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A real one leaves threads of gRPC in this process; tests/engines have it.
+    monkeypatch.setattr(loopback, "_pool", lambda: ("localhost:7", None))
+    flags = [*PORTABLE, LOOPBACK]
+    assert with_own_workers(flags, runner="PortableRunner") == [
+        *flags,
+        "--environment_type=EXTERNAL",
+        "--environment_config=localhost:7",
+    ]
+    for flags, runner in [
+        ([*PORTABLE, "--environment_type=DOCKER"], "PortableRunner"),
+        ([LOOPBACK], "PrismRunner"),
+    ]:
+        assert with_own_workers(flags, runner=runner) == flags
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""Engines in Java, from the jars that `make engines` fetches: their commands and worker pools."""
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.engines.processes import Process, answers, started, wait_until
+
+ROOT = Path(__file__).parents[2]
+POOL = "pool"
+"""The host name by which an engine's process on a machine reaches the worker pool there."""
+
+_PACKAGES = (
+    "lang", "lang.invoke", "lang.reflect", "util", "util.concurrent", "util.concurrent.atomic",
+    "nio", "net", "io", "text", "time",
+)  # fmt: skip
+OPENS = [
+    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES),
+    *(f"--add-opens=java.base/sun.nio.{name}=ALL-UNNAMED" for name in ("ch", "cs")),
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+    "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+]
+"""What the engines reach into, which Java 17 closes."""
+
+# For small machines: little memory, and only the first compiler.
+SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+
+def java(main: str, *arguments: object, options: Sequence[str], path: str) -> list[object]:
+    """Return the command of a Java program.
+
+    Args:
+        main: Its class.
+        arguments: Its own arguments.
+        options: Of Java, beside those that all engines have.
+        path: The class path.
+    """
+    return ["java", *OPENS, *SMALL, *options, "-cp", path, main, *arguments]
+
+
+def joined(paths: Sequence[Path]) -> str:
+    """Return a class path of several jars or folders."""
+    return os.pathsep.join(map(str, paths))
+
+
+def made(folder: Path) -> Path:
+    """Make a folder, and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def names_of_machine(folder: Path, number: int) -> tuple[str, Path]:
+    """Return the address of a machine's pool, and a file of host names that has it as POOL."""
+    address, hosts = f"127.0.0.{2 + number}", folder / f"machine-{number}.hosts"
+    hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
+    return address, hosts
+
+
+@contextmanager
+def worker_pool(folder: Path, number: int, *, address: str, port: int) -> Iterator[Process]:
+    """Yield the pool of Python workers of a machine."""
+    program = [sys.executable, Path(__file__).with_name("pool.py"), f"{address}:{port}"]
+    log = folder / f"pool-{number}.log"
+    with started(program, log=log, env=python_path(), cwd=ROOT) as pool:
+        wait_until(lambda: answers(port, address), pool, log=log)
+        yield pool
+
+
+def python_path() -> Mapping[str, str]:
+    """Return an environment where `python`, which pools start workers with, is this Python."""
+    folder = str(Path(sys.executable).parent)
+    paths = os.pathsep.join([folder, os.environ["PATH"]])
+    return {**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT)}
+
+
+def why_missing(jars: Path) -> str:
+    """Return why the engine with these jars cannot be started here; empty if it can."""
+    if not any(jars.glob("*.jar")):
+        return f"there are no jars in {jars}: run make engines"
+    return "" if shutil.which("java") else "Java is missing"

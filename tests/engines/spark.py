@@ -1,0 +1,148 @@
+"""Spark from the jars that `make engines` fetches: a standalone cluster, and Beam's job server."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.engines.java import (
+    OPENS,
+    POOL,
+    ROOT,
+    java,
+    made,
+    names_of_machine,
+    worker_pool,
+)
+from tests.engines.processes import Process, answers, guarded, started, wait_until
+from tests.ports import free_port
+
+HOME = ROOT / ".engines" / "spark"
+"""What SPARK_HOME names: executors have the jars of its folder `jars` on their class path."""
+JARS = HOME / "jars"
+
+_DEPLOY = "org.apache.spark.deploy"
+_LOGGING = """\
+rootLogger.level = info
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1}: %m%n%ex
+"""
+
+
+@dataclass
+class Machine:
+    """A worker of Spark's, the executors that it has started, and a pool of Python workers."""
+
+    process: Process
+    pool: Process
+
+    def workers(self) -> list[psutil.Process]:
+        """The processes that run Python tasks."""
+        return guarded(self.pool).children()
+
+    def executors(self) -> list[psutil.Process]:
+        """The processes in Java that ask for them."""
+        return guarded(self.process).children()
+
+
+@dataclass
+class Cluster:
+    """A standalone cluster with its worker pools and job server."""
+
+    pool_port: int
+    machines: list[Machine] = field(default_factory=list)
+    endpoint: str = ""
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags for a run on it."""
+        return [
+            "--runner=PortableRunner",
+            f"--job_endpoint={self.endpoint}",
+            "--environment_type=EXTERNAL",
+            f"--environment_config={POOL}:{self.pool_port}",
+            # Else the job server sends its class path, 300 MB, to each executor with every job.
+            "--",
+            f"--files_to_stage={next(JARS.glob('slf4j-api-*.jar'))}",
+        ]
+
+
+@contextmanager
+def job_server(folder: Path, *, master: str = "local[2]") -> Iterator[str]:
+    """Yield the endpoint of a job server with its own Spark, or for the cluster at `master`."""
+    port, log = free_port(), made(folder) / "job-server.log"
+    options = [
+        "-Xmx900m", f"-Djava.io.tmpdir={made(folder / 'tmp')}", _logging(folder),
+        "-Dspark.ui.enabled=false", "-Dspark.driver.host=127.0.0.1",
+        "-Dspark.executor.memory=512m", f"-Dspark.local.dir={made(folder / 'tmp')}",
+    ]  # fmt: skip
+    command = java(
+        "org.apache.beam.runners.spark.SparkJobServerDriver",
+        "--job-host", "127.0.0.1", "--job-port", port, "--artifact-port", 0,
+        "--expansion-port", 0, "--artifacts-dir", folder / "artifacts",
+        "--spark-master-url", master,
+        options=options, path=f"{JARS}/*",
+    )  # fmt: skip
+    with started(command, log=log, env=_environment()) as process:
+        wait_until(lambda: "Job server now running" in log.read_text(), process, log=log)
+        yield f"localhost:{port}"
+
+
+@contextmanager
+def standalone_cluster(folder: Path, *, machines: int = 2) -> Iterator[Cluster]:
+    """Yield a master, workers of one core with a pool of Python workers each, and a job server."""
+    port, cluster = free_port(), Cluster(free_port())
+    master, log = f"spark://127.0.0.1:{port}", made(folder) / "master.log"
+    command = java(
+        f"{_DEPLOY}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0,
+        options=["-Xmx256m", _logging(folder)], path=f"{JARS}/*",
+    )  # fmt: skip
+    with ExitStack() as stack:
+        process = stack.enter_context(started(command, log=log, env=_environment()))
+        wait_until(lambda: answers(port), process, log=log)
+        for number in range(machines):
+            machine = _machine(folder, number, master=master, pool_port=cluster.pool_port)
+            cluster.machines.append(stack.enter_context(machine))
+        wait_until(
+            lambda: log.read_text().count("Registering worker") == machines, process, log=log
+        )
+        cluster.endpoint = stack.enter_context(job_server(folder, master=master))
+        yield cluster
+
+
+@contextmanager
+def _machine(folder: Path, number: int, *, master: str, pool_port: int) -> Iterator[Machine]:
+    """Yield a worker of Spark's whose executors find its own pool under the name POOL."""
+    address, hosts = names_of_machine(folder, number)
+    command = java(
+        f"{_DEPLOY}.worker.Worker", "--host", "127.0.0.1", "--cores", 1, "--memory", "600m",
+        "--webui-port", 0, "--work-dir", made(folder / f"work-{number}"), master,
+        options=["-Xmx256m", _logging(folder)], path=f"{JARS}/*",
+    )  # fmt: skip
+    # The worker starts its executors with this environment, and Java takes options from it.
+    options = " ".join([*OPENS, f"-Djdk.net.hosts.file={hosts}", _logging(folder)])
+    environment = {**_environment(), "JDK_JAVA_OPTIONS": options}
+    with (
+        worker_pool(folder, number, address=address, port=pool_port) as pool,
+        started(command, log=folder / f"worker-{number}.log", env=environment) as process,
+    ):
+        yield Machine(process, pool)
+
+
+def _environment() -> dict[str, str]:
+    # Without the version of Scala executors end at once, without a word.
+    return {**os.environ, "SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.12"}
+
+
+def _logging(folder: Path) -> str:
+    """Return the option of Java that has Spark log to the standard error."""
+    path = folder / "log4j2.properties"
+    path.write_text(_LOGGING)
+    return f"-Dlog4j2.configurationFile={path}"

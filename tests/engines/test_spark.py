@@ -1,0 +1,53 @@
+"""kill -9 on a Spark cluster: the job goes on, with the bytes of a run in one process."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.engines import spark
+from tests.engines.inputs import write_wudao
+from tests.engines.processes import wait_until
+from tests.engines.runs import Run, begun, check_same, finished
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory: pytest.TempPathFactory) -> Sequence[object]:
+    corpus = write_wudao(tmp_path_factory.mktemp("faults") / "wudao", documents=600)
+    return ["--input", corpus, "--split-bytes", "6000", "--shards", "8"]
+
+
+@pytest.fixture
+def run(spark_cluster: spark.Cluster, flags: Sequence[object], tmp_path: Path) -> Iterator[Run]:
+    with begun("pipelines.wudao", [*flags, *spark_cluster.flags], tmp_path / "out") as run:
+        yield run
+
+
+def busiest(processes: Sequence[psutil.Process]) -> psutil.Process:
+    return max(processes, key=lambda process: sum(process.cpu_times()[:2]))
+
+
+@pytest.mark.parametrize(
+    "victims", ["workers", pytest.param("executors", marks=pytest.mark.nightly)]
+)
+def test_a_process_is_killed_in_the_map(
+    run: Run,
+    spark_cluster: spark.Cluster,
+    flags: Sequence[object],
+    tmp_path: Path,
+    add_row: Callable[[str, str, Run], None],
+    victims: str,
+) -> None:
+    records = run.output / ".work" / "map"
+    wait_until(
+        lambda: len(list(records.glob("[!.]*.json"))) >= 5, run.process, log=run.log, seconds=400
+    )
+    killed = busiest([p for m in spark_cluster.machines for p in getattr(m, victims)()])
+    killed.kill()
+    log = run.finish()
+    assert "map 100 %" in log
+    add_row(f"{victims[:-1]} killed in map", "wudao", run)
+    check_same(run, finished("pipelines.wudao", flags, tmp_path / "reference"))
