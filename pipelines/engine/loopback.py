@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -60,7 +61,8 @@ def main(endpoint: str, worker: str) -> None:
     # A stream that the engine has closed ends a job; where it breaks off, the task's error tells.
     logging.getLogger("apache_beam.runners.worker").setLevel(logging.CRITICAL)
     threading.excepthook = _tell
-    beam.SdkHarness(endpoint, worker_id=worker).run()
+    with suppress(beam.RpcError):
+        beam.SdkHarness(endpoint, worker_id=worker).run()
 
 
 def _tell(failed: threading.ExceptHookArgs, told: Any = threading.excepthook) -> None:
