@@ -213,7 +213,6 @@ class Dedup:
     def _stars(self, near: Mapping[str, DedupRecord]) -> dict[str, StarRecord]:
         """Return the records of the last pass of the components."""
         links = sum(record.links for record in near.values())
-        links += sum(counts.links for counts in self._sieved)
         ranges = num_ranges(2 * links, rows_per_task=EDGES_PER_TASK)
         inputs = tuple(f"dedup/{name}" for name in near)
         checksum, step = -1, 0
@@ -313,7 +312,7 @@ class Dedup:
     ) -> dict[str, Any]:
         """Return groups by size, of all bands together, and how many candidates there were."""
         records = list(near)
-        counts: list[DedupRecord | KnownRecord | SieveCounts] = [*records, *known, *self._sieved]
+        counts: list[DedupRecord | KnownRecord] = [*records, *known]
         return {
             "band_groups": _sizes(records),
             "compared": sum(part.compared for part in counts),

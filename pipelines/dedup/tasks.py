@@ -19,12 +19,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import OrderedRows
+from pipelines.dedup.bands import BandRows
 from pipelines.dedup.components import Edges, Stars, component_members, large_star, small_star
 from pipelines.dedup.drops import (
     DROPS,
     EXACT,
-    NO_ROW,
     Drops,
     count_drops,
     drop_path,
@@ -33,9 +32,9 @@ from pipelines.dedup.drops import (
 )
 from pipelines.dedup.earlier import (
     CANDIDATES,
-    KnownPairs,
     candidate_table,
     known_bands,
+    known_pairs,
     known_path,
     known_texts,
 )
@@ -48,23 +47,23 @@ from pipelines.dedup.exact import (
     size_histogram,
 )
 from pipelines.dedup.near import (
-    ALL,
     Members,
     edge_path,
     edges_between,
+    group_rows,
     is_linked,
     look_up,
+    members_of,
     near_drops,
     pair_with_smallest,
     read_range,
-    segment_links,
     segments_of,
 )
 from pipelines.dedup.signatures import band_table, slot_table
 from pipelines.segments.plan import Plan, load_plan
 from shards.manifest import WORK, TableEntry
 from shards.paths import within
-from shards.range import EVERYTHING, Range
+from shards.range import Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
@@ -217,8 +216,6 @@ class DropsRecord:
 
     dropped: Mapping[str, Mapping[str, int]]
     """By source and reason."""
-    renamed: Mapping[str, int]
-    """By source: near-duplicates dropped within their segment that equal a text elsewhere."""
     known: Mapping[str, Mapping[str, int]]
     """By source and reason: those of both for which an earlier generation is the reason."""
     files: tuple[TableEntry, ...] = ()
@@ -296,18 +293,18 @@ def run_known(output: AnyPath, task: KnownTask) -> None:
     work = output / WORK
     plan = load_plan(work, task.plan)
     slots = plan.paths(work, "slots")
-    pairs = KnownPairs(
-        [known_path(work, name) for name in task.inputs], Range.of(task.index, task.ranges)
-    )
-    parts, failed = [DROPS.empty_table()], 0
-    for part, passed in pairs.similar(output, plan.earlier, slots, threshold=task.threshold):
-        parts.append(near_drops(slots, pairs.members(slots, part, passed), known=True))
-        failed += int(pairs.bands[part][~passed].sum())
+    paths = [known_path(work, name) for name in task.inputs]
+    parts, compared, failed = [DROPS.empty_table()], 0, 0
+    for pairs in known_pairs(paths, Range.of(task.index, task.ranges)):
+        compared += int(pairs.bands.sum())
+        for part, passed in pairs.similar(output, plan.earlier, slots, threshold=task.threshold):
+            parts.append(near_drops(slots, pairs.members(slots, part, passed), known=True))
+            failed += int(pairs.bands[part][~passed].sum())
     drops = pa.concat_tables(parts).sort_by("order")
     path = drop_path(work, f"known/{task.name}")
     record = KnownRecord(
         drops=len(drops),
-        compared=int(pairs.bands.sum()),
+        compared=compared,
         failed=failed,
         files=(write_entry(path, drops, directory=output),),
     )
@@ -337,8 +334,8 @@ def run_drops(output: AnyPath, task: DropsTask) -> None:
     paths = [drop_path(work, name) for name in task.inputs]
     drops = merge_drops(paths, Range.of(task.index, task.ranges))
     file = write_entry(drop_path(work, f"drops/{task.name}"), drops, directory=output)
-    dropped, renamed, known = count_drops(drops, [segment.source for segment in plan.segments])
-    record = DropsRecord(dropped=dropped, renamed=renamed, known=known, files=(file,))
+    dropped, known = count_drops(drops, [segment.source for segment in plan.segments])
+    record = DropsRecord(dropped=dropped, known=known, files=(file,))
     write_json(work / "drops" / f"{task.name}.json", sealed(record))
 
 
@@ -346,9 +343,10 @@ def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     work, within = output / WORK, Range.of(task.index, task.ranges)
     found = _candidates(plan.paths(work, "hashes"), within)
     groups = list(group_by_hash(found, range_bits=(task.ranges - 1).bit_length()))
-    mask = duplicate_mask(len(found.high), groups)
+    repeated = duplicate_mask(len(found.high), groups)
     known = known_texts(output, plan.earlier, within, high=found.high, low=found.low)
-    mask |= known
+    mask = repeated | known
+    known &= ~repeated  # however many segments a text stands in, it is known once
     drops = drop_table(
         found.order[mask], found.segment[mask], found.row[mask], reason=EXACT, known=known[mask]
     )
@@ -393,21 +391,22 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     )
     earlier = _against_earlier(output, plan, task, rows, starts)
     owners = ~earlier.known
-    drop_parts, link_parts, groups = [earlier.drops], [], []
+    drop_parts, link_parts = [earlier.drops], []
+    sizes = [np.zeros(0, np.int64)]
     compared, failed = earlier.compared, 0
-    for pairs in pair_with_smallest(
-        rows, starts, slots=slots, known=earlier.known, range_bits=bits, threshold=task.threshold
-    ):
-        member, smallest = pairs.member[pairs.passed], pairs.smallest[pairs.passed]
-        if task.drops:
-            drop_parts.append(near_drops(slots, member))
-        linked = is_linked(member.order, task.linked)
-        link_parts.append(edges_between(member[linked], smallest[linked]))
-        groups.append(pairs.groups)
-        owners[pairs.groups.rows[~pairs.groups.first]] = False
-        compared += len(pairs.passed)
-        failed += int((~pairs.passed).sum())
-    sizes = group_sizes(rows.copies, groups)
+    for groups in group_rows(rows, range_bits=bits):
+        for pairs in pair_with_smallest(
+            rows, starts, groups, slots=slots, known=earlier.known, threshold=task.threshold
+        ):
+            member, smallest = pairs.member[pairs.passed], pairs.smallest[pairs.passed]
+            if task.drops:
+                drop_parts.append(near_drops(slots, member))
+            linked = is_linked(member.order, task.linked)
+            link_parts.append(edges_between(member[linked], smallest[linked]))
+            compared += len(pairs.passed)
+            failed += int((~pairs.passed).sum())
+        sizes.append(np.diff(np.flatnonzero(groups.first), append=len(groups.rows)))
+        owners[groups.rows[~groups.first]] = False
     drops, links = pa.concat_tables(drop_parts), Edges.concatenate(link_parts)
     tables = {
         drop_path(work, f"dedup/{task.name}"): drops.sort_by("order"),
@@ -418,7 +417,7 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     files = tuple(write_entry(path, table, directory=output) for path, table in tables.items())
     signatures = []
     if task.drops:  # nothing is appended to a dataset whose clusters are components
-        del drop_parts, link_parts, groups, tables
+        del drop_parts, link_parts, tables
         within = Range.of(task.index, task.ranges)
         bands = band_table(rows, owners, within=within)
         path = _signature_path(output, plan, f"band-{task.band:02}", task.index)
@@ -426,7 +425,7 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     return DedupRecord(
         drops=len(drops),
         links=len(links),
-        groups=sizes,
+        groups=size_histogram(np.concatenate(sizes)),
         compared=compared,
         failed=failed,
         signatures=tuple(signatures),
@@ -449,18 +448,18 @@ class _Against:
 
 
 def _against_earlier(
-    output: AnyPath, plan: Plan, task: DedupTask, rows: OrderedRows, starts: np.ndarray
+    output: AnyPath, plan: Plan, task: DedupTask, rows: BandRows, starts: np.ndarray
 ) -> _Against:
     within, slots = Range.of(task.index, task.ranges), plan.paths(output / WORK, "slots")
     found = known_bands(output, plan.earlier, task.band, within, hashes=rows.hash)
     places = found.places(rows.hash)
     known = places >= 0
     chosen = np.flatnonzero(known)
-    segment = segments_of(chosen, starts)
     if task.threshold:
+        segment = segments_of(chosen, starts)
         candidates = candidate_table(found, places[chosen], segment, rows.signer[chosen])
         return _Against(known, candidates, DROPS.empty_table(), 0)
-    member = Members(rows.order[chosen], segment, rows.signer[chosen])
+    member = members_of(rows, starts, chosen)
     drops = near_drops(slots, member, known=True)
     return _Against(known, CANDIDATES.empty_table(), drops, len(chosen))
 
@@ -471,9 +470,6 @@ def _run_star(output: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
     parts = side_by_side(
         lambda name: _edges_within(edge_path(work, name), within), task.inputs, where=work
     )
-    if task.kind == FIRST:
-        links, slots = plan.paths(work, "links"), plan.paths(work, "slots")
-        parts += segment_links(links, slots, within, linked=ALL)
     stars = Stars.of(Edges.concatenate(parts))
     del parts
     name = f"components/{task.name}"
@@ -500,16 +496,15 @@ def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:
     parts = side_by_side(
         lambda name: Edges.of(open_table(edge_path(work, name))), task.inputs, where=work
     )
-    slots = plan.paths(work, "slots")
-    parts += segment_links(plan.paths(work, "links"), slots, EVERYTHING, linked=task.linked)
     stars = Stars.of(Edges.concatenate(parts))
     smaller = Members(stars.edges.to_order, *_split_place(stars.edges.to_place))
+    slots = plan.paths(work, "slots")
     row = look_up(slots, "row", segment=smaller.segment, signer=smaller.signer)
     drops = Drops.among([drop_path(work, name) for name in task.drops], np.unique(smaller.order))
-    kept = row != NO_ROW
+    kept = np.ones(len(row), bool)
     for number in np.unique(smaller.segment).tolist():
         of_segment = smaller.segment == number
-        kept[of_segment] &= ~np.isin(row[of_segment], drops.rows(number))
+        kept[of_segment] = ~np.isin(row[of_segment], drops.rows(number))
     starts = np.flatnonzero(stars.first)
     mates = np.add.reduceat(kept, starts, dtype=np.int64) if len(starts) else starts
     return MatesRecord(documents=len(starts), alone=int((mates == 0).sum()))

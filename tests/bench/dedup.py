@@ -23,7 +23,7 @@ import pyarrow as pa
 import zstandard
 
 from pipelines.dedup import minhash
-from pipelines.dedup.drops import NO_ROW, Drops, drop_path
+from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.phases import Dedup, Deduplicated
@@ -72,8 +72,7 @@ def generate(folder: Path, num_documents: int) -> None:
     """Write the files of segments and a plan, as the map would."""
     starts = range(0, num_documents, SEGMENT_DOCUMENTS)
     ids = (np.arange(at, min(at + SEGMENT_DOCUMENTS, num_documents)) for at in starts)
-    threshold = WudaoOptions().minhash_threshold
-    write_plan(folder, (Sieve(documents(part, num_documents), threshold=threshold) for part in ids))
+    write_plan(folder, (Sieve(documents(part, num_documents)) for part in ids))
 
 
 def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
@@ -292,7 +291,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
                       "signature": pack_signatures(Signer().signatures(texts))})  # fmt: skip
     parts = [np.arange(at, len(texts), NUM_SEGMENTS) for at in range(NUM_SEGMENTS)]
     parts = [part[np.argsort(order[part])] for part in parts]
-    sieves = [Sieve(table.take(part), threshold=threshold) for part in parts]
+    sieves = [Sieve(table.take(part)) for part in parts]
     write_plan(folder, sieves)
     found = run(folder, WudaoOptions(dedup="minhash", minhash_threshold=threshold))
     gone = np.zeros(len(texts), bool)
@@ -300,8 +299,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
         gone[part[~sieve.kept]] = True
     drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], EVERYTHING)
     for number, (part, sieve) in enumerate(zip(parts, sieves, strict=True)):
-        rows = drops.rows(number)
-        gone[part[sieve.kept][rows[rows != NO_ROW]]] = True
+        gone[part[sieve.kept][drops.rows(number)]] = True
     shutil.rmtree(folder)
     return gone
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipelines.dedup.components import Edges
-from pipelines.dedup.drops import EXACT, NEAR, NO_ROW, drop_path, drop_table
+from pipelines.dedup.drops import EXACT, NEAR, drop_path, drop_table
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.near import ALL, edge_path
 from pipelines.dedup.tasks import (
@@ -145,7 +145,7 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
     work = tmp_path / ".work"
     for name, segments, rows, reason in (
         ("near", [1, 2], [0, 0], NEAR),
-        ("exact", [0, 1], [NO_ROW, 0], EXACT),
+        ("exact", [0, 1], [0, 0], EXACT),
     ):
         columns = (np.array(segments, np.uint32), np.array(rows, np.uint32))
         orders = np.array([{0: 1, 1: 3, 2: 2}[number] for number in segments], np.uint64)
@@ -154,10 +154,9 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
     prepare_drops(tmp_path)(DropsTask(name="d", plan=chain.name, index=0, ranges=1, inputs=inputs))
     record = read_record(DropsRecord, work / "drops" / "d.json")
     assert record.dropped == {
-        "a": {"duplicate": 1, "near-duplicate": 0},
+        "a": {"duplicate": 2, "near-duplicate": 0},
         "b": {"duplicate": 0, "near-duplicate": 1},
     }
-    assert record.renamed == {"a": 1, "b": 0}
     assert record.known == {key: {"duplicate": 0, "near-duplicate": 0} for key in "ab"}
     table = open_table(drop_path(work, "drops/d"))
     assert table["order"].to_pylist() == [1, 2, 3]
