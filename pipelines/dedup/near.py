@@ -32,9 +32,6 @@ from pipelines.dedup.runs import run_starts
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 
-ALL = 1 << 32
-"""The share that is_linked takes for every document."""
-
 
 @dataclass(frozen=True, slots=True)
 class Members:
@@ -195,12 +192,6 @@ def near_drops(slots: Sequence[AnyPath], member: Members, *, known: bool = False
     row = look_up(slots, "row", segment=member.segment, signer=member.signer)
     same = np.full(len(row), known)
     return drop_table(member.order, member.segment, row, reason=NEAR, known=same)
-
-
-def is_linked(order: np.ndarray, linked: int) -> np.ndarray:
-    """Return which documents (bool[n]) belong to the share linked / 2**32 whose links are kept."""
-    chosen: np.ndarray = (order & np.uint64(ALL - 1)) < np.uint64(linked)
-    return chosen
 
 
 def edges_between(member: Members, smallest: Members) -> Edges:

@@ -329,7 +329,6 @@ class _Model:
                 DedupTask(
                     name=f"{band}-{index}", plan=self._plan.name, band=band, index=index,
                     ranges=ranges, threshold=0.0, drops=band == TEXT or bool(extent.slot_ranges),
-                    linked=0,
                 )
                 for index in _spread(ranges)
             ]  # fmt: skip

@@ -153,7 +153,7 @@ class Spent:
 
 def spend(folder: Path, dedup: str, clusters: str, workers: int) -> Spent:
     """Run dedup of a folder that generate() made in a process of its own."""
-    for phase in ("dedup", "known", "components", "drops", "slots", "mates"):
+    for phase in ("dedup", "known", "components", "drops", "slots"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     command = [sys.executable, "-m", "tests.bench.dedup", "--run", str(folder), "--dedup", dedup]
     command += ["--clusters", clusters, "--workers", str(workers)]

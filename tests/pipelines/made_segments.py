@@ -170,7 +170,6 @@ def exact_dedup(output: Path, plan: Plan, *, ranges: int) -> list[DedupRecord]:
                 ranges=ranges,
                 threshold=0.0,
                 drops=True,
-                linked=0,
             )
         )
     paths = [output / ".work" / "dedup" / f"d{index}.json" for index in range(ranges)]

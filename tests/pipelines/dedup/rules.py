@@ -149,14 +149,6 @@ class Model:
         found = {(key[1], self.signers[key].position): NEAR for key in near}
         return {**found, **self.reasons}
 
-    def alone(self) -> tuple[int, int]:
-        """Near-duplicates that are similar to nothing kept, and all of them (local)."""
-        dropped = self.local()
-        targets = defaultdict(list)
-        for key, smaller in self.edges:
-            targets[key].append((smaller[1], self.signers[smaller].position) in dropped)
-        return sum(map(all, targets.values())), len(targets)
-
 
 def spread(rng: np.random.Generator, parts: Sequence[Sequence[Doc]]) -> list[list[Doc]]:
     """The same documents with orders from anywhere, all different, as real ones have.

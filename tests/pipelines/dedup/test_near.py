@@ -7,11 +7,9 @@ import pytest
 from pipelines.dedup.bands import BandRows, Signers, write_bands, write_slots
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.near import (
-    ALL,
     Members,
     edges_between,
     group_rows,
-    is_linked,
     look_up,
     pair_with_smallest,
     read_range,
@@ -90,16 +88,6 @@ def test_each_is_paired_with_the_smallest_ties_by_segment(
     known[[0, 1, 3, 4]] = True
     (left_out,) = pair_with_smallest(rows, starts, groups, known=known, **options)
     assert len(left_out.member) == len(left_out.passed) == 0
-
-
-def test_a_share_of_the_documents_is_linked() -> None:
-    orders = np.random.default_rng(1).integers(0, 2**64, 10_000, dtype=np.uint64)
-    assert is_linked(orders, ALL).all()
-    assert not is_linked(orders, 0).any()
-    half, quarter = is_linked(orders, ALL // 2), is_linked(orders, ALL // 4)
-    assert abs(half.mean() - 0.5) < 0.02
-    assert abs(quarter.mean() - 0.25) < 0.02
-    assert not (quarter & ~half).any()
 
 
 def test_edges_name_segment_and_signer() -> None:

@@ -109,8 +109,8 @@ def test_signatures_are_read_by_every_band(
     exact = count_requests(without, workers=2)["dedup"]
     reads = NUM_BANDS * extent.band_ranges * 10
     assert phases["dedup"].get - exact.get >= 2 * reads
-    # drops, links, signatures; record
-    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (3 + 1)
+    # drops, signatures; record
+    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (2 + 1)
     whole = extent.total("signed") * NUM_BANDS * BAND_ROW_BYTES
     assert phases["dedup"].bytes - exact.bytes == pytest.approx(whole, rel=0.05)
     monkeypatch.setattr(requests_module, "MOST_SIGNED", 5000)

@@ -49,7 +49,7 @@ LEFT = [
         )
     ),
     *(".work/dedup/*.drops", ".work/dedup/*.edges", ".work/dedup/*.json"),
-    *(".work/drops/*.drops", ".work/drops/*.json", ".work/mates/*.json", ".work/merge/*.json"),
+    *(".work/drops/*.drops", ".work/drops/*.json", ".work/merge/*.json"),
     *("g*/wudao/*.bin", "g*/wudao/*.idx", "g*/wudao/*.arrow"),
     *("g*/audit/*", "g*/signatures/*", "g*/rejects/*", "g*/dropped/*", ".work/slots/*.json"),
 ]
