@@ -103,6 +103,7 @@ def grow_on(
             *((phases, f"{kind}_PER_TASK") for kind in ("BAND_ROWS", "CANDIDATES", "SLOTS")),
         ):
             patch.setattr(module, name, rows)
+        patch.setattr("pipelines.dedup.earlier.CANDIDATES_AT_ONCE", rows)
         found = Dedup(
             Phases(work, runner),  # type: ignore[arg-type]  # all of a runner it uses
             plan,
