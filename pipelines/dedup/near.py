@@ -99,15 +99,15 @@ def members_of(rows: BandRows, starts: np.ndarray, chosen: np.ndarray) -> Member
 
 
 def group_rows(rows: BandRows, *, range_bits: int) -> Iterator[HashGroups]:
-    """Yield the rows of a range that share a hash, a block at a time, each group by size.
+    """Yield the rows of a range that share a hash, a block at a time, each group by order.
 
     Args:
         rows: The rows of the range, as read_range returns them.
         range_bits: Number of leading bits of the hash that the whole range has in common.
     """
     for block in colliding_rows(rows.hash, range_bits=range_bits):
-        # Of equal orders the first row comes first, which is that of the first segment and signer.
-        ranked = block[np.lexsort((block, rows.order[block], rows.hash[block]))]
+        # Sorting is stable: of equal orders the first row stays first, that of the first segment.
+        ranked = block[np.lexsort((rows.order[block], rows.hash[block]))]
         yield HashGroups(ranked, run_starts(rows.hash[ranked]))
 
 
