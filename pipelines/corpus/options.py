@@ -245,7 +245,7 @@ class Options:
         "band in common is enough.",
         metavar="S",
         type=fraction,
-        decides=SEGMENTS,
+        decides=DATASET,
     )
     clusters: str = option(
         "local",

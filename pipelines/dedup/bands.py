@@ -1,16 +1,13 @@
-"""Near-duplicates within a segment, and the two files in which its signatures are handed on.
+"""The two files in which a segment hands on its signatures.
 
 A segment's *signers* are its signed documents, numbered by order; of equal texts only the first is
 one. Numbers in files are little-endian:
 
     .slots   order uint64[n] | row uint32[n] | slots uint8[n, 112]
-             by signer; row is its place in .documents, or NO_ROW
-    .bands   index uint32[14, 1025] | hash uint64[m] | order uint64[m] | signer uint32[m] |
-             copies uint8[m]
-             band by band, sorted by hash; index[b, i] is the first row with hash >= i * 2**54
-
-Of the signers that share a band's hash, the smallest is handed on, with the number of signers that
-it stands for, and so is every signer that is not similar enough to it.
+             by signer; row is its place in .documents
+    .bands   index uint32[14, 1025] | hash uint64[m] | order uint64[m] | signer uint32[m]
+             band by band, m = 14 n, sorted by hash and signer; index[b, i] is the first row with
+             hash >= i * 2**54
 """
 
 from collections.abc import Sequence
@@ -18,9 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
-from pipelines.dedup.runs import run_starts, start_rows
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import open_bytes
@@ -44,36 +39,15 @@ class Signers:
 
 @dataclass(frozen=True, slots=True)
 class BandRows:
-    """Rows of one band: `hash` uint64[n], `signer` uint32[n], `copies` uint8[n]."""
+    """Rows of one band: `hash` uint64[n], `order` uint64[n] and `signer` uint32[n].
 
-    hash: np.ndarray
-    signer: np.ndarray
-    copies: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedRows(BandRows):
-    """Rows of one band as they are read, with the order of each signer, uint64[n].
-
-    It stands in every band, because the .slots file of a large segment is too long to be looked
-    through by every range of every band.
+    The order of a signer stands in every band, because the .slots file of a large segment is too
+    long to be looked through by every range of every band.
     """
 
+    hash: np.ndarray
     order: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class SignerMatches:
-    """What the signers of a segment have in common."""
-
-    bands: Sequence[BandRows]
-    """What is handed on of each band."""
-    links: np.ndarray
-    """uint32[m, 2], sorted: a signer, and a smaller one that it is similar to."""
-    compared: int
-    """Signers that are not the smallest with their hash, once per band."""
-    failed: int
-    """How many of these are not similar enough to the smallest."""
+    signer: np.ndarray
 
 
 def are_similar(one: np.ndarray, other: np.ndarray, *, threshold: float) -> np.ndarray:
@@ -89,54 +63,6 @@ def are_similar(one: np.ndarray, other: np.ndarray, *, threshold: float) -> np.n
         part = slice(start, start + PAIRS_AT_ONCE)
         passed[part] = similarity(one[part], other[part]) >= threshold
     return passed
-
-
-def match_signers(bands: np.ndarray, slots: np.ndarray, *, threshold: float) -> SignerMatches:
-    """Return what the signers of a segment have in common.
-
-    Args:
-        bands: uint64[n, NUM_BANDS].
-        slots: uint8[n, NUM_SLOTS].
-        threshold: Least similarity; with 0 a shared band is enough.
-    """
-    band_rows, links = [], [np.zeros((0, 2), np.uint32)]
-    compared = failed = 0
-    for band in range(NUM_BANDS):
-        rows = np.argsort(bands[:, band], kind="stable").astype(np.uint32)
-        hashes = bands[rows, band]
-        first = run_starts(hashes)
-        smallest = rows[start_rows(first)]
-        others = np.flatnonzero(~first)
-        pairs = np.stack([rows[others], smallest[others]], axis=1)
-        if threshold:
-            passed = are_similar(slots[pairs[:, 0]], slots[pairs[:, 1]], threshold=threshold)
-        else:
-            passed = np.ones(len(pairs), bool)
-        kept = first.copy()
-        kept[others[~passed]] = True
-        band_rows.append(BandRows(hashes[kept], rows[kept], _copies(first, kept)))
-        links.append(pairs[passed])
-        compared += len(pairs)
-        failed += int((~passed).sum())
-    return SignerMatches(band_rows, _distinct(np.concatenate(links)), compared, failed)
-
-
-def _distinct(pairs: np.ndarray) -> np.ndarray:
-    """Return the distinct rows of uint32[n, 2], sorted; packed into one number they sort fast."""
-    both = np.unique(pairs[:, 0].astype(np.uint64) << np.uint64(32) | pairs[:, 1])
-    distinct: np.ndarray = np.stack([both >> np.uint64(32), both], axis=1).astype(np.uint32)
-    return distinct
-
-
-def _copies(first: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Return how many signers each kept row stands for: the first of a group for all not kept."""
-    if not len(first):
-        return np.zeros(0, np.uint8)
-    dropped = np.add.reduceat(~kept, np.flatnonzero(first), dtype=np.int64)
-    copies = np.ones(len(first), np.int64)
-    copies[first] += dropped
-    counts: np.ndarray = np.minimum(copies[kept], MOST_COPIES).astype(np.uint8)
-    return counts
 
 
 def write_slots(path: AnyPath, signers: Signers) -> FileEntry:
@@ -202,31 +128,34 @@ _SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM
 _SIGNER_BYTES = 12 + NUM_SLOTS
 
 
-def write_bands(path: AnyPath, bands: Sequence[BandRows], *, order: np.ndarray) -> FileEntry:
+def write_bands(path: AnyPath, bands: Sequence[np.ndarray], *, order: np.ndarray) -> FileEntry:
     """Write a .bands file and return its entry.
 
     Args:
         path: The file.
-        bands: The rows of each band.
-        order: uint64[n], of all signers.
+        bands: The hashes of the signers in each band, uint64[n].
+        order: uint64[n].
     """
+    signers = [np.argsort(hashes, kind="stable").astype("<u4") for hashes in bands]
     edges = np.arange(EDGES, dtype=np.uint64) << np.uint64(64 - EDGES.bit_length() + 1)
     index = np.zeros((NUM_BANDS, EDGES + 1), "<u4")
     start = 0
-    for number, band in enumerate(bands):
-        index[number, :-1] = start + np.searchsorted(band.hash, edges)
-        start += len(band.hash)
+    for number, rows in enumerate(signers):
+        index[number, :-1] = start + np.searchsorted(bands[number][rows], edges)
+        start += len(rows)
         index[number, -1] = start
     with atomic_write(path) as handle:
         handle.write(index)
-        for name, dtype in _BAND_COLUMNS.items():
-            for band in bands:
-                values = order[band.signer] if name == "order" else getattr(band, name)
-                handle.write(np.ascontiguousarray(values, dtype))
+        for hashes, rows in zip(bands, signers, strict=True):
+            handle.write(np.ascontiguousarray(hashes[rows], "<u8"))
+        for rows in signers:
+            handle.write(np.ascontiguousarray(order[rows], "<u8"))
+        for rows in signers:
+            handle.write(rows)
     return handle.entry
 
 
-def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> OrderedRows:
+def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
     """Return the rows of one band of a .bands file from edge `first` to edge `last`, mapped."""
     file = open_bytes(path)
     edges = 4 * (band * (EDGES + 1) + np.array([first, last]))
@@ -237,7 +166,7 @@ def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> OrderedRow
     columns = _INDEX_BYTES + num * (np.cumsum(widths) - widths)
     ranges = np.stack([columns + widths * start, columns + widths * stop], axis=1)
     file.fetch(ranges)
-    return OrderedRows(
+    return BandRows(
         **{
             name: file.data[low:high].view(dtype)
             for (low, high), (name, dtype) in zip(
@@ -247,6 +176,6 @@ def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> OrderedRow
     )
 
 
-_BAND_COLUMNS = {"hash": "<u8", "order": "<u8", "signer": "<u4", "copies": "u1"}
+_BAND_COLUMNS = {"hash": "<u8", "order": "<u8", "signer": "<u4"}
 
 _INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4

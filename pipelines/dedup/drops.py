@@ -31,9 +31,6 @@ REASONS = (DUPLICATE, NEAR_DUPLICATE)
 
 EXACT, NEAR = range(2)
 
-NO_ROW = 2**32 - 1
-"""The row of a document that was dropped within its segment: a drop can only change its reason."""
-
 
 def drop_table(
     order: np.ndarray,
@@ -91,8 +88,8 @@ Counts = dict[str, dict[str, int]]
 """Drops by source and reason."""
 
 
-def count_drops(table: pa.Table, owners: Sequence[str]) -> tuple[Counts, dict[str, int], Counts]:
-    """Return the drops, by source those that only change the reason, and the known of both kinds.
+def count_drops(table: pa.Table, owners: Sequence[str]) -> tuple[Counts, Counts]:
+    """Return the drops, and those of them for which an earlier generation is the reason.
 
     Args:
         table: Drops.
@@ -100,8 +97,7 @@ def count_drops(table: pa.Table, owners: Sequence[str]) -> tuple[Counts, dict[st
     """
     sources = sorted(set(owners))
     numbers = np.array([sources.index(source) for source in owners], np.int64)
-    source, no_row = numbers[column(table, "segment")], column(table, "row") == NO_ROW
-    reasons, known = column(table, "reason"), column(table, "own") == 0
+    source, reasons = numbers[column(table, "segment")], column(table, "reason")
 
     def counts(chosen: np.ndarray) -> Counts:
         return {
@@ -112,10 +108,7 @@ def count_drops(table: pa.Table, owners: Sequence[str]) -> tuple[Counts, dict[st
             for number, name in enumerate(sources)
         }
 
-    renamed = {
-        name: int(((source == number) & no_row).sum()) for number, name in enumerate(sources)
-    }
-    return counts(~no_row), renamed, counts(known)
+    return counts(np.ones(len(table), bool)), counts(column(table, "own") == 0)
 
 
 def drop_path(work: AnyPath, reference: str) -> AnyPath:

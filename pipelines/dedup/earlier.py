@@ -40,6 +40,9 @@ CANDIDATES = pa.schema(
 """A file of candidates: documents of the run by segment and signer, each with the order and the
 generation (its place in the plan) of the earlier document to compare it with; sorted."""
 
+CANDIDATES_AT_ONCE = 2_000_000
+"""Candidates that are compared together: 0.2 GB."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownHashes:
@@ -183,22 +186,35 @@ def candidate_table(
     return pa.table([values[ranked] for values in columns], schema=CANDIDATES)
 
 
+def known_pairs(paths: Sequence[AnyPath], within: Range) -> Iterator["KnownPairs"]:
+    """Yield the candidates of a range of the earlier documents' order.
+
+    If one of these has very many candidates, as a page that comes in a million versions, they are
+    yielded in parts.
+
+    Args:
+        paths: The files of candidates.
+        within: The range.
+    """
+    parts = side_by_side(
+        lambda path: open_between(path, "order", low=within.low, high=within.high),
+        paths,
+        where=paths[0],
+    )
+    num = 1 + sum(map(len, parts)) // CANDIDATES_AT_ONCE
+    for index in range(num):
+        chosen = [
+            part.filter(pa.array(column(part, "signer") % num == index)) if num > 1 else part
+            for part in parts
+        ]
+        yield KnownPairs(pa.concat_tables(chosen))
+
+
 class KnownPairs:
-    """The candidates of a range of the earlier documents' order, each pair once."""
+    """Candidates, each pair once."""
 
-    def __init__(self, paths: Sequence[AnyPath], within: Range) -> None:
-        """Read them.
-
-        Args:
-            paths: The files of candidates.
-            within: The range.
-        """
-        parts = side_by_side(
-            lambda path: open_between(path, "order", low=within.low, high=within.high),
-            paths,
-            where=paths[0],
-        )
-        table = pa.concat_tables(parts)
+    def __init__(self, table: pa.Table) -> None:
+        """Make them of CANDIDATES in any order."""
         names = ("generation", "order", "segment", "signer")
         columns = [column(table, name) for name in names]
         ranked = np.lexsort(columns[::-1])

@@ -1,11 +1,11 @@
-"""Near-duplicates across segments: one range of one band in, pairs of documents out.
+"""Near-duplicates: one range of one band in, pairs of documents out.
 
-A task holds the range's rows of all segments, 21 bytes each, and sorts them. Only for rows whose
+A task holds the range's rows of all segments, 20 bytes each, and sorts them. Only for rows whose
 hash occurs again does it look up slots, in one segment's file after the other, so its memory does
-not depend on the size of the corpus.
+not depend on the size of the corpus, but for documents that share a hash: a task takes all of them.
 
-Of the documents that share a band's hash, each is paired with the smallest. Documents compare by
-order, then by the segment's number, then by the signer's.
+Of the documents that share a band's hash, each is paired with the smallest of the corpus. Documents
+compare by order, then by the segment's number, then by the signer's.
 """
 
 import itertools
@@ -19,23 +19,18 @@ import pyarrow as pa
 from pipelines.dedup.bands import (
     EDGES,
     PAIRS_AT_ONCE,
-    OrderedRows,
+    BandRows,
     are_similar,
     open_bands,
     read_slots,
 )
 from pipelines.dedup.components import Edges
-from pipelines.dedup.drops import NEAR, NO_ROW, drop_table
+from pipelines.dedup.drops import NEAR, drop_table
 from pipelines.dedup.exact import HashGroups, colliding_rows
 from pipelines.dedup.minhash import NUM_SLOTS
-from pipelines.dedup.runs import run_starts, start_rows
-from shards.range import Range
+from pipelines.dedup.runs import run_starts
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
-from shards.tables import between, column, open_table
-
-ALL = 1 << 32
-"""The share that is_linked takes for every document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +56,11 @@ class Pairs:
     smallest: Members
     passed: np.ndarray
     """bool[n]: similar enough."""
-    groups: HashGroups
-    """The groups that the pairs come from, as rows of the range."""
 
 
 def read_range(
     paths: Sequence[AnyPath], band: int, *, index: int, ranges: int
-) -> tuple[OrderedRows, np.ndarray]:
+) -> tuple[BandRows, np.ndarray]:
     """Return the rows of a range of a band, segment by segment, and where each segment's begin.
 
     Args:
@@ -81,17 +74,16 @@ def read_range(
     parts = side_by_side(lambda path: open_bands(path, band, **edges), paths, where=paths[0])
     starts = np.cumsum([0, *(len(part.hash) for part in parts)])
     num = int(starts[-1])
-    rows = OrderedRows(
+    rows = BandRows(
         hash=np.empty(num, np.uint64),
-        signer=np.empty(num, np.uint32),
-        copies=np.empty(num, np.uint8),
         order=np.empty(num, np.uint64),
+        signer=np.empty(num, np.uint32),
     )
     parts.reverse()
     for start, stop in itertools.pairwise(starts.tolist()):
         part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
-        rows.hash[start:stop], rows.signer[start:stop] = part.hash, part.signer
-        rows.copies[start:stop], rows.order[start:stop] = part.copies, part.order
+        rows.hash[start:stop], rows.order[start:stop] = part.hash, part.order
+        rows.signer[start:stop] = part.signer
     return rows, starts
 
 
@@ -101,52 +93,59 @@ def segments_of(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return found
 
 
+def members_of(rows: BandRows, starts: np.ndarray, chosen: np.ndarray) -> Members:
+    """Return the documents of some rows (int64[n]) of a range."""
+    return Members(rows.order[chosen], segments_of(chosen, starts), rows.signer[chosen])
+
+
+def group_rows(rows: BandRows, *, range_bits: int) -> Iterator[HashGroups]:
+    """Yield the rows of a range that share a hash, a block at a time, each group by order.
+
+    Args:
+        rows: The rows of the range, as read_range returns them.
+        range_bits: Number of leading bits of the hash that the whole range has in common.
+    """
+    for block in colliding_rows(rows.hash, range_bits=range_bits):
+        # Sorting is stable: of equal orders the first row stays first, that of the first segment.
+        ranked = block[np.lexsort((rows.order[block], rows.hash[block]))]
+        yield HashGroups(ranked, run_starts(rows.hash[ranked]))
+
+
 def pair_with_smallest(
-    rows: OrderedRows,
+    rows: BandRows,
     starts: np.ndarray,
+    groups: HashGroups,
     *,
     slots: Sequence[AnyPath],
     known: np.ndarray,
-    range_bits: int,
     threshold: float,
 ) -> Iterator[Pairs]:
-    """Yield the pairs of a range, a block of groups at a time.
+    """Yield the pairs of groups, at most PAIRS_AT_ONCE at a time.
 
     Args:
         rows: The rows of the range.
         starts: Where each segment's rows begin.
+        groups: Rows that share a hash.
         slots: The .slots files of all segments.
-        known: bool[n], the rows whose hash an earlier generation has: they are in groups, and in no
-            pairs, since none of these documents is the smallest with the hash.
-        range_bits: Number of leading bits of the hash that the whole range has in common.
+        known: bool[n], the rows whose hash an earlier generation has: they are in no pairs, since
+            none of these documents is the smallest with the hash.
         threshold: Least similarity; with 0 a shared band is enough.
     """
-    for block in colliding_rows(rows.hash, range_bits=range_bits):
-        segment = segments_of(block, starts)
-        signer, order, hashes = rows.signer[block], rows.order[block], rows.hash[block]
-        ranked = np.lexsort((signer, segment, order, hashes))
-        first = run_starts(hashes[ranked])
-        members = Members(order[ranked], segment[ranked], signer[ranked])
-        paired = ~first & ~known[block[ranked]]
-        one, other = members[paired], members[start_rows(first)[paired]]
-        passed = _passed(slots, one, other, threshold=threshold)
-        yield Pairs(one, other, passed, HashGroups(block[ranked], first))
-
-
-def _passed(
-    slots: Sequence[AnyPath], one: Members, other: Members, *, threshold: float
-) -> np.ndarray:
-    passed = np.ones(len(one), bool)
-    if not threshold:
-        return passed
-    for start in range(0, len(one), PAIRS_AT_ONCE):
-        part = np.arange(start, min(start + PAIRS_AT_ONCE, len(one)))
-        both = [
-            look_up(slots, "slots", segment=side[part].segment, signer=side[part].signer)
-            for side in (one, other)
-        ]
-        passed[part] = are_similar(*both, threshold=threshold)
-    return passed
+    tops = np.flatnonzero(groups.first)
+    for start in range(0, len(groups.rows), PAIRS_AT_ONCE):
+        part = np.arange(start, min(start + PAIRS_AT_ONCE, len(groups.rows)))
+        part = part[~groups.first[part] & ~known[groups.rows[part]]]
+        one = members_of(rows, starts, groups.rows[part])
+        top = tops[np.searchsorted(tops, part) - 1]
+        other = members_of(rows, starts, groups.rows[top])
+        passed = np.ones(len(part), bool)
+        if threshold:
+            both = (
+                look_up(slots, "slots", segment=side.segment, signer=side.signer)
+                for side in (one, other)
+            )
+            passed = are_similar(*both, threshold=threshold)
+        yield Pairs(one, other, passed)
 
 
 def look_up(
@@ -183,7 +182,7 @@ _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
 
 
 def near_drops(slots: Sequence[AnyPath], member: Members, *, known: bool = False) -> pa.Table:
-    """Return documents as drops, without those that were dropped within their segment.
+    """Return documents as drops.
 
     Args:
         slots: The .slots files of all segments.
@@ -191,20 +190,8 @@ def near_drops(slots: Sequence[AnyPath], member: Members, *, known: bool = False
         known: Whether they are similar to documents of earlier generations.
     """
     row = look_up(slots, "row", segment=member.segment, signer=member.signer)
-    kept = row != NO_ROW
-    return drop_table(
-        member.order[kept],
-        member.segment[kept],
-        row[kept],
-        reason=NEAR,
-        known=np.full(int(kept.sum()), known),
-    )
-
-
-def is_linked(order: np.ndarray, linked: int) -> np.ndarray:
-    """Return which documents (bool[n]) belong to the share linked / 2**32 whose links are kept."""
-    chosen: np.ndarray = (order & np.uint64(ALL - 1)) < np.uint64(linked)
-    return chosen
+    same = np.full(len(row), known)
+    return drop_table(member.order, member.segment, row, reason=NEAR, known=same)
 
 
 def edges_between(member: Members, smallest: Members) -> Edges:
@@ -213,34 +200,6 @@ def edges_between(member: Members, smallest: Members) -> Edges:
         side.segment.astype(np.uint64) << np.uint64(32) | side.signer for side in (member, smallest)
     ]
     return Edges(member.order, places[0], smallest.order, places[1])
-
-
-def segment_links(
-    links: Sequence[AnyPath], slots: Sequence[AnyPath], within: Range, *, linked: int
-) -> list[Edges]:
-    """Return the pairs within each segment of documents in a range of the order, as edges.
-
-    Args:
-        links: The .links files of all segments.
-        slots: Their .slots files.
-        within: The range.
-        linked: The share of the documents, as in is_linked.
-    """
-
-    def read(number: int) -> Edges:
-        order = read_slots(slots[number], "order")
-        inside = between(order, within.low, within.high)
-        table = open_table(links[number])
-        signers = column(table, "signer")
-        first, last = np.searchsorted(signers, [inside.start, inside.stop])
-        signer, smaller = signers[first:last], column(table, "smaller")[first:last]
-        chosen = is_linked(order[signer], linked)
-        signer, smaller = signer[chosen], smaller[chosen]
-        segment = np.full(len(signer), number, np.uint32)
-        member = Members(order[signer], segment, signer)
-        return edges_between(member, Members(order[smaller], segment, smaller))
-
-    return side_by_side(read, range(len(links)), where=links[0])
 
 
 def edge_path(work: AnyPath, reference: str) -> AnyPath:

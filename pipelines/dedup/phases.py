@@ -2,10 +2,9 @@
 
 dedup        ranges of the text hash, and of each band
 known        documents that share a band with one of an earlier generation, compared with it
-components   passes until nothing changes            (--clusters components)
+components   all but the smallest of each component   (--clusters components)
 drops        the documents to drop, each once, by order
 slots        the slots of the signatures that are left for later generations
-mates        how many of them are similar to nothing that is kept   (--clusters local)
 """
 
 from collections import Counter
@@ -16,29 +15,22 @@ from typing import Any
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.near import ALL
 from pipelines.dedup.tasks import (
-    FIRST,
-    LARGE,
-    LAST,
-    SMALL,
     TEXT,
+    ComponentsRecord,
+    ComponentsTask,
     DedupRecord,
     DedupTask,
     DropsRecord,
     DropsTask,
     KnownRecord,
     KnownTask,
-    MatesRecord,
-    MatesTask,
     SlotsRecord,
     SlotsTask,
-    StarRecord,
-    StarTask,
+    prepare_components,
     prepare_dedup,
     prepare_drops,
     prepare_known,
-    prepare_links,
     prepare_slots,
 )
 from pipelines.engine.phases import Phases
@@ -60,14 +52,8 @@ CANDIDATES_PER_TASK = 1_000_000
 SLOTS_PER_TASK = 500_000
 """Documents whose slots a task writes at most: about 0.1 GB."""
 
-EDGES_PER_TASK = 1_000_000
-"""Edges that a task of the components takes at most: about 0.2 GB."""
-
 DROPS_PER_TASK = 1_000_000
 """Most drops of one drop file; a document that several tasks found counts once for each."""
-
-MOST_SAMPLED = 1_000_000
-"""Documents, sampled by hash in a larger corpus, for which the report looks for kept mates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +65,7 @@ class Deduplicated:
     records: Sequence[DropsRecord] = ()
     signatures: tuple[TableEntry, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """For report.json: groups by size, candidates, near-duplicates without a kept mate."""
+    """For report.json: groups by size, candidates, components."""
 
     def drops_within(self, within: Range) -> tuple[str, ...]:
         """Return references of the drop files that overlap a range; each file is a range itself."""
@@ -147,11 +133,11 @@ class Dedup:
         near = {task.name: records[task.name] for task in tasks if task.band != TEXT}
         exact = [records[task.name] for task in tasks if task.band == TEXT]
         known = self._known(near)
-        stars = self._stars(near) if self._components else {}
+        components = self._connect(near) if self._components else {}
         drops = self._drops(
             {f"dedup/{name}": record.drops for name, record in records.items()}
             | {f"known/{name}": record.drops for name, record in known.items()}
-            | {f"components/{name}": record.drops for name, record in stars.items()}
+            | {f"components/{name}": record.drops for name, record in components.items()}
         )
         signatures: list[DedupRecord | SlotsRecord] = [*records.values()]
         signatures += self._slots(near.values(), drops).values()
@@ -159,10 +145,8 @@ class Dedup:
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
             figures["near"] = self._near_figures(near.values(), known.values())
-        if stars:
-            figures["near"]["components"] = _sizes(stars.values())
-        elif self._near:
-            figures["near"]["without_kept_mate"] = self._mates(near, references)
+        if components:
+            figures["near"]["components"] = _sizes(components.values())
         if self._plan.earlier:
             figures["known"] = _known_figures(drops.values())
         return Deduplicated(
@@ -192,57 +176,22 @@ class Dedup:
         threshold, drops = self._threshold, not self._components
         for index in range(ranges):
             yield DedupTask(
-                name=self._name("dedup", band, index, ranges, threshold, drops, self._linked),
+                name=self._name("dedup", band, index, ranges, threshold, drops),
                 plan=self._plan.name,
                 band=band,
                 index=index,
                 ranges=ranges,
                 threshold=threshold,
                 drops=drops,
-                linked=self._linked,
             )
 
-    @property
-    def _linked(self) -> int:
-        """The share of the documents whose links are written, as in near.is_linked."""
-        if self._components:
-            return ALL
-        signed = sum(counts.signed for counts in self._sieved)
-        return ALL * MOST_SAMPLED // max(signed, MOST_SAMPLED)
-
-    def _stars(self, near: Mapping[str, DedupRecord]) -> dict[str, StarRecord]:
-        """Return the records of the last pass of the components."""
-        links = sum(record.links for record in near.values())
-        links += sum(counts.links for counts in self._sieved)
-        ranges = num_ranges(2 * links, rows_per_task=EDGES_PER_TASK)
+    def _connect(self, near: Iterable[str]) -> dict[str, ComponentsRecord]:
+        """Return the record of the components."""
         inputs = tuple(f"dedup/{name}" for name in near)
-        checksum, step = -1, 0
-        while True:
-            kind = LARGE if step % 2 else SMALL if step else FIRST
-            records = self._pass(kind, step, ranges=ranges, inputs=inputs)
-            inputs = tuple(f"components/{name}" for name in records)
-            if kind != LARGE:
-                before = checksum
-                checksum = sum(record.checksum for record in records.values()) % 2**64
-                if checksum == before:  # a small and a large star have changed nothing
-                    return self._pass(LAST, step + 1, ranges=ranges, inputs=inputs)
-            step += 1
-
-    def _pass(
-        self, kind: str, step: int, *, ranges: int, inputs: tuple[str, ...]
-    ) -> dict[str, StarRecord]:
-        tasks = [
-            StarTask(
-                name=self._name("components", kind, step, index, ranges, inputs),
-                plan=self._plan.name,
-                kind=kind,
-                index=index,
-                ranges=ranges,
-                inputs=inputs,
-            )
-            for index in range(ranges)
-        ]
-        return self._finish("components", tasks, StarRecord, prepare_links)
+        task = ComponentsTask(
+            name=self._name("components", inputs), plan=self._plan.name, inputs=inputs
+        )
+        return self._finish("components", [task], ComponentsRecord, prepare_components)
 
     def _known(self, near: Mapping[str, DedupRecord]) -> dict[str, KnownRecord]:
         """Return the records of the comparisons with earlier generations."""
@@ -313,25 +262,12 @@ class Dedup:
     ) -> dict[str, Any]:
         """Return groups by size, of all bands together, and how many candidates there were."""
         records = list(near)
-        counts: list[DedupRecord | KnownRecord | SieveCounts] = [*records, *known, *self._sieved]
+        counts: list[DedupRecord | KnownRecord] = [*records, *known]
         return {
             "band_groups": _sizes(records),
             "compared": sum(part.compared for part in counts),
             "failed": sum(part.failed for part in counts),
         }
-
-    def _mates(self, near: Mapping[str, DedupRecord], drops: tuple[str, ...]) -> dict[str, int]:
-        """Return how many of the sampled near-duplicates are similar to nothing kept."""
-        inputs = tuple(f"dedup/{name}" for name, record in near.items() if record.links)
-        task = MatesTask(
-            name=self._name("mates", self._linked, inputs, drops),
-            plan=self._plan.name,
-            linked=self._linked,
-            inputs=inputs,
-            drops=drops,
-        )
-        record = self._finish("mates", [task], MatesRecord, prepare_links)[task.name]
-        return {"documents": record.alone, "of": record.documents}
 
 
 def _ranges(sieved: Iterable[SieveCounts], band: int) -> int:
@@ -361,7 +297,7 @@ def _known_figures(records: Iterable[DropsRecord]) -> dict[str, int]:
     return {"exact": counts[DUPLICATE], "near": counts[NEAR_DUPLICATE]}
 
 
-def _sizes(records: Iterable[DedupRecord | StarRecord]) -> dict[str, int]:
+def _sizes(records: Iterable[DedupRecord | ComponentsRecord]) -> dict[str, int]:
     """Return the number of groups by size, of all records together."""
     sizes: Counter[str] = Counter()
     for record in records:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import OrderedRows, read_slots, signers_between
+from pipelines.dedup.bands import BandRows, read_slots, signers_between
 from pipelines.dedup.drops import EXACT, Drops
 from pipelines.dedup.minhash import NUM_SLOTS
 from shards.range import Range
@@ -26,7 +26,7 @@ BAND_SIGNATURES = pa.schema([("hash", pa.uint64()), ("order", pa.uint64())])
 SLOT_SIGNATURES = pa.schema([("order", pa.uint64()), ("slots", pa.binary(NUM_SLOTS))])
 
 
-def band_table(rows: OrderedRows, owners: np.ndarray, *, within: Range) -> pa.Table:
+def band_table(rows: BandRows, owners: np.ndarray, *, within: Range) -> pa.Table:
     """Return the signatures of a range of a band.
 
     Args:

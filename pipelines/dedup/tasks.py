@@ -3,10 +3,9 @@
     DedupTask   a range of the text hash, or of one band's hash  ─▶  .drops and .edges (links),
                     signatures; .known: what to compare with earlier generations
     KnownTask   a range of the order of earlier documents: the .known of all tasks  ─▶  .drops
-    StarTask    a range of the order: one pass of the connected components  ─▶  .edges, last .drops
+    ComponentsTask   the .edges of all tasks: their connected components  ─▶  .drops
     DropsTask   a range of the order: the drops of all tasks, each document once  ─▶  .drops
     SlotsTask   a range of the order: the slots of documents whose text is new  ─▶  signatures
-    MatesTask   a count: dropped documents of which nothing similar was kept
 
 A task's files are named after it, in the folder of its phase under .work; "phase/name" refers to
 them. Its record is written last; a task whose record exists is done.
@@ -19,12 +18,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import OrderedRows
-from pipelines.dedup.components import Edges, Stars, component_members, large_star, small_star
+from pipelines.dedup.bands import BandRows
+from pipelines.dedup.components import Edges, component_sizes, spanning_forest
 from pipelines.dedup.drops import (
     DROPS,
     EXACT,
-    NO_ROW,
     Drops,
     count_drops,
     drop_path,
@@ -33,9 +31,9 @@ from pipelines.dedup.drops import (
 )
 from pipelines.dedup.earlier import (
     CANDIDATES,
-    KnownPairs,
     candidate_table,
     known_bands,
+    known_pairs,
     known_path,
     known_texts,
 )
@@ -48,23 +46,21 @@ from pipelines.dedup.exact import (
     size_histogram,
 )
 from pipelines.dedup.near import (
-    ALL,
     Members,
     edge_path,
     edges_between,
-    is_linked,
-    look_up,
+    group_rows,
+    members_of,
     near_drops,
     pair_with_smallest,
     read_range,
-    segment_links,
     segments_of,
 )
 from pipelines.dedup.signatures import band_table, slot_table
 from pipelines.segments.plan import Plan, load_plan
 from shards.manifest import WORK, TableEntry
 from shards.paths import within
-from shards.range import EVERYTHING, Range
+from shards.range import Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
@@ -73,9 +69,6 @@ from shards.tables import column, open_between, open_table, write_entry
 
 TEXT = -1
 """The band that stands for the text hash."""
-
-FIRST, SMALL, LARGE, LAST = "first", "small", "large", "last"
-"""Passes of the components: a small star of all links, small and large stars, the drops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +83,8 @@ class DedupTask:
     threshold: float
     """Least similarity of a near-duplicate."""
     drops: bool
-    """Write as drops the documents similar to one before them (by order, segment, signer)."""
-    linked: int
-    """Write links of the documents whose order's low 32 bits are below this; 2**32: of all."""
+    """Write as drops the documents similar to one before them (by order, segment, signer); if not,
+    edges between both."""
 
     def __str__(self) -> str:
         what = "text hash" if self.band == TEXT else f"band {self.band}"
@@ -105,8 +97,6 @@ class DedupRecord:
 
     drops: int
     """Rows of the drop file."""
-    links: int
-    """Rows of the file of links."""
     groups: Mapping[str, int]
     """Groups of documents with a common hash, by size."""
     compared: int
@@ -169,32 +159,26 @@ class SlotsRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StarTask:
-    """One range of the order in one pass of the components."""
+class ComponentsTask:
+    """All edges."""
 
     name: str
     plan: str
-    kind: str
-    index: int
-    ranges: int
     inputs: tuple[str, ...]
-    """The files of the pass before; those of the first are links."""
 
     def __str__(self) -> str:
-        return f"components, {self.kind} pass, order range {self.index} of {self.ranges}"
+        return "components of similar documents"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StarRecord:
-    """What a StarTask found and wrote."""
+class ComponentsRecord:
+    """What a ComponentsTask found and wrote."""
 
-    checksum: int
-    """Of the edges that it read."""
     drops: int
     groups: Mapping[str, int]
-    """Components by size (last pass)."""
+    """Components by size."""
     files: tuple[TableEntry, ...]
-    """Its file for the next pass, or the drops."""
+    """The drops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,34 +201,10 @@ class DropsRecord:
 
     dropped: Mapping[str, Mapping[str, int]]
     """By source and reason."""
-    renamed: Mapping[str, int]
-    """By source: near-duplicates dropped within their segment that equal a text elsewhere."""
     known: Mapping[str, Mapping[str, int]]
     """By source and reason: those of both for which an earlier generation is the reason."""
     files: tuple[TableEntry, ...] = ()
     """The drop file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatesTask:
-    """All links of a sample of documents."""
-
-    name: str
-    plan: str
-    linked: int
-    inputs: tuple[str, ...]
-    drops: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "count of documents without a similar one that is kept"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatesRecord:
-    """Near-duplicates of the sample, and those that are similar to nothing kept."""
-
-    documents: int
-    alone: int
 
 
 def prepare_dedup(output: AnyPath) -> Callable[[DedupTask], None]:
@@ -252,9 +212,9 @@ def prepare_dedup(output: AnyPath) -> Callable[[DedupTask], None]:
     return partial(run_dedup, output)
 
 
-def prepare_links(output: AnyPath) -> Callable[[StarTask | MatesTask], None]:
-    """Return the function that runs the tasks of the run in `output` that follow links."""
-    return partial(run_links, output)
+def prepare_components(output: AnyPath) -> Callable[[ComponentsTask], None]:
+    """Return the function that connects near-duplicates of the run in `output`."""
+    return partial(run_components, output)
 
 
 def prepare_known(output: AnyPath) -> Callable[[KnownTask], None]:
@@ -279,16 +239,20 @@ def run_dedup(output: AnyPath, task: DedupTask) -> None:
     write_json(output / WORK / "dedup" / f"{task.name}.json", sealed(record))
 
 
-def run_links(output: AnyPath, task: StarTask | MatesTask) -> None:
-    """Write the files of a task, then the record."""
+def run_components(output: AnyPath, task: ComponentsTask) -> None:
+    """Write as drops all but the smallest document of each component, then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
-    if isinstance(task, StarTask):
-        star = _run_star(output, plan, task)
-        write_json(work / "components" / f"{task.name}.json", sealed(star))
-    else:
-        mates = _run_mates(work, plan, task)
-        write_json(work / "mates" / f"{task.name}.json", sealed(mates))
+    forest = spanning_forest(Edges.of(open_table(edge_path(work, name))) for name in task.inputs)
+    member = Members(forest.order, *_split_place(forest.place))
+    drops = near_drops(plan.paths(work, "slots"), member)
+    name = f"components/{task.name}"
+    record = ComponentsRecord(
+        drops=len(drops),
+        groups=size_histogram(component_sizes(forest)),
+        files=(write_entry(drop_path(work, name), drops, directory=output),),
+    )
+    write_json(work / f"{name}.json", sealed(record))
 
 
 def run_known(output: AnyPath, task: KnownTask) -> None:
@@ -296,18 +260,18 @@ def run_known(output: AnyPath, task: KnownTask) -> None:
     work = output / WORK
     plan = load_plan(work, task.plan)
     slots = plan.paths(work, "slots")
-    pairs = KnownPairs(
-        [known_path(work, name) for name in task.inputs], Range.of(task.index, task.ranges)
-    )
-    parts, failed = [DROPS.empty_table()], 0
-    for part, passed in pairs.similar(output, plan.earlier, slots, threshold=task.threshold):
-        parts.append(near_drops(slots, pairs.members(slots, part, passed), known=True))
-        failed += int(pairs.bands[part][~passed].sum())
+    paths = [known_path(work, name) for name in task.inputs]
+    parts, compared, failed = [DROPS.empty_table()], 0, 0
+    for pairs in known_pairs(paths, Range.of(task.index, task.ranges)):
+        compared += int(pairs.bands.sum())
+        for part, passed in pairs.similar(output, plan.earlier, slots, threshold=task.threshold):
+            parts.append(near_drops(slots, pairs.members(slots, part, passed), known=True))
+            failed += int(pairs.bands[part][~passed].sum())
     drops = pa.concat_tables(parts).sort_by("order")
     path = drop_path(work, f"known/{task.name}")
     record = KnownRecord(
         drops=len(drops),
-        compared=int(pairs.bands.sum()),
+        compared=compared,
         failed=failed,
         files=(write_entry(path, drops, directory=output),),
     )
@@ -337,8 +301,8 @@ def run_drops(output: AnyPath, task: DropsTask) -> None:
     paths = [drop_path(work, name) for name in task.inputs]
     drops = merge_drops(paths, Range.of(task.index, task.ranges))
     file = write_entry(drop_path(work, f"drops/{task.name}"), drops, directory=output)
-    dropped, renamed, known = count_drops(drops, [segment.source for segment in plan.segments])
-    record = DropsRecord(dropped=dropped, renamed=renamed, known=known, files=(file,))
+    dropped, known = count_drops(drops, [segment.source for segment in plan.segments])
+    record = DropsRecord(dropped=dropped, known=known, files=(file,))
     write_json(work / "drops" / f"{task.name}.json", sealed(record))
 
 
@@ -346,9 +310,10 @@ def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     work, within = output / WORK, Range.of(task.index, task.ranges)
     found = _candidates(plan.paths(work, "hashes"), within)
     groups = list(group_by_hash(found, range_bits=(task.ranges - 1).bit_length()))
-    mask = duplicate_mask(len(found.high), groups)
+    repeated = duplicate_mask(len(found.high), groups)
     known = known_texts(output, plan.earlier, within, high=found.high, low=found.low)
-    mask |= known
+    mask = repeated | known
+    known &= ~repeated  # however many segments a text stands in, it is known once
     drops = drop_table(
         found.order[mask], found.segment[mask], found.row[mask], reason=EXACT, known=known[mask]
     )
@@ -356,7 +321,6 @@ def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     signatures = _signature_path(output, plan, "exact", task.index)
     return DedupRecord(
         drops=len(drops),
-        links=0,
         groups=group_sizes(found.copies, groups),
         compared=0,
         failed=0,
@@ -393,46 +357,50 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     )
     earlier = _against_earlier(output, plan, task, rows, starts)
     owners = ~earlier.known
-    drop_parts, link_parts, groups = [earlier.drops], [], []
+    drop_parts, edge_parts = [earlier.drops], list[Edges]()
+    sizes = [np.zeros(0, np.int64)]
     compared, failed = earlier.compared, 0
-    for pairs in pair_with_smallest(
-        rows, starts, slots=slots, known=earlier.known, range_bits=bits, threshold=task.threshold
-    ):
-        member, smallest = pairs.member[pairs.passed], pairs.smallest[pairs.passed]
-        if task.drops:
-            drop_parts.append(near_drops(slots, member))
-        linked = is_linked(member.order, task.linked)
-        link_parts.append(edges_between(member[linked], smallest[linked]))
-        groups.append(pairs.groups)
-        owners[pairs.groups.rows[~pairs.groups.first]] = False
-        compared += len(pairs.passed)
-        failed += int((~pairs.passed).sum())
-    sizes = group_sizes(rows.copies, groups)
-    drops, links = pa.concat_tables(drop_parts), Edges.concatenate(link_parts)
-    tables = {
-        drop_path(work, f"dedup/{task.name}"): drops.sort_by("order"),
-        edge_path(work, f"dedup/{task.name}"): links.table(),
-    }
+    for groups in group_rows(rows, range_bits=bits):
+        for pairs in pair_with_smallest(
+            rows, starts, groups, slots=slots, known=earlier.known, threshold=task.threshold
+        ):
+            member, smallest = pairs.member[pairs.passed], pairs.smallest[pairs.passed]
+            if task.drops:
+                drop_parts.append(near_drops(slots, member))
+            else:
+                edge_parts.append(edges_between(member, smallest))
+            compared += len(pairs.passed)
+            failed += int((~pairs.passed).sum())
+        sizes.append(np.diff(np.flatnonzero(groups.first), append=len(groups.rows)))
+        owners[groups.rows[~groups.first]] = False
+    drops = pa.concat_tables(drop_parts)
+    tables = {drop_path(work, f"dedup/{task.name}"): drops.sort_by("order")}
+    if not task.drops:
+        tables[edge_path(work, f"dedup/{task.name}")] = Edges.concatenate(edge_parts).table()
     if plan.earlier:
         tables[known_path(work, f"dedup/{task.name}")] = earlier.candidates
     files = tuple(write_entry(path, table, directory=output) for path, table in tables.items())
-    signatures = []
-    if task.drops:  # nothing is appended to a dataset whose clusters are components
-        del drop_parts, link_parts, groups, tables
-        within = Range.of(task.index, task.ranges)
-        bands = band_table(rows, owners, within=within)
-        path = _signature_path(output, plan, f"band-{task.band:02}", task.index)
-        signatures.append(write_entry(path, bands, directory=output))
+    del drop_parts, edge_parts, tables
     return DedupRecord(
         drops=len(drops),
-        links=len(links),
-        groups=sizes,
+        groups=size_histogram(np.concatenate(sizes)),
         compared=compared,
         failed=failed,
-        signatures=tuple(signatures),
+        signatures=_band_signatures(output, plan, task, rows, owners),
         files=files,
         candidates=len(earlier.candidates),
     )
+
+
+def _band_signatures(
+    output: AnyPath, plan: Plan, task: DedupTask, rows: BandRows, owners: np.ndarray
+) -> tuple[TableEntry, ...]:
+    """Write what later generations are compared with: the rows (bool[n]) that own a hash."""
+    if not task.drops:  # nothing is appended to a dataset whose clusters are components
+        return ()
+    table = band_table(rows, owners, within=Range.of(task.index, task.ranges))
+    path = _signature_path(output, plan, f"band-{task.band:02}", task.index)
+    return (write_entry(path, table, directory=output),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,78 +417,20 @@ class _Against:
 
 
 def _against_earlier(
-    output: AnyPath, plan: Plan, task: DedupTask, rows: OrderedRows, starts: np.ndarray
+    output: AnyPath, plan: Plan, task: DedupTask, rows: BandRows, starts: np.ndarray
 ) -> _Against:
     within, slots = Range.of(task.index, task.ranges), plan.paths(output / WORK, "slots")
     found = known_bands(output, plan.earlier, task.band, within, hashes=rows.hash)
     places = found.places(rows.hash)
     known = places >= 0
     chosen = np.flatnonzero(known)
-    segment = segments_of(chosen, starts)
     if task.threshold:
+        segment = segments_of(chosen, starts)
         candidates = candidate_table(found, places[chosen], segment, rows.signer[chosen])
         return _Against(known, candidates, DROPS.empty_table(), 0)
-    member = Members(rows.order[chosen], segment, rows.signer[chosen])
+    member = members_of(rows, starts, chosen)
     drops = near_drops(slots, member, known=True)
     return _Against(known, CANDIDATES.empty_table(), drops, len(chosen))
-
-
-def _run_star(output: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
-    work = output / WORK
-    within = Range.of(task.index, task.ranges)
-    parts = side_by_side(
-        lambda name: _edges_within(edge_path(work, name), within), task.inputs, where=work
-    )
-    if task.kind == FIRST:
-        links, slots = plan.paths(work, "links"), plan.paths(work, "slots")
-        parts += segment_links(links, slots, within, linked=ALL)
-    stars = Stars.of(Edges.concatenate(parts))
-    del parts
-    name = f"components/{task.name}"
-    path, drops = edge_path(work, name), DROPS.empty_table()
-    sizes: dict[str, int] = {}
-    if task.kind == LAST:
-        members, counts = component_members(stars)
-        drops = near_drops(plan.paths(work, "slots"), _centres(stars.edges[members]))
-        path, table = drop_path(work, name), drops
-        sizes = size_histogram(counts)
-    elif task.kind == LARGE:
-        table = large_star(stars).table()
-    else:
-        table = small_star(stars).both_ways().table()
-    return StarRecord(
-        checksum=stars.checksum(),
-        drops=len(drops),
-        groups=sizes,
-        files=(write_entry(path, table, directory=output),),
-    )
-
-
-def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:
-    parts = side_by_side(
-        lambda name: Edges.of(open_table(edge_path(work, name))), task.inputs, where=work
-    )
-    slots = plan.paths(work, "slots")
-    parts += segment_links(plan.paths(work, "links"), slots, EVERYTHING, linked=task.linked)
-    stars = Stars.of(Edges.concatenate(parts))
-    smaller = Members(stars.edges.to_order, *_split_place(stars.edges.to_place))
-    row = look_up(slots, "row", segment=smaller.segment, signer=smaller.signer)
-    drops = Drops.among([drop_path(work, name) for name in task.drops], np.unique(smaller.order))
-    kept = row != NO_ROW
-    for number in np.unique(smaller.segment).tolist():
-        of_segment = smaller.segment == number
-        kept[of_segment] &= ~np.isin(row[of_segment], drops.rows(number))
-    starts = np.flatnonzero(stars.first)
-    mates = np.add.reduceat(kept, starts, dtype=np.int64) if len(starts) else starts
-    return MatesRecord(documents=len(starts), alone=int((mates == 0).sum()))
-
-
-def _edges_within(path: AnyPath, within: Range) -> Edges:
-    return Edges.of(open_between(path, "order", low=within.low, high=within.high))
-
-
-def _centres(edges: Edges) -> Members:
-    return Members(edges.order, *_split_place(edges.place))
 
 
 def _split_place(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

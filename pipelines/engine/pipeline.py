@@ -28,7 +28,6 @@ _STEPS = {
     "components": "Connect near-duplicates",
     "drops": "List what to drop",
     "slots": "Write signatures",
-    "mates": "Count those without a kept mate",
     "ranges": "Cut segments into ranges",
     "merge": "Merge shards",
 }

@@ -1,7 +1,7 @@
 """The end of the map: the judged batches of a split become segments.
 
 A segment ends after a fixed number of records or tokens, so that a split of any size needs the same
-memory. Duplicates of documents of the same segment are not handed on.
+memory. Equal texts of the same segment are not handed on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,7 +41,6 @@ class SegmentBuilder:
         *,
         relative: str | None,
         dedup: bool,
-        threshold: float = 0.0,
         schema: pa.Schema = AUDIT,
         keep_texts: bool = False,
     ) -> None:
@@ -50,14 +49,12 @@ class SegmentBuilder:
         Args:
             relative: The path of the file that the batches come from; None: they have a column
                 `path`.
-            dedup: Drop duplicates within a segment, and write the files that dedup reads.
-            threshold: Least similarity of near-duplicates, if the batches have signatures.
+            dedup: Drop equal texts within a segment, and write the files that dedup reads.
             schema: Columns of the audit table.
             keep_texts: Write .texts.
         """
         self._relative = relative
         self._dedup = dedup
-        self._threshold = threshold
         self._schema = schema
         self._keep_texts = keep_texts
         self._examples = Examples(relative)
@@ -124,7 +121,7 @@ class SegmentBuilder:
     def close(self, stem: AnyPath) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
         documents = self._sorted_documents()
-        sieve = Sieve(documents, threshold=self._threshold) if self._dedup else None
+        sieve = Sieve(documents) if self._dedup else None
         reasons = sieve.reasons if sieve else pa.nulls(documents.num_rows, pa.string())
         audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))

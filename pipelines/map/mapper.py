@@ -194,7 +194,6 @@ class Mapper:
         self._make_builder = partial(
             SegmentBuilder,
             dedup=options.dedup != "none",
-            threshold=options.minhash_threshold,
             schema=audit_schema(self._chain.metrics),
             keep_texts=options.keep_dropped,
         )

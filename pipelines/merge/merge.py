@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.dedup.drops import EXACT, REASONS, Drops
+from pipelines.dedup.drops import REASONS, Drops
 from pipelines.segments.bins import Bins
-from pipelines.segments.rows import DROPPED, KEPT, NAME, NEAR_DUPLICATE
+from pipelines.segments.rows import DROPPED, KEPT, NAME
 from pipelines.segments.segment import with_suffix
 from shards.merged import ShardSlice
 from shards.range import Range
@@ -226,11 +226,9 @@ def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Tab
     for reason, orders in dropped.items():
         if not len(orders):
             continue
-        changes = pc.equal(audit["verdict"], KEPT)
-        if reason == EXACT:  # dropped as near within its segment, and equal to a text elsewhere
-            near = pc.equal(audit["reason"], NEAR_DUPLICATE).fill_null(False)
-            changes = pc.or_(changes, near)
-        mask = pc.and_(pa.array(np.isin(column(audit, "order"), orders)), changes)
+        mask = pc.and_(
+            pa.array(np.isin(column(audit, "order"), orders)), pc.equal(audit["verdict"], KEPT)
+        )
         for name, value in (("verdict", DROPPED), ("reason", REASONS[reason])):
             changed = pc.if_else(mask, pa.scalar(value, pa.large_string()), audit[name])
             audit = audit.set_column(audit.schema.get_field_index(name), name, changed)

@@ -1,9 +1,8 @@
 """The union of segments: one segment that holds the rows of all, in the same files.
 
 Nothing is dropped and no duplicates are looked for: rows are sorted together, and references to
-rows are renumbered. Equal texts of two segments stay two rows, and a document dropped within its
-segment still has NO_ROW. So whatever reads segments gets the same from the union as from its
-members.
+rows are renumbered. Equal texts of two segments stay two rows. So whatever reads segments gets the
+same from the union as from its members.
 
 Files are written one after the other, tables column by column, and long ones in pieces. Memory is
 the largest of .documents, .audit, .slots and .bands and about one column more (for members behind a
@@ -20,14 +19,12 @@ import pyarrow as pa
 
 from pipelines.dedup.bands import (
     EDGES,
-    BandRows,
     Signers,
     open_bands,
     read_slots,
     write_bands,
     write_slots,
 )
-from pipelines.dedup.drops import NO_ROW
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.segments.examples import EXAMPLES, most_examples
 from pipelines.segments.segment import with_suffix
@@ -72,17 +69,10 @@ class MergedOrder:
         return cls(rows, starts)
 
     def renumber(self, numbers: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the merged numbers (uint32) of rows, given their numbers in each table.
-
-        NO_ROW stays as it is.
-        """
-        merged = np.empty(len(self.rows) + 1, np.uint32)
+        """Return the merged numbers (uint32) of rows, given their numbers in each table."""
+        merged = np.empty(len(self.rows), np.uint32)
         merged[self.rows] = np.arange(len(self.rows), dtype=np.uint32)
-        merged[-1] = NO_ROW
-        rows = [
-            np.where(part == NO_ROW, len(self.rows), part + np.int64(start))
-            for part, start in zip(numbers, self.starts, strict=False)
-        ]
+        rows = [part + np.int64(start) for part, start in zip(numbers, self.starts, strict=False)]
         renumbered: np.ndarray = merged[np.concatenate(rows)]
         return renumbered
 
@@ -327,14 +317,13 @@ def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOr
 def _write_signatures(
     stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder
 ) -> dict[str, FileEntry]:
-    """Write the signers, their bands and their links."""
+    """Write the signers and their bands."""
     slots = [with_suffix(member, "slots") for member in members]
     parts = [read_slots(path, "order") for path in slots]
     signers, orders = MergedOrder.of(parts), np.concatenate(parts)
     return {
         "slots": _write_slots(stem, slots, documents, signers),
         "bands": _write_bands(stem, members, signers, order=orders[signers.rows]),
-        "links": _write_links(stem, members, signers),
     }
 
 
@@ -354,20 +343,9 @@ def _write_bands(
     stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder, *, order: np.ndarray
 ) -> FileEntry:
     paths = [with_suffix(member, "bands") for member in members]
-    bands = []
-    for band in range(NUM_BANDS):
-        parts = [open_bands(path, band, first=0, last=EDGES) for path in paths]
-        hashes = np.concatenate([part.hash for part in parts])
-        signer = signers.renumber([part.signer for part in parts])
-        ranked = np.lexsort((signer, hashes))
-        copies = np.concatenate([part.copies for part in parts])
-        bands.append(BandRows(hashes[ranked], signer[ranked], copies[ranked]))
+    bands = [np.empty(len(order), np.uint64) for _ in range(NUM_BANDS)]
+    for number, hashes in enumerate(bands):
+        parts = [open_bands(path, number, first=0, last=EDGES) for path in paths]
+        rows = signers.renumber([part.signer for part in parts])
+        hashes[rows] = np.concatenate([part.hash for part in parts])
     return write_bands(with_suffix(stem, "bands"), bands, order=order)
-
-
-def _write_links(stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder) -> FileEntry:
-    columns = _columns(members, "links", "signer", "smaller")
-    signer, smaller = (signers.renumber(columns[name]) for name in ("signer", "smaller"))
-    ranked = np.lexsort((smaller, signer))
-    table = pa.table({"signer": signer[ranked], "smaller": smaller[ranked]})
-    return write_table(with_suffix(stem, "links"), table)

@@ -168,7 +168,7 @@ def beam_bytes(extent: Extent, split: Split) -> float:
     drops = tuple(f"drops/{index:024}" for index in range(1 + extent.drop_ranges // shards))
     map_task = MapTask(name=name, split=split)
     dedup_task = DedupTask(
-        name=name, plan=name, band=0, index=0, ranges=1, threshold=0.7, drops=True, linked=0
+        name=name, plan=name, band=0, index=0, ranges=1, threshold=0.7, drops=True
     )
     merge_task = MergeTask(
         name=name, plan=name, source=split.source, split="train", index=0, total=1, holdout=2**63,

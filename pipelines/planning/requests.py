@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import BandRows, Signers, write_bands, write_slots
+from pipelines.dedup.bands import Signers, write_bands, write_slots
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Deduplicated
@@ -242,6 +242,7 @@ class _Model:
                 token_bytes=extent.token_bytes,
                 thin=thin,
                 seed=seed,
+                near=bool(extent.band_ranges),
             )
         self._written = list(calls)
         self._plan = Plan(
@@ -328,7 +329,6 @@ class _Model:
                 DedupTask(
                     name=f"{band}-{index}", plan=self._plan.name, band=band, index=index,
                     ranges=ranges, threshold=0.0, drops=band == TEXT or bool(extent.slot_ranges),
-                    linked=0,
                 )
                 for index in _spread(ranges)
             ]  # fmt: skip
@@ -495,7 +495,7 @@ def _planned_segment(stem: str, name: str, source: SourceSize) -> PlannedSegment
 
 
 def write_mean_segment(
-    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: float, seed: int
+    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: float, seed: int, near: bool
 ) -> None:
     """Write the segment of mean size of a source.
 
@@ -505,11 +505,12 @@ def write_mean_segment(
         token_bytes: Bytes of a token.
         thin: How many tokens are written as one.
         seed: Of its signatures; those of two segments must not be equal.
+        near: Whether it has signatures.
     """
     rng = np.random.default_rng(0)
-    documents, texts, records, signed, links = (
+    documents, texts, records, signed = (
         max(1, round(getattr(source, name) / source.segments))
-        for name in ("documents", "texts", "records", "signed", "links")
+        for name in ("documents", "texts", "records", "signed")
     )
     order, holdout = _hashes(rng, documents), rng.permutation(_hashes(rng, documents))
     by_holdout = np.argsort(holdout)
@@ -520,7 +521,6 @@ def write_mean_segment(
         "holdout": {"holdout": holdout[by_holdout], "row": by_holdout, "order": order[by_holdout]},
         "hashes": {"hash_high": _hashes(rng, texts), "row": np.arange(texts) % documents},
         "audit": {"order": _hashes(rng, records)},
-        "links": {"signer": np.zeros(links)},
     }
     for suffix, columns in keys.items():
         if suffix in source.tables:
@@ -528,14 +528,13 @@ def write_mean_segment(
     write_table(with_suffix(stem, "examples"), source.tables["examples"].slice(0, records))
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
-    if "links" in source.tables:
+    if near:
         rng = np.random.default_rng(seed)
         orders, row = _hashes(rng, signed), np.zeros(signed)
         slots = np.zeros((signed, NUM_SLOTS), np.uint8)
         write_slots(with_suffix(stem, "slots"), Signers(orders, row, slots))
         first, others = (
-            BandRows(_hashes(rng, rows), rng.permutation(signed)[:rows], np.ones(rows))
-            for rows in (signed, min(signed, MOST_SIGNED))
+            rng.permutation(_hashes(rng, rows)) for rows in (signed, min(signed, MOST_SIGNED))
         )
         write_bands(with_suffix(stem, "bands"), [first, *[others] * (NUM_BANDS - 1)], order=orders)
 

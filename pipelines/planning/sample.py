@@ -35,7 +35,7 @@ PIECE_BYTES = 8 << 20
 LEAST_SECONDS = 0.5
 """Shortest time for a piece."""
 
-TABLES = ("documents", "holdout", "hashes", "audit", "links")
+TABLES = ("documents", "holdout", "hashes", "audit")
 """Suffixes of the tables with a row for each document, text, record or pair."""
 
 
@@ -58,8 +58,7 @@ class SourceSample:
     texts: int
     """Distinct texts, for dedup."""
     signed: int
-    links: int
-    """Signatures and pairs of similar documents, for near-duplicates."""
+    """Signatures, for near-duplicates."""
     seconds: float
     """How long the pieces took, without the first one, which includes loading."""
     warm_share: float
@@ -174,7 +173,6 @@ def _summed(pieces: Sequence[_Piece], folder: Path, *, stored: int) -> SourceSam
         rejects=sum(segment.rejects for segment in segments),
         texts=sum(segment.sieved.texts for segment in segments),
         signed=sum(segment.sieved.signed for segment in segments),
-        links=sum(segment.sieved.links for segment in segments),
         seconds=sum(piece.seconds for piece in warm),
         warm_share=min(1.0, sum(piece.stored for piece in warm) / stored),
         audit_bytes=_parquet_bytes(audit, folder) if audit else 0,

@@ -36,8 +36,8 @@ BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
 TABLE_BYTES = 2048
 """Size of an Arrow file besides its rows: schema, lengths, footer."""
 
-SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 21, 8
-"""Bytes a row of a segment's .slots, .bands (a band) and .links."""
+SIGNER_BYTES, BAND_ROW_BYTES = 124, 20
+"""Bytes a row of a segment's .slots and .bands (a band)."""
 
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
@@ -70,7 +70,6 @@ class SourceSize:
     rejects: float
     texts: float
     signed: float
-    links: float
     map_seconds: float
     """Of one process."""
     audit_bytes: float
@@ -163,7 +162,6 @@ class Extent:
             + source.texts * source.row_bytes.get("hashes", 0.0)
             + source.records * source.row_bytes.get("audit", 0.0)
             + source.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
-            + source.links * LINK_BYTES
             + source.kept_bytes
             + source.segments * (BINS_BYTES + source.example_bytes + 5 * TABLE_BYTES)
             + (source.segments * BANDS_INDEX_BYTES if source.signed else 0)
@@ -244,7 +242,6 @@ def source_size(sampled: SourceSample, splits: Sequence[Split]) -> SourceSize:
         rejects=sampled.rejects * times,
         texts=sampled.texts * times,
         signed=sampled.signed * times,
-        links=sampled.links * times,
         map_seconds=sampled.seconds / max(sampled.warm_share, 1e-9),
         audit_bytes=sampled.audit_bytes * times,
         kept_bytes=sampled.kept_bytes * times,
@@ -356,7 +353,7 @@ def passes(source: SourceSize, cuts: Sequence[int]) -> list[Pass]:
 
 def share(source: SourceSize, parts: int) -> SourceSize:
     """Return an even share of what a source holds, in as many segments."""
-    names = ("records", "documents", "tokens", "rejects", "texts", "signed", "links", "kept_bytes")
+    names = ("records", "documents", "tokens", "rejects", "texts", "signed", "kept_bytes")
     shares = {name: getattr(source, name) / parts for name in (*names, "dropped", "held")}
     return replace(source, **shares)
 

@@ -85,8 +85,6 @@ _NAMES = {
     "Groups of near-duplicates": "近似重复的组",
     "candidates compared": "比较过的候选对",
     "of these not similar enough": "其中不够相似",
-    "near-duplicates similar to nothing that was kept": "与任何保留文档都不相似的近似重复",
-    "near-duplicates asked for a kept mate": "查找过保留对应文档的近似重复",
     # Stages of the map, and rows of the wall time.
     "read: unpack, parse, make the text": "解压、解析、生成文本",
     "block: URL blocklist": "网址黑名单",

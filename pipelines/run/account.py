@@ -14,7 +14,7 @@ from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally
-from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANTINED
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import DamageError, UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.storage.remote import AnyPath
@@ -34,9 +34,6 @@ def expected_account(records: Iterable[SplitRecord], dedup: Iterable[DropsRecord
             for reason, dropped in reasons.items():
                 account[source, KEPT, ""] -= dropped
                 account[source, DROPPED, reason] += dropped
-        for source, renamed in drops.renamed.items():
-            account[source, DROPPED, NEAR_DUPLICATE] -= renamed
-            account[source, DROPPED, DUPLICATE] += renamed
     return +account
 
 

@@ -32,7 +32,7 @@ _SCHEMES = {"s3a": "s3", "gcs": "gs"}
 _ENDINGS = (
     *(".arrow", ".bin", ".html", ".idx", ".json", ".parquet", ".tmp"),
     *(".audit", ".bins", ".documents", ".examples", ".hashes", ".holdout", ".rejects"),
-    *(".slots", ".bands", ".links", ".texts", ".tokens", ".drops", ".edges", ".known"),
+    *(".slots", ".bands", ".texts", ".tokens", ".drops", ".edges", ".known"),
     *(".lineages", ".lock", ".readers"),
 )
 """Of the names of all files in an output, those in .work and unfinished ones included."""

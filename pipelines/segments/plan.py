@@ -181,7 +181,7 @@ def _path(work: AnyPath, name: str) -> AnyPath:
     return work / "plan" / f"{name}.json"
 
 
-TASKS_VERSION = 6
+TASKS_VERSION = 7
 """Raised with every change to the code that changes what dedup, merge, groups or ranges write."""
 
 

@@ -4,7 +4,7 @@
     .documents   one row a document, in the same order
     .bins        documents and tokens before each of 4,096 even bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows and orders
-    .hashes      text hashes, and for near-duplicates .slots, .bands and .links (sieve.py)
+    .hashes      text hashes, and for near-duplicates .slots and .bands (sieve.py)
     .audit       one row for every record read, sorted by order
     .rejects     the records that could not be read: place, reason, first bytes
     .examples    for each reason the documents of smallest order, for the report
@@ -40,17 +40,12 @@ REJECT = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SieveCounts:
-    """What dedup within a segment counted."""
+    """What a segment hands on to dedup."""
 
     texts: int = 0
     """Distinct texts: rows of .hashes."""
     signed: int = 0
     """Rows of .slots."""
-    links: int = 0
-    """Rows of .links."""
-    compared: int = 0
-    failed: int = 0
-    """Candidates compared within the segment, once per band, and those not similar enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

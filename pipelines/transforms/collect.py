@@ -152,7 +152,6 @@ class Collect(beam.DoFn):
         return SegmentBuilder(
             relative=None,
             dedup=options.dedup != "none",
-            threshold=options.minhash_threshold,
             schema=audit_schema(self._sink.metrics),
             keep_texts=options.keep_dropped,
         )

@@ -118,7 +118,6 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
             "documents": notes.digests(),
             "keep_dropped": options.keep_dropped,
             "metrics": [field.name for field in sink.metrics],
-            "minhash_threshold": options.minhash_threshold,
         }
         records = _records(notes, versions)
         if made := _made_before(build, records):

@@ -64,6 +64,10 @@ def main() -> None:
             "Dedup of generated documents",
             partial(dedup.measure, asked.documents),
         ),
+        "dedup-versions": (
+            "Dedup of generated versions of one document",
+            partial(dedup.measure, asked.documents, versions=True),
+        ),
         "append": (
             "Dedup of 100,000 new documents against generated earlier ones",
             partial(append.measure, asked.existing or append.EXISTING),
@@ -109,8 +113,8 @@ def _arguments() -> argparse.Namespace:
         action="append",
         choices=(
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
-            *("dedup", "append", "dedup-found", "loaders", "start", "resume", "blanks"),
-            "generate",
+            *("dedup", "dedup-versions", "append", "dedup-found", "loaders", "start", "resume"),
+            *("blanks", "generate"),
             *("watch", "watch-files", "watch-flink"),
         ),
         help="one question; repeat it for several. Default: all",
@@ -125,7 +129,7 @@ def _arguments() -> argparse.Namespace:
         "--documents",
         type=int,
         default=1_000_000,
-        help="documents of the dedup question. Default: 1,000,000",
+        help="documents of the dedup questions. Default: 1,000,000",
     )
     parser.add_argument(
         "--existing",

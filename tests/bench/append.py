@@ -20,7 +20,6 @@ from pipelines.dedup.phases import BAND_ROWS_PER_TASK, SLOTS_PER_TASK
 from pipelines.dedup.sieve import Sieve
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.plan import Earlier, load_plan
-from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from shards.range import Range
 from shards.tables import between, write_table
@@ -80,7 +79,7 @@ def _row(existing: int) -> list[str]:
 def generate(folder: Path, existing: int) -> None:
     """Write a segment of new documents, the tables of earlier ones, and a plan with both."""
     table = dedup.documents(np.arange(NEW), NEW)
-    dedup.write_plan(folder, [Sieve(table, threshold=WudaoOptions().minhash_threshold)])
+    dedup.write_plan(folder, [Sieve(table)])
     plan = load_plan(folder / WORK, (folder / "plan").read_text())
     earlier = ()
     if existing:

@@ -1,8 +1,9 @@
 """Dedup of generated documents: time and memory, and what is found beside datatrove's MinHash.
 
 The first table needs no text: signatures are made up, a segment of them per 100,000 documents,
-with 5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would
-leave. The second signs real documents and planted versions of them with both implementations.
+with 5 % exact and 5 % near-duplicates anywhere, or all of them versions of one document, and dedup
+runs on the files that the map would leave. The second signs real documents and planted versions of
+them with both implementations.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import pyarrow as pa
 import zstandard
 
 from pipelines.dedup import minhash
-from pipelines.dedup.drops import NO_ROW, Drops, drop_path
+from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.phases import Dedup, Deduplicated
@@ -49,14 +50,14 @@ CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2)
 """--dedup, --clusters, workers."""
 
 
-def measure(num_documents: int) -> str:
-    """Return the table of seconds and memory for so many generated documents."""
-    folder = FOLDER / f"dedup-{num_documents}"
+def measure(num_documents: int, *, versions: bool = False) -> str:
+    """Return the table of seconds and memory for so many documents, or versions of one."""
+    folder = FOLDER / f"dedup-{'versions-' * versions}{num_documents}"
     started = time.monotonic()
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        generate(unfinished, num_documents)
+        generate(unfinished, num_documents, versions=versions)
         unfinished.rename(folder)
     made = time.monotonic() - started
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
@@ -68,12 +69,11 @@ def measure(num_documents: int) -> str:
     )
 
 
-def generate(folder: Path, num_documents: int) -> None:
+def generate(folder: Path, num_documents: int, *, versions: bool) -> None:
     """Write the files of segments and a plan, as the map would."""
     starts = range(0, num_documents, SEGMENT_DOCUMENTS)
     ids = (np.arange(at, min(at + SEGMENT_DOCUMENTS, num_documents)) for at in starts)
-    threshold = WudaoOptions().minhash_threshold
-    write_plan(folder, (Sieve(documents(part, num_documents), threshold=threshold) for part in ids))
+    write_plan(folder, (Sieve(documents(part, num_documents, versions=versions)) for part in ids))
 
 
 def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
@@ -106,11 +106,16 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
     (folder / "plan").write_text(plan.name)
 
 
-def documents(ids: np.ndarray, total: int) -> pa.Table:
-    """Return documents by order, with hashes and signatures; one in ten repeats another."""
+def documents(ids: np.ndarray, total: int, *, versions: bool = False) -> pa.Table:
+    """Return documents by order, with hashes and signatures.
+
+    One in ten repeats another, or all are versions of the first.
+    """
     order = order_hashes("s", "f", positions=ids, ordinals=np.zeros(len(ids), np.int32), seed=0)
     kind = sample_hashes("s", "kind", ids, seed=0) % np.uint64(20)
     other = (sample_hashes("s", "other", ids, seed=0) % np.uint64(total)).astype(np.int64)
+    if versions:
+        kind, other = np.ones_like(kind), np.zeros_like(other)
     family = np.where(kind < 2, other, ids)  # 0: equal to another, 1: near to it
     slots = np.arange(NUM_SLOTS)
     values = holdout_hashes("s", "slot", (family[:, None] * NUM_SLOTS + slots).reshape(-1), seed=0)
@@ -154,7 +159,7 @@ class Spent:
 
 def spend(folder: Path, dedup: str, clusters: str, workers: int) -> Spent:
     """Run dedup of a folder that generate() made in a process of its own."""
-    for phase in ("dedup", "known", "components", "drops", "slots", "mates"):
+    for phase in ("dedup", "known", "components", "drops", "slots"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     command = [sys.executable, "-m", "tests.bench.dedup", "--run", str(folder), "--dedup", dedup]
     command += ["--clusters", clusters, "--workers", str(workers)]
@@ -292,7 +297,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
                       "signature": pack_signatures(Signer().signatures(texts))})  # fmt: skip
     parts = [np.arange(at, len(texts), NUM_SEGMENTS) for at in range(NUM_SEGMENTS)]
     parts = [part[np.argsort(order[part])] for part in parts]
-    sieves = [Sieve(table.take(part), threshold=threshold) for part in parts]
+    sieves = [Sieve(table.take(part)) for part in parts]
     write_plan(folder, sieves)
     found = run(folder, WudaoOptions(dedup="minhash", minhash_threshold=threshold))
     gone = np.zeros(len(texts), bool)
@@ -300,8 +305,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
         gone[part[~sieve.kept]] = True
     drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], EVERYTHING)
     for number, (part, sieve) in enumerate(zip(parts, sieves, strict=True)):
-        rows = drops.rows(number)
-        gone[part[sieve.kept][rows[rows != NO_ROW]]] = True
+        gone[part[sieve.kept][drops.rows(number)]] = True
     shutil.rmtree(folder)
     return gone
 

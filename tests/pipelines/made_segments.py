@@ -66,11 +66,9 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
     return kept, Verdict(batch.filter(dropped), reasons.filter(dropped))
 
 
-def segment_builder(
-    *, relative: str = "part-1.json", dedup: bool = True, threshold: float = 0.7
-) -> SegmentBuilder:
+def segment_builder(*, relative: str = "part-1.json", dedup: bool = True) -> SegmentBuilder:
     """A builder of the segments of one file."""
-    return SegmentBuilder(relative=relative, dedup=dedup, threshold=threshold)
+    return SegmentBuilder(relative=relative, dedup=dedup)
 
 
 def write_segment(
@@ -79,10 +77,9 @@ def write_segment(
     *,
     relative: str = "part-1.json",
     dedup: bool = True,
-    threshold: float = 0.7,
 ) -> Segment:
     """Write a segment of one batch."""
-    segments = segment_builder(relative=relative, dedup=dedup, threshold=threshold)
+    segments = segment_builder(relative=relative, dedup=dedup)
     kept, dropped = judged(docs)
     segments.add(kept, [dropped])
     return segments.close(stem)
@@ -93,13 +90,10 @@ def write_segments(
     parts: Sequence[Sequence[Doc]],
     *,
     sources: Sequence[str] = (),
-    threshold: float = 0.7,
 ) -> Plan:
     """Write a segment of each part where a run has them, and return their saved plan."""
     segments = [
-        write_segment(
-            work / "map" / f"s{number}", docs, relative=f"part-{number}.json", threshold=threshold
-        )
+        write_segment(work / "map" / f"s{number}", docs, relative=f"part-{number}.json")
         for number, docs in enumerate(parts)
     ]
     plan = Plan(
@@ -176,7 +170,6 @@ def exact_dedup(output: Path, plan: Plan, *, ranges: int) -> list[DedupRecord]:
                 ranges=ranges,
                 threshold=0.0,
                 drops=True,
-                linked=0,
             )
         )
     paths = [output / ".work" / "dedup" / f"d{index}.json" for index in range(ranges)]

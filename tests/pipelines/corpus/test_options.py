@@ -71,12 +71,11 @@ LEVELS = {
         "filter",
         "keep_dropped",
         "dedup",
-        "minhash_threshold",
         "title",
         "title_separator",
         "min_chars",
     },
-    DATASET: {"clusters", "validation", "shards", "shard_tokens"},
+    DATASET: {"minhash_threshold", "clusters", "validation", "shards", "shard_tokens"},
     NOTHING: {
         "input",
         "output",
@@ -133,6 +132,7 @@ def test_semantic_is_plain_and_puts_facts_for_paths() -> None:
     assert (found["tokenizer"], found["lid_model"]) == ("sha of the model", "sha of lid")
     assert "output" not in found
     assert semantic(options, facts, decides=(DATASET,)) == {
+        "minhash_threshold": 0.7,
         "clusters": "local",
         "validation": 0.001,
         "shards": 0,

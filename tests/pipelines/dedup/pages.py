@@ -1,11 +1,15 @@
 """Made-up pages of which many are copies or versions of others."""
 
 import random
+from itertools import permutations
+
+from pipelines.dedup.minhash import Signer, similarity
+
+ALPHABET = [chr(code) for code in range(0x4E00, 0x6E00)]
 
 
 def related_pages(rng: random.Random, num: int) -> list[str]:
     """Pages of random characters: versions of each other, copies, strangers."""
-    alphabet = [chr(code) for code in range(0x4E00, 0x6E00)]
     pages: list[str] = []
     for _ in range(num):
         draw = rng.random()
@@ -14,8 +18,33 @@ def related_pages(rng: random.Random, num: int) -> list[str]:
         elif pages and draw < 0.5:  # a version
             page = list(rng.choice(pages))
             for _ in range(rng.randint(1, 12)):
-                page[rng.randrange(len(page))] = rng.choice(alphabet)
+                page[rng.randrange(len(page))] = rng.choice(ALPHABET)
             pages.append("".join(page))
         else:
-            pages.append("".join(rng.choices(alphabet, k=rng.randint(150, 400))))
+            pages.append("".join(rng.choices(ALPHABET, k=rng.randint(150, 400))))
+    return pages
+
+
+def torn_pages(rng: random.Random, num: int) -> list[str]:
+    """Triples of pages, in any order, that show with which one a page is compared.
+
+    A page is similar to the second, not quite to the first, and whatever bands it shares with the
+    second it shares with the first. So it is dropped if the second comes before it, unless it is
+    compared with the first instead, as it must be wherever that comes before both.
+    """
+    pages: list[str] = []
+    while len(pages) < 3 * num:
+        page = rng.choices(ALPHABET, k=200)
+        versions = [page]
+        for _ in range(40):
+            at, size = rng.randrange(150), rng.randrange(24, 36)
+            versions.append([*page[:at], *rng.choices(ALPHABET, k=size), *page[at + size :]])
+        found = Signer().signatures(["".join(each) for each in versions])
+        shared = found.bands == found.bands[0]
+        alike = similarity(found.slots, found.slots[[0] * len(versions)]) >= 0.7
+        for one, two in permutations(range(1, len(versions)), 2):
+            if shared[two].any() and (shared[one] >= shared[two]).all() and alike[two] > alike[one]:
+                pages += ["".join(versions[at]) for at in (0, one, two)]
+                break
+    rng.shuffle(pages)
     return pages

@@ -11,7 +11,6 @@ from pipelines.dedup.drops import (
     DROPS,
     EXACT,
     NEAR,
-    NO_ROW,
     Drops,
     count_drops,
     drop_path,
@@ -109,14 +108,13 @@ def test_drops_of_a_range_are_listed_by_segment(tmp_path: Path) -> None:
 def test_drops_are_counted_by_source_and_reason() -> None:
     rows = [
         (1, 0, 5, EXACT, 0), (2, 0, 6, NEAR, 1), (3, 1, 7, NEAR, 0), (4, 2, 8, NEAR, 0),
-        (5, 2, NO_ROW, EXACT, 0), (6, 2, 9, EXACT, 1),
+        (5, 2, 7, EXACT, 0), (6, 2, 9, EXACT, 1),
     ]  # fmt: skip
-    dropped, renamed, known = count_drops(table(rows), ["b", "a", "b"])
+    dropped, known = count_drops(table(rows), ["b", "a", "b"])
     assert dropped == {
         "a": {"duplicate": 0, "near-duplicate": 1},
-        "b": {"duplicate": 2, "near-duplicate": 2},
+        "b": {"duplicate": 3, "near-duplicate": 2},
     }
-    assert renamed == {"a": 0, "b": 1}
     assert known == {
         "a": {"duplicate": 0, "near-duplicate": 1},
         "b": {"duplicate": 2, "near-duplicate": 1},

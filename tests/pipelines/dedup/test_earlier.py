@@ -30,7 +30,7 @@ from shards.storage.files import files
 from shards.storage.remote import AnyPath, RemotePath
 from shards.tables import open_table, write_table
 from tests.pipelines.dedup.pages import related_pages
-from tests.pipelines.dedup.rules import EXACT, NEAR, Model, check_account, made_up, verdicts
+from tests.pipelines.dedup.rules import EXACT, NEAR, Model, check_account, made_up, spread, verdicts
 from tests.pipelines.inline import InlineRunner
 from tests.pipelines.made_segments import Doc, write_segments
 
@@ -90,7 +90,7 @@ def grow_on(
         (work / name).unlink()
     sources = ["ab"[at % 2] for at in range(len(parts))]
     plan = replace(
-        write_segments(work, parts, threshold=threshold, sources=sources),
+        write_segments(work, parts, sources=sources),
         generation=f"g{len(before) + 1:04}-0",
         earlier=tuple(Earlier.of(each.generation, dedup=dedup) for each in before),
     )
@@ -103,6 +103,7 @@ def grow_on(
             *((phases, f"{kind}_PER_TASK") for kind in ("BAND_ROWS", "CANDIDATES", "SLOTS")),
         ):
             patch.setattr(module, name, rows)
+        patch.setattr("pipelines.dedup.earlier.CANDIDATES_AT_ONCE", rows)
         found = Dedup(
             Phases(work, runner),  # type: ignore[arg-type]  # all of a runner it uses
             plan,
@@ -163,29 +164,15 @@ def check(grown: Sequence[Grown], generations: Sequence[Parts], *, threshold: fl
 
 
 def known_of(model: Model, numbers: range) -> list[int]:
-    """How many documents of the segments are dropped for an earlier one: equal, near."""
+    """How many texts of the segments are dropped for an earlier one: equal, near."""
     reasons = model.local()
-    kept_texts = near = 0
-    for number in numbers:
-        firsts: dict[int, Doc] = {}
-        for doc in sorted(model.parts[number], key=lambda doc: doc.order):
-            if doc.reason is None:
-                firsts.setdefault(doc.hash, doc)
-        kept_texts += sum(model.exact[text][0] < numbers.start for text in firsts)
-        mine = {key for key in model.signers if key[1] == number}
-        within = {one for one, other in model.edges if one[1] == other[1]}
-        to_earlier = {one for one, other in model.edges if other[1] < numbers.start}
-        near += sum(
-            reasons[number, model.signers[key].position] == NEAR
-            for key in (mine & to_earlier) - within
-        )
-    return [kept_texts, near]
-
-
-def spread(rng: np.random.Generator, parts: Parts) -> Parts:
-    """The same documents with orders from anywhere, all different, as real ones have."""
-    orders = iter(rng.choice(2**40, sum(map(len, parts)), replace=False).tolist())
-    return [[replace(doc, order=(next(orders) << 24) + 5) for doc in part] for part in parts]
+    texts = {doc.hash for number in numbers for doc in model.parts[number] if doc.reason is None}
+    near = {one for one, other in model.edges if other[1] < numbers.start}
+    places = [(key[1], model.signers[key].position) for key in near if key[1] in numbers]
+    return [
+        sum(model.exact[text][0] < numbers.start for text in texts),
+        sum(reasons[place] == NEAR for place in places),
+    ]
 
 
 def made_generations(
@@ -194,11 +181,6 @@ def made_generations(
     """Generations of so many documents per segment, of which many are alike in any of them."""
     rng = np.random.default_rng(seed)
     parts = spread(rng, made_up(rng, [size for part in sizes for size in part], families=families))
-    signatures: dict[int, bytes | None] = {}  # equal texts have equal ones
-    parts = [
-        [replace(doc, signature=signatures.setdefault(doc.hash, doc.signature)) for doc in part]
-        for part in parts
-    ]
     for part in parts:  # so that each segment has signatures, even if none of its documents has
         part.append(Doc(order=1, position=999, reason="empty", signature=bytes(SIGNATURE_BYTES)))
     generations = []
@@ -348,18 +330,13 @@ def test_a_document_is_compared_with_the_first_generation_only(tmp_path: Path) -
     check(grown, generations, threshold=0.7)
 
 
-def test_a_near_duplicate_within_its_segment_is_renamed_if_its_text_is_known(
-    tmp_path: Path,
-) -> None:
+def test_a_known_text_counts_once_in_however_many_segments(tmp_path: Path) -> None:
     one = replace(signed(5, bands=(8,), slots=3), hash=77)
-    generations = [
-        [[one]],
-        [[signed(1, bands=(8,), slots=3, position=1), one]],
-    ]
-    grown = grow(tmp_path, generations)
-    assert grown[1].dropped == {(0, 0): EXACT, (0, 1): NEAR}
-    assert grown[1].found.records[0].renamed == {"a": 1}
-    assert check(grown, generations, threshold=0.7) == [1, 1]
+    again = [replace(one, order=order << 50, position=order) for order in (6, 7, 8)]
+    version = signed(1, bands=(8,), slots=3, position=1)
+    for name, parts in (("one", [[version, *again]]), ("many", [[doc] for doc in again])):
+        grown = grow(tmp_path / name, [[[one]], [*parts, [signed(2, bands=(8,), slots=3)]]])
+        assert grown[1].found.figures["known"]["exact"] == 1
 
 
 def test_tables_have_each_hash_once_and_the_slots_of_its_document(tmp_path: Path) -> None:

@@ -4,13 +4,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.dedup.bands import BandRows, OrderedRows, Signers, write_bands, write_slots
+from pipelines.dedup.bands import BandRows, Signers, write_bands, write_slots
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.near import (
-    ALL,
     Members,
     edges_between,
-    is_linked,
+    group_rows,
     look_up,
     pair_with_smallest,
     read_range,
@@ -47,17 +46,10 @@ def test_a_range_is_read_of_every_segment(tmp_path: Path, ranges: int) -> None:
     rng = np.random.default_rng(1)
     paths, written = [], []
     for number, num in enumerate([40, 0, 25]):
-        bands = [
-            BandRows(
-                np.sort(rng.integers(0, 2**64, num, dtype=np.uint64)),
-                np.arange(num, dtype=np.uint32),
-                np.full(num, number, np.uint8),
-            )
-            for _ in range(NUM_BANDS)
-        ]
+        bands = [rng.integers(0, 2**64, num, dtype=np.uint64) for _ in range(NUM_BANDS)]
         paths.append(tmp_path / f"s{number}.bands")
         write_bands(paths[-1], bands, order=np.arange(num, dtype=np.uint64) + np.uint64(number))
-        written.append(bands[5].hash)
+        written.append(np.sort(bands[5]))
     seen = 0
     for index in range(ranges):
         rows, starts = read_range(paths, 5, index=index, ranges=ranges)
@@ -80,32 +72,22 @@ def test_each_is_paired_with_the_smallest_ties_by_segment(
     hashes = np.array([1, 1, 2, 1, 1], np.uint64) << np.uint64(40)
     signers = np.array([1, 0, 2, 0, 1], np.uint32)
     orders = np.array([7, 5, 9, 5, 6], np.uint64)
-    rows = OrderedRows(hashes, signers, np.ones(5, np.uint8), orders)
+    rows = BandRows(hashes, orders, signers)
     starts, known = np.array([0, 3, 3, 5]), np.zeros(5, bool)
-    options: dict[str, Any] = {"slots": slots, "range_bits": 0, "threshold": threshold}
-    (found,) = pair_with_smallest(rows, starts, known=known, **options)
+    options: dict[str, Any] = {"slots": slots, "threshold": threshold}
+    (groups,) = group_rows(rows, range_bits=0)
+    assert groups.rows.tolist() == [1, 3, 4, 0]
+    assert groups.first.tolist() == [True, False, False, False]
+    (found,) = pair_with_smallest(rows, starts, groups, known=known, **options)
     assert found.member.order.tolist() == [5, 6, 7]
     assert found.member.segment.tolist() == [2, 2, 0]
     assert found.smallest.order.tolist() == [5, 5, 5]
     assert found.smallest.segment.tolist() == [0, 0, 0]
     expected = dict(zip([5, 7, 6], passed, strict=True))
     assert found.passed.tolist() == [expected[order] for order in [5, 6, 7]]
-    assert found.groups.rows.tolist() == [1, 3, 4, 0]
-    assert found.groups.first.tolist() == [True, False, False, False]
     known[[0, 1, 3, 4]] = True
-    (left_out,) = pair_with_smallest(rows, starts, known=known, **options)
+    (left_out,) = pair_with_smallest(rows, starts, groups, known=known, **options)
     assert len(left_out.member) == len(left_out.passed) == 0
-    assert left_out.groups.rows.tolist() == found.groups.rows.tolist()
-
-
-def test_a_share_of_the_documents_is_linked() -> None:
-    orders = np.random.default_rng(1).integers(0, 2**64, 10_000, dtype=np.uint64)
-    assert is_linked(orders, ALL).all()
-    assert not is_linked(orders, 0).any()
-    half, quarter = is_linked(orders, ALL // 2), is_linked(orders, ALL // 4)
-    assert abs(half.mean() - 0.5) < 0.02
-    assert abs(quarter.mean() - 0.25) < 0.02
-    assert not (quarter & ~half).any()
 
 
 def test_edges_name_segment_and_signer() -> None:

@@ -4,25 +4,19 @@ import numpy as np
 import pytest
 
 from pipelines.dedup.components import Edges
-from pipelines.dedup.drops import EXACT, NEAR, NO_ROW, drop_path, drop_table
+from pipelines.dedup.drops import EXACT, NEAR, drop_path, drop_table
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.dedup.near import ALL, edge_path
+from pipelines.dedup.near import edge_path
 from pipelines.dedup.tasks import (
-    FIRST,
-    LARGE,
-    LAST,
-    SMALL,
+    ComponentsRecord,
+    ComponentsTask,
     DedupRecord,
     DedupTask,
     DropsRecord,
     DropsTask,
-    MatesRecord,
-    MatesTask,
-    StarRecord,
-    StarTask,
+    prepare_components,
     prepare_dedup,
     prepare_drops,
-    prepare_links,
 )
 from pipelines.engine.records import read_record
 from pipelines.segments.plan import Plan
@@ -95,7 +89,7 @@ def chain(tmp_path: Path) -> Plan:
     return write_segments(tmp_path / ".work", [[doc] for doc in docs], sources=["a", "a", "b"])
 
 
-def near_dedup(output: Path, plan: Plan, band: int) -> DedupRecord:
+def near_dedup(output: Path, plan: Plan, band: int, *, drops: bool = True) -> DedupRecord:
     task = DedupTask(
         name=f"band{band}",
         plan=plan.name,
@@ -103,39 +97,33 @@ def near_dedup(output: Path, plan: Plan, band: int) -> DedupRecord:
         index=0,
         ranges=1,
         threshold=0.7,
-        drops=True,
-        linked=ALL,
+        drops=drops,
     )
     prepare_dedup(output)(task)
     return read_record(DedupRecord, output / ".work" / "dedup" / f"{task.name}.json")
 
 
-def test_near_dedup_of_a_band_writes_drops_and_links(tmp_path: Path, chain: Plan) -> None:
+def test_near_dedup_of_a_band_writes_drops_or_edges(tmp_path: Path, chain: Plan) -> None:
     record = near_dedup(tmp_path, chain, 0)
-    assert (record.drops, record.links, record.compared, record.failed) == (1, 1, 1, 0)
+    assert (record.drops, record.compared, record.failed) == (1, 1, 0)
     assert record.groups["2"] == 1
     drops = open_table(drop_path(tmp_path / ".work", "dedup/band0")).to_pylist()
     assert drops == [{"order": 3, "segment": 1, "row": 0, "reason": NEAR, "own": 1}]
-    links = Edges.of(open_table(edge_path(tmp_path / ".work", "dedup/band0")))
-    assert (links.order.tolist(), links.to_order.tolist()) == ([3], [1])
-    assert (links.place.tolist(), links.to_place.tolist()) == ([1 << 32], [0])
+    assert not edge_path(tmp_path / ".work", "dedup/band0").exists()
+    assert near_dedup(tmp_path, chain, 0, drops=False).drops == 0
+    edges = Edges.of(open_table(edge_path(tmp_path / ".work", "dedup/band0")))
+    assert (edges.order.tolist(), edges.to_order.tolist()) == ([3], [1])
+    assert (edges.place.tolist(), edges.to_place.tolist()) == ([1 << 32], [0])
 
 
-def star(output: Path, plan: Plan, kind: str, inputs: tuple[str, ...]) -> StarRecord:
-    task = StarTask(name=kind, plan=plan.name, kind=kind, index=0, ranges=1, inputs=inputs)
-    prepare_links(output)(task)
-    return read_record(StarRecord, output / ".work" / "components" / f"{kind}.json")
-
-
-def test_passes_join_a_chain_to_its_smallest_document(tmp_path: Path, chain: Plan) -> None:
-    inputs = tuple(f"dedup/band{band}" for band in (0, 1) if near_dedup(tmp_path, chain, band))
-    first = star(tmp_path, chain, FIRST, inputs)
-    large = star(tmp_path, chain, LARGE, ("components/first",))
-    small = star(tmp_path, chain, SMALL, ("components/large",))
-    assert len({record.checksum for record in (first, large, small)}) == 3
-    last = star(tmp_path, chain, LAST, ("components/small",))
-    assert (last.drops, last.groups["3"]) == (2, 1)
-    drops = open_table(drop_path(tmp_path / ".work", "components/last"))
+def test_components_join_a_chain_to_its_smallest_document(tmp_path: Path, chain: Plan) -> None:
+    for band in (0, 1):
+        near_dedup(tmp_path, chain, band, drops=False)
+    task = ComponentsTask(name="all", plan=chain.name, inputs=("dedup/band0", "dedup/band1"))
+    prepare_components(tmp_path)(task)
+    record = read_record(ComponentsRecord, tmp_path / ".work" / "components" / "all.json")
+    assert (record.drops, record.groups["3"]) == (2, 1)
+    drops = open_table(drop_path(tmp_path / ".work", "components/all"))
     assert drops["order"].to_pylist() == [2, 3]
 
 
@@ -145,7 +133,7 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
     work = tmp_path / ".work"
     for name, segments, rows, reason in (
         ("near", [1, 2], [0, 0], NEAR),
-        ("exact", [0, 1], [NO_ROW, 0], EXACT),
+        ("exact", [0, 1], [0, 0], EXACT),
     ):
         columns = (np.array(segments, np.uint32), np.array(rows, np.uint32))
         orders = np.array([{0: 1, 1: 3, 2: 2}[number] for number in segments], np.uint64)
@@ -154,26 +142,10 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
     prepare_drops(tmp_path)(DropsTask(name="d", plan=chain.name, index=0, ranges=1, inputs=inputs))
     record = read_record(DropsRecord, work / "drops" / "d.json")
     assert record.dropped == {
-        "a": {"duplicate": 1, "near-duplicate": 0},
+        "a": {"duplicate": 2, "near-duplicate": 0},
         "b": {"duplicate": 0, "near-duplicate": 1},
     }
-    assert record.renamed == {"a": 1, "b": 0}
     assert record.known == {key: {"duplicate": 0, "near-duplicate": 0} for key in "ab"}
     table = open_table(drop_path(work, "drops/d"))
     assert table["order"].to_pylist() == [1, 2, 3]
     assert record.files[0].rows == 3
-
-
-def test_mates_are_counted_that_are_dropped_themselves(tmp_path: Path, chain: Plan) -> None:
-    """Order 3 is similar to 1 and 2: it has a kept mate unless both are dropped."""
-    inputs = tuple(f"dedup/band{band}" for band in (0, 1) if near_dedup(tmp_path, chain, band))
-    zero = np.zeros(2, np.uint32)
-    both = drop_table(np.array([1, 2], np.uint64), np.array([0, 2], np.uint32), zero, reason=NEAR)
-    for name, drops, alone in (("one", both[:1], 0), ("both", both, 1)):
-        write_table(drop_path(tmp_path / ".work", f"drops/{name}"), drops)
-        task = MatesTask(
-            name=name, plan=chain.name, linked=ALL, inputs=inputs, drops=(f"drops/{name}",)
-        )
-        prepare_links(tmp_path)(task)
-        record = read_record(MatesRecord, tmp_path / ".work" / "mates" / f"{name}.json")
-        assert (record.documents, record.alone) == (1, alone)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.dedup.drops import DROPS, EXACT, NEAR, NO_ROW, Drops
+from pipelines.dedup.drops import DROPS, EXACT, NEAR, Drops
 from pipelines.merge.merge import (
     find_held_out,
     merged_rows,
@@ -226,22 +226,17 @@ def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
     assert found == {0: "duplicate", 1: "language"}
 
 
-def test_near_duplicates_are_called_so_unless_they_equal_something(
-    tmp_path: Path,
-) -> None:
-    signature = bytes(224)
-    docs = [Doc(order=order, position=order, signature=signature) for order in (1, 2, 3)]
-    write_segment(tmp_path / "s0", docs)  # all but the first are dropped
+def test_a_document_that_dedup_dropped_has_its_reason(tmp_path: Path) -> None:
+    write_segment(tmp_path / "s0", [Doc(order=order, position=order) for order in (1, 2, 3)])
     write_segment(tmp_path / "s1", [Doc(order=order, position=order) for order in (4, 5, 6)])
-    rows = [(2, 0, NO_ROW, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)]
-    write_table(tmp_path / "d", drops(*rows))
+    write_table(tmp_path / "d", drops((2, 0, 1, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)))
     stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
     loaded = Drops.load([tmp_path / "d"], ALL)
     audit = merged_rows(stems, "audit", ALL, drops=loaded).to_pylist()
     assert [(row["order"], row["verdict"], row["reason"]) for row in audit] == [
         (1, "kept", None),
         (2, "dropped", "duplicate"),
-        (3, "dropped", "near-duplicate"),
+        (3, "kept", None),
         (4, "dropped", "near-duplicate"),
         (5, "dropped", "duplicate"),
         (6, "kept", None),

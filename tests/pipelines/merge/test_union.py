@@ -4,7 +4,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.dedup.drops import NO_ROW
 from pipelines.merge import union
 from pipelines.merge.union import MergedOrder, write_union
 from shards.tables import open_table
@@ -60,8 +59,8 @@ def test_equal_texts_stay_two_rows(tmp_path: Path) -> None:
 def test_rows_are_renumbered(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = MergedOrder.of([np.array([10, 30, 50]), np.array([], int), np.array([20, 30])])
     assert ranks.rows.tolist() == [0, 3, 1, 4, 2]
-    old = [np.array([2, NO_ROW, 0], np.uint32), np.array([], np.uint32), np.array([1], np.uint32)]
-    assert ranks.renumber(old).tolist() == [4, NO_ROW, 0, 3]
+    old = [np.array([2, 0], np.uint32), np.array([], np.uint32), np.array([1], np.uint32)]
+    assert ranks.renumber(old).tolist() == [4, 0, 3]
     monkeypatch.setattr(union, "BLOCK_ROWS", 3)
     pieces = [(rows.tolist(), parts) for rows, parts in ranks.pieces(2)]
     assert pieces == [

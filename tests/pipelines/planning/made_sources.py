@@ -31,7 +31,6 @@ def made_source(splits: int = 100, **changes: Any) -> SourceSize:
         rejects=0.0,
         texts=48_000.0 * splits,
         signed=0.0,
-        links=0.0,
         map_seconds=20.0 * splits,
         audit_bytes=2e6 * splits,
         kept_bytes=0.0,

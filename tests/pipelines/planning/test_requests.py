@@ -92,33 +92,25 @@ def test_each_worker_asks_for_sizes_and_reads_the_plan(tables: Mapping[str, pa.T
     assert four["merge"].head > one["merge"].head
 
 
-@pytest.fixture(scope="module")
-def signed_tables(tables: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
-    """Rows of the tables of a segment with signatures."""
-    links = pa.table({"signer": pa.array([0], pa.uint32()), "smaller": pa.array([0], pa.uint32())})
-    return {**tables, "links": links}
-
-
 def signed_extent(
     tables: Mapping[str, pa.Table], splits: int = 10, *, clusters: str = "local", **of: Any
 ) -> Extent:
     option = Options(shards=1, dedup="minhash", clusters=clusters)
-    signed = {"signed": 10_000.0 * splits, "links": 100.0 * splits}
-    return made_extent(tables, splits, option=option, **{**signed, **of})
+    return made_extent(tables, splits, option=option, **{"signed": 10_000.0 * splits, **of})
 
 
 def test_signatures_are_read_by_every_band(
-    signed_tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
+    tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extent = signed_extent(signed_tables)
+    extent = signed_extent(tables)
     phases = count_requests(extent, workers=2)
-    assert phases["map"].put == 10 * (7 + 3 + 2)
+    assert phases["map"].put == 10 * (7 + 2 + 2)
     without = replace(extent, band_ranges=0, slot_ranges=0)
     exact = count_requests(without, workers=2)["dedup"]
     reads = NUM_BANDS * extent.band_ranges * 10
     assert phases["dedup"].get - exact.get >= 2 * reads
-    # drops, links, signatures; record
-    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (3 + 1)
+    # drops, signatures; record
+    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (2 + 1)
     whole = extent.total("signed") * NUM_BANDS * BAND_ROW_BYTES
     assert phases["dedup"].bytes - exact.bytes == pytest.approx(whole, rel=0.05)
     monkeypatch.setattr(requests_module, "MOST_SIGNED", 5000)
@@ -128,9 +120,9 @@ def test_signatures_are_read_by_every_band(
 
 
 def test_tasks_of_slots_read_a_range_of_every_segment(
-    signed_tables: Mapping[str, pa.Table],
+    tables: Mapping[str, pa.Table],
 ) -> None:
-    extent = signed_extent(signed_tables)
+    extent = signed_extent(tables)
     assert extent.slot_ranges == 1
     slots = count_requests(extent, workers=2)["slots"]
     assert slots.put == 1 + 1  # table, record
@@ -143,17 +135,17 @@ def test_tasks_of_slots_read_a_range_of_every_segment(
 
 
 def test_more_segments_are_read_by_tasks_of_slots(
-    signed_tables: Mapping[str, pa.Table],
+    tables: Mapping[str, pa.Table],
 ) -> None:
     sizes = {"documents": 100.0, "tokens": 1e4}
-    ten, twenty = (signed_extent(signed_tables, splits, **sizes) for splits in (10, 20))
+    ten, twenty = (signed_extent(tables, splits, **sizes) for splits in (10, 20))
     few, many = (count_requests(extent, workers=1)["slots"] for extent in (ten, twenty))
     assert many.get - few.get == 10 * 2
     assert many.bytes == pytest.approx(2 * few.bytes, rel=0.05)
 
 
-def test_components_leave_no_signatures_of_bands(signed_tables: Mapping[str, pa.Table]) -> None:
-    extent = signed_extent(signed_tables, clusters="components")
+def test_components_leave_no_signatures_of_bands(tables: Mapping[str, pa.Table]) -> None:
+    extent = signed_extent(tables, clusters="components")
     phases = count_requests(extent, workers=2)
     assert "slots" not in phases
     exact = count_requests(replace(extent, band_ranges=0), workers=2)["dedup"]

@@ -26,14 +26,13 @@ def test_known_names_stand_in_their_order_and_others_last() -> None:
 def test_groups_of_duplicates_stand_in_the_order_of_their_sizes() -> None:
     counts = {
         "exact": {"groups": {"100+": 1, "2": 4000, "5-9": 7}},
-        "near": {"band_groups": {}, "compared": 12345, "without_kept_mate": {"documents": 17}},
+        "near": {"band_groups": {}, "compared": 12345},
     }
     shown = dict(duplicates(counts))
     assert shown == {
         "exact groups": {"2": 4000, "5-9": 7, "100+": 1},
         "near band_groups": {},
         "near compared": 12345,
-        "near without_kept_mate documents": 17,
     }
     assert isinstance(sizes := shown["exact groups"], dict)
     assert list(sizes) == ["2", "5-9", "100+"]

@@ -77,14 +77,9 @@ def rows(tally: Tally, number: int, size: int | None = None) -> Tally:
 
 RECORDS = [split("a", SHORT, TWICE, KEPT, BAD, unsampled=3), split("b", KEPT), split("b", SHORT)]
 NOTHING = {"duplicate": 0, "near-duplicate": 0}
-NONE_RENAMED = {"a": 0, "b": 0}
 DEDUP = [
-    DropsRecord(
-        dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, renamed=NONE_RENAMED, known={}
-    ),
-    DropsRecord(
-        dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, renamed=NONE_RENAMED, known={}
-    ),
+    DropsRecord(dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, known={}),
+    DropsRecord(dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, known={}),
 ]
 MERGED = {
     "a": [
@@ -111,16 +106,9 @@ def test_both_accounts_agree() -> None:
     account.check_account(RECORDS, DEDUP, MERGED)
 
 
-def test_near_duplicates_that_are_equal_to_something_change_their_reason() -> None:
-    near = Tally(verdict="dropped", reason="near-duplicate", rows=5, bytes=500)
-    counts = {"duplicate": 3, "near-duplicate": 20}
-    dedup = [DropsRecord(dropped={"a": counts}, renamed={"a": 2}, known={})]
-    assert account.expected_account([split("a", KEPT, TWICE, near)], dedup) == {
-        ("a", "kept", ""): 70 - 23,
-        ("a", "dropped", "duplicate"): 4 + 3 + 2,
-        ("a", "dropped", "near-duplicate"): 5 + 20 - 2,
-    }
-    assert progress_counts(to_json(dedup[0])) == {"documents dropped": 23}
+def test_drops_are_progress() -> None:
+    record = DropsRecord(dropped={"a": {"duplicate": 3, "near-duplicate": 20}}, known={})
+    assert progress_counts(to_json(record)) == {"documents dropped": 23}
 
 
 def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeRecord]]:

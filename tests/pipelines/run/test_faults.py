@@ -44,12 +44,12 @@ LEFT = [
     *(
         f".work/map/*.{suffix}"
         for suffix in (
-            *("tokens", "documents", "bins", "holdout", "hashes", "slots", "bands", "links"),
+            *("tokens", "documents", "bins", "holdout", "hashes", "slots", "bands"),
             *("audit", "examples", "rejects", "texts", "json"),
         )
     ),
-    *(".work/dedup/*.drops", ".work/dedup/*.edges", ".work/dedup/*.json"),
-    *(".work/drops/*.drops", ".work/drops/*.json", ".work/mates/*.json", ".work/merge/*.json"),
+    *(".work/dedup/*.drops", ".work/dedup/*.json"),
+    *(".work/drops/*.drops", ".work/drops/*.json", ".work/merge/*.json"),
     *("g*/wudao/*.bin", "g*/wudao/*.idx", "g*/wudao/*.arrow"),
     *("g*/audit/*", "g*/signatures/*", "g*/rejects/*", "g*/dropped/*", ".work/slots/*.json"),
 ]

@@ -1,6 +1,7 @@
 """What a pipeline made becomes the dataset that a command makes."""
 
 import logging
+import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from pipelines.transforms import (
 )
 from shards.errors import UserError
 from shards.manifest import read_manifest
+from tests.pipelines.dedup.pages import torn_pages
 from tests.pipelines.runs import many_splits, page, write_wudao
 from tests.pipelines.steps.batches import batch
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
@@ -144,6 +146,28 @@ def test_metrics_and_dropped_texts_are_those_of_the_command(tmp_path: Path) -> N
     assert any(name.startswith("dropped/") for name in made)
     assert any("bands" in name or "band-" in name for name in made)
     assert made == command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clusters", ["local", "components"])
+def test_bundles_do_not_decide_what_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clusters: str
+) -> None:
+    pages = torn_pages(random.Random(2), 60)
+    made = []
+    for records in (7, 50, 1000):
+        monkeypatch.setattr("pipelines.transforms.rows.BATCH_RECORDS", records)
+        monkeypatch.setattr("pipelines.map.builder.MAX_RECORDS", records)
+        options = {"dedup": "minhash", "clusters": clusters, "shards": 2, "validation": 0.05}
+        sink = WriteDataset(str(tmp_path / str(records)), tokenizer=TOKENIZER, **options)
+        notes = [Note(page, "me", at) for at, page in enumerate(pages)]
+        with running() as (pipeline, _):
+            rows = pipeline | beam.Create(notes).with_output_types(Note)
+            _ = rows | FromRows(id="year") | sink
+        made.append(shipped(tmp_path / str(records)))
+    assert made[0] == made[1] == made[2]
+    (account,) = read_manifest(tmp_path / "7").generations[0].accounting.values()
+    assert account["dropped"]["near-duplicate"] > 30
 
 
 @pytest.mark.slow
