@@ -174,6 +174,20 @@ def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
     assert kept_and_dropped(tmp_path)[-1] == [1, 60]
 
 
+def test_engines_show_generations_and_how_long_rows_waited(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    values = [TimestampedValue(number, number) for number in (1, 2, 61)]
+    created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda number: number)
+    to_dataset(rows_of(created, FixedWindows(60)), tmp_path)
+    found = pipeline.run().metrics().query()
+    counts = {one.key.metric.name: one.committed for one in found["counters"]}
+    spreads = {one.key.metric.name: one.committed for one in found["distributions"]}
+    assert counts["generations"] == 2
+    waited = spreads["milliseconds from a row to its generation"]
+    assert waited.count == 2
+    assert waited.min > 0
+
+
 def test_a_commit_waits_for_another_one(tmp_path: Path) -> None:
     writing = threading.Thread(target=bounded, args=(tmp_path, range(60)))
     with locked(tmp_path):
