@@ -78,6 +78,11 @@ def lifetime(window: Any, lateness: int) -> str:
             "WriteDataset was given batches in windows of a time that none has, because FromRows "
             "made them before there were windows: put WindowInto before FromRows"
         )
+    if window.start <= beam.GlobalWindow().start:  # some engines leave such a window out
+        raise UserError(
+            "WriteDataset was given rows in windows that have no time: give them one, as in "
+            "beam.Map(lambda row: beam.window.TimestampedValue(row, SECONDS)) before WindowInto"
+        )
     return f"{max(0, window.end.seconds() + lateness)}-{int(time.time())}"
 
 

@@ -281,6 +281,13 @@ def test_rows_that_are_batched_before_there_are_windows_are_told(tmp_path: Path)
         pipeline.run()
 
 
+def test_rows_without_times_are_told(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    to_dataset(rows_of(pipeline | beam.Create([1]), FixedWindows(60)), tmp_path)
+    with pytest.raises(Exception, match="rows in windows that have no time: give them one"):
+        pipeline.run()
+
+
 def test_what_is_left_out_lies_in_the_same_windows(tmp_path: Path) -> None:
     pipeline = beam.Pipeline()
     one = rows_of(pipeline | beam.Create([1]), FixedWindows(60))
