@@ -343,7 +343,7 @@ def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
 
 
 @contextmanager
-def held(directory: AnyPath, *, shared: bool = False) -> Iterator[None]:
+def held(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Iterator[None]:
     """Hold the folder of a dataset that is to be written, as `locked` does.
 
     Raises:
@@ -356,7 +356,7 @@ def held(directory: AnyPath, *, shared: bool = False) -> Iterator[None]:
             "dataset with the others. Copy it with what the links stand for, cp -rL "
             f"{directory} COPY, and write to the copy."
         )
-    with locked(directory, shared=shared):
+    with locked(directory, shared=shared, wait=wait):
         yield
 
 

@@ -45,6 +45,7 @@ try:
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
     )
+    from apache_beam.transforms.trigger import AccumulationMode, DefaultTrigger
     from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
     from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
     from apache_beam.typehints.row_type import RowTypeConstraint
@@ -56,10 +57,12 @@ finally:
 
 __all__ = [
     "MAX_TIMESTAMP",
+    "AccumulationMode",
     "AsList",
     "Coder",
     "Create",
     "DebugOptions",
+    "DefaultTrigger",
     "DoFn",
     "FlatMap",
     "Flatten",

@@ -40,7 +40,6 @@ def describe_run(arguments: tuple[Options, bool, str]) -> Description:
         UserError: A model cannot be loaded.
     """
     options, compiled, run = arguments
-    try_models(options)
     chain = load_chain(options, compiled=compiled, run=run)
     return describe_chain(chain, native=compiled and usable())
 

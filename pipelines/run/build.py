@@ -29,7 +29,7 @@ from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
-from pipelines.map.description import describe_run
+from pipelines.map.description import describe_run, try_models
 from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
@@ -147,8 +147,18 @@ def started(
     *,
     files: Sequence[InputFile],
     flags: Sequence[str],
+    tried: bool = False,
 ) -> Iterator["Build"]:
-    """Yield a run as `opened` does, for who holds the lock on its output already."""
+    """Yield a run as `opened` does, for who holds the lock on its output already.
+
+    Args:
+        corpus: As of `opened`, and so are corpora, files and flags.
+        corpora: The corpus of each source.
+        files: The input files.
+        flags: Flags for Beam.
+        tried: Whether the models are known to load. A worker of an engine has no child try them: a
+            fork of a process with threads of gRPC may abort.
+    """
     silence_beam()
     options = corpus.options
     map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
@@ -162,6 +172,8 @@ def started(
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
     with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
+        if not tried:
+            runner.call(try_models, options)
         run = Build(corpus, corpora, files=files, runner=runner, compiled=native)
         run.died = died
         yield run
@@ -291,6 +303,26 @@ class Build:
         account.check_kept(records)
         made = self._finish(records, self.files, base=None)
         self.clean_up()
+        return made
+
+    def grow_by(
+        self, records: Sequence[SplitRecord], *, base: Manifest | None, lag: Lag = None
+    ) -> Manifest:
+        """Make a generation of splits that are mapped, and return the manifest that has it.
+
+        Segments stay, of this generation and of others that are under way.
+
+        Args:
+            records: As in make_of.
+            base: The dataset that gets the generation; None makes its first.
+            lag: As in add.
+
+        Raises:
+            UserError: It cannot be made; the message says why and what to do.
+        """
+        made = self._finish(records, self.files, base=base, lag=lag)
+        if not self.options.keep_segments:
+            forget_phases(self.work)
         return made
 
     def add(

@@ -46,6 +46,7 @@ from pipelines.map.arrivals import (
     prepare_assignment,
     tasks_of,
 )
+from pipelines.map.description import try_models
 from pipelines.map.mapper import MapTask, SplitRecord
 from pipelines.map.notes import (
     FAILED,
@@ -186,6 +187,7 @@ class Maker:
         """
         workers = num_workers(self.corpus.options.workers, work_bytes=_LARGE)
         with Runner((), num_workers=workers, preload=("pipelines.run.build",)) as runner:
+            runner.call(try_models, self.corpus.options)
             yield Build(
                 self.corpus,
                 self.corpora,

@@ -1,10 +1,11 @@
-"""What a worker makes of the batches of a bundle: segments, of one source each.
+"""What a worker makes of the batches of a bundle: segments, of one source and one window each.
 
 A bundle ends wherever the engine likes, so no byte of a dataset depends on which documents share a
 segment. What an attempt wrote that the engine then repeats stays in .work, where no record names
 it.
 """
 
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,12 +25,16 @@ from pipelines.segments.segment import Segment
 from pipelines.steps.clock import Clock
 from pipelines.steps.step import run
 from pipelines.steps.tokenize import TOKENIZER
+from pipelines.transforms.firing import lifetime
 from pipelines.transforms.judged import METRIC, RAW, REASON
 from pipelines.transforms.model import Model
 from pipelines.transforms.read import PATH, SOURCE
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.storage.files import crc32c_of
+
+MOST_OPEN = 64
+"""Segments that a bundle has in the making: one for each window and source."""
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types of columns."""
@@ -50,6 +55,8 @@ class Sink:
     """The library that tokenizes, with its version."""
     metrics: tuple[pa.Field, ...]
     """Further columns of the audit table."""
+    lateness: int = 0
+    """Seconds that rows may come after the end of their window."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +69,8 @@ class Collected:
     """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
     columns: Columns
     """Those of its documents, none if it has none: all of a source have the same."""
+    begun: float = 0.0
+    """When its first row came, in seconds since 1970."""
 
 
 class Collect(beam.DoFn):
@@ -85,28 +94,26 @@ class Collect(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin."""
-        self._open: dict[tuple[str, bool], _Open] = {}
-        self._written: list[Collected] = []
+        self._open: dict[tuple[Any, str], _Open] = {}
+        self._written: list[tuple[Any, Collected]] = []
 
-    def process(self, batch: pa.RecordBatch) -> None:
+    def process(self, batch: pa.RecordBatch, window: Any = beam.DoFn.WindowParam) -> None:
         """Take a batch."""
         _check(batch)
         sources = batch[SOURCE.name].cast(pa.large_string())
         names = pc.unique(sources).to_pylist()
         for name in names:
             rows = batch if len(names) == 1 else batch.filter(pc.equal(sources, name))
-            self._add(name, rows.drop_columns([SOURCE.name]))
+            self._add((window, name), rows.drop_columns([SOURCE.name]))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Close all segments."""
-        for one in self._open.values():
-            self._close(one)
-        self._open = {}
-        for collected in self._written:
-            window = beam.GlobalWindow()
+        for key in [*self._open]:
+            self._close(key)
+        for window, collected in self._written:
             yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
 
-    def _add(self, source: str, rows: pa.RecordBatch) -> None:
+    def _add(self, key: tuple[Any, str], rows: pa.RecordBatch) -> None:
         audited = {field.name for field in self._sink.metrics}
         rows = rows.drop_columns(
             [
@@ -132,20 +139,19 @@ class Collect(beam.DoFn):
                 _check_tokens(rows, self._sink.tokenizer)
             rows = _whole(rows)
             kept, verdicts = run(rows, [*steps, self._fingerprint], self._clock)
-        one = self._open_for(source, dropped=dropped, columns=_columns(kept.schema))
+        one = self._open_for(key, _columns(kept.schema))
         one.add(kept, verdicts)
         if one.builder.full:
-            self._close(self._open.pop((source, dropped)))
+            self._close(key)
+        elif len(self._open) > MOST_OPEN:
+            self._close(next(iter(self._open)))
 
-    def _open_for(self, source: str, *, dropped: bool, columns: Columns) -> "_Open":
-        key = source, dropped
-        one = self._open.get(key)
-        if one is not None and one.columns != columns:
-            self._close(self._open.pop(key))
-            one = None
-        if one is None:
-            one = self._open[key] = _Open(source, columns, self._builder())
-        return one
+    def _open_for(self, key: tuple[Any, str], columns: Columns) -> "_Open":
+        if key in self._open and self._open[key].columns != columns:
+            self._close(key)
+        if key not in self._open:
+            self._open[key] = _Open(columns, self._builder())
+        return self._open[key]
 
     def _builder(self) -> SegmentBuilder:
         options = self._sink.options
@@ -156,19 +162,21 @@ class Collect(beam.DoFn):
             keep_texts=options.keep_dropped,
         )
 
-    def _close(self, one: "_Open") -> None:
+    def _close(self, key: tuple[Any, str]) -> None:
+        one, (window, source) = self._open.pop(key), key
         if one.builder.empty:
             return
         folder = self._sink.options.output / WORK / "map"
-        segment = one.builder.close(folder / f"{uuid.uuid4().hex[:24]}-0000")
-        self._written.append(
-            Collected(
-                source=one.source,
-                segment=segment,
-                digest=f"{one.digest:x}",
-                columns=one.columns if segment.documents else (),
-            )
+        stem = f"{uuid.uuid4().hex[:24]}-{lifetime(window, self._sink.lateness)}"
+        segment = one.builder.close(folder / stem)
+        collected = Collected(
+            source=source,
+            segment=segment,
+            digest=f"{one.digest:x}",
+            columns=one.columns if segment.documents else (),
+            begun=one.begun,
         )
+        self._written.append((window, collected))
 
     def _nothing(self) -> pa.RecordBatch:
         """Return no rows, with the columns of those that are kept."""
@@ -190,8 +198,8 @@ def _columns(schema: pa.Schema) -> Columns:
 class _Open:
     """A segment in the making."""
 
-    def __init__(self, source: str, columns: Columns, builder: SegmentBuilder) -> None:
-        self.source = source
+    def __init__(self, columns: Columns, builder: SegmentBuilder) -> None:
+        self.begun = time.time()
         self.columns = columns
         self.builder = builder
         self.digest = 0

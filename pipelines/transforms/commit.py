@@ -1,9 +1,13 @@
 """From the segments of a pipeline to a dataset: dedup, merge and commit as in any run."""
 
+import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from pipelines.corpus.options import DATASET, Options, semantic
@@ -11,16 +15,22 @@ from pipelines.corpus.sources import Corpus
 from pipelines.engine.records import read_record
 from pipelines.engine.runner import level_kept
 from pipelines.map.mapper import SplitRecord, segment_versions
-from pipelines.run.build import Build, opened
+from pipelines.run import existing
+from pipelines.run.append import check_base, read_base
+from pipelines.run.build import Build, started
 from pipelines.run.commit import input_entries
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Columns, Sink
+from pipelines.transforms.firing import Firing
+from pipelines.transforms.made import RECIPE
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest
+from shards.manifest import WORK, Manifest, held
 from shards.records import sealed
 from shards.storage.files import crc32c_of, file_names, write_json
 from shards.storage.remote import AnyPath
+
+_LOG = logging.getLogger("corpusmill")
 
 MODULE = "pipelines.transforms.made"
 ROWS = "rows"
@@ -99,33 +109,142 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    _check_columns(notes.segments)
     _check_splits(notes.splits)
     options = sink.options
-    corpus = Corpus(MODULE, options)
-    sources = sorted({one.source for one in notes.segments})
-    with (
-        level_kept(),
-        opened(corpus, dict.fromkeys(sources, corpus), files=[], flags=flags) as build,
-    ):
-        versions = segment_versions({"tokenizer": sink.engine}, {})
-        build.job = replace(build.job, versions=versions)
-        build.shards = _num_shards(notes, options.shard_tokens)
-        build.semantic = {
-            **semantic(options, {}, decides=(DATASET,)),
-            "tokenizer": sink.tokenizer,
-            "dedup": options.dedup,
-            "documents": notes.digests(),
-            "keep_dropped": options.keep_dropped,
-            "metrics": [field.name for field in sink.metrics],
-        }
-        records = _records(notes, versions)
+    with held(options.output), _building(sink, notes, flags=flags) as build:
+        build.semantic[_DOCUMENTS] = notes.digests()
+        records = _records(notes, _versions(sink))
         if made := _made_before(build, records):
             build.clean_up()
             return made
         check_new(options)
         _check_there(notes.segments, build.work / "map")
         return build.make_of(records)
+
+
+def commit_firing(sink: Sink, notes: Notes, firing: Firing) -> Manifest | None:
+    """Make the generation of what a window had when it fired, once.
+
+    An attempt that is repeated finds its generation. Where it has other rows than the attempt
+    before, as after a restart rows may be early that were late, what is new of them becomes a
+    generation too. Another commit is waited for.
+
+    Args:
+        sink: Of the pipeline.
+        notes: What it wrote.
+        firing: Of the window.
+
+    Returns:
+        The manifest; None if there was nothing to do.
+
+    Raises:
+        UserError: It cannot be made; the message says why and what to do.
+    """
+    output = sink.options.output
+    with held(output, wait=True):
+        base, folder, made = read_base(output), output / WORK / "map", None
+        new = _not_taken(notes, firing, sink, base=base) if base else notes
+        if new.segments:
+            _check_there(new.segments, folder)
+            made = _grown(sink, new, firing, base=base)
+        if not sink.options.keep_segments:
+            _remove_segments(notes, firing, folder)
+    return made
+
+
+def _grown(sink: Sink, notes: Notes, firing: Firing, *, base: Manifest | None) -> Manifest:
+    waited = [time.time() - one.begun for one in notes.segments]
+    lag = {"median": round(median(waited), 1), "worst": round(max(waited), 1)}
+    with _building(sink, notes) as build:
+        check_base(build, base and _without_documents(base))
+        return build.grow_by(_of_firing(notes, firing, sink), base=base, lag=lag)
+
+
+def _of_firing(notes: Notes, firing: Firing, sink: Sink) -> list[SplitRecord]:
+    return [replace(one, relative=firing.path) for one in _records(notes, _versions(sink))]
+
+
+def check_grows(sink: Sink) -> None:
+    """Check that the output holds a dataset that windows can be added to, or none.
+
+    Raises:
+        UserError: It holds another.
+    """
+    output = sink.options.output
+    base = read_base(output)
+    if base is None:
+        return
+    advice = "Give the options that it was made with, or another output"
+    existing.check_corpus(base, RECIPE.name, output=output, advice=advice)
+    options = _without_documents(base)
+    existing.check_options(options, semantic_options(sink), output=output, advice=advice)
+
+
+@contextmanager
+def _building(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Iterator[Build]:
+    """Yield a run for what a pipeline wrote, for who holds the lock on the output."""
+    _check_columns(notes.segments)
+    corpus = Corpus(MODULE, sink.options)
+    sources = sorted({one.source for one in notes.segments})
+    corpora = dict.fromkeys(sources, corpus)
+    with level_kept(), started(corpus, corpora, files=[], flags=flags, tried=True) as build:
+        build.job = replace(build.job, versions=_versions(sink))
+        build.shards = _num_shards(notes, sink.options.shard_tokens)
+        build.semantic = semantic_options(sink)
+        yield build
+
+
+_DOCUMENTS = "documents"
+"""The semantic option that says of which rows a bounded pipeline made its dataset."""
+
+
+def semantic_options(sink: Sink) -> dict[str, Any]:
+    """Return what all generations of a dataset have in common."""
+    options = sink.options
+    return {
+        **semantic(options, {}, decides=(DATASET,)),
+        "tokenizer": sink.tokenizer,
+        "dedup": options.dedup,
+        "keep_dropped": options.keep_dropped,
+        "metrics": [field.name for field in sink.metrics],
+    }
+
+
+def _without_documents(base: Manifest) -> Manifest:
+    options = {name: value for name, value in base.options.items() if name != _DOCUMENTS}
+    return replace(base, options=options)
+
+
+def _versions(sink: Sink) -> dict[str, str]:
+    return segment_versions({"tokenizer": sink.engine}, {})
+
+
+def _not_taken(notes: Notes, firing: Firing, sink: Sink, *, base: Manifest) -> Notes:
+    """Return notes without what generations of the window have, by attempts before."""
+    inputs = {one for generation in base.generations for one in generation.inputs}
+    of_window = {one for one in inputs if one.path.startswith(firing.window)}
+    if of_window.issuperset(input_entries(_of_firing(notes, firing, sink))):
+        return replace(notes, segments=())
+    if not of_window:
+        return notes
+    if any(one.path == firing.path for one in of_window):
+        _LOG.warning(
+            "%s has other rows than when an attempt before committed it: they are added in a "
+            "further generation, where --dedup exact or minhash knows those that are there already",
+            firing.path,
+        )
+    # Only a commit deletes segments of a window that is open.
+    names = file_names(sink.options.output / WORK / "map")
+    left = (one for one in notes.segments if f"{one.segment.stem}.audit" in names)
+    return replace(notes, segments=tuple(left))
+
+
+def _remove_segments(notes: Notes, firing: Firing, folder: AnyPath) -> None:
+    """Delete the segments of a generation that is made, and those that no firing takes any more."""
+    taken = {one.segment.stem for one in notes.segments}
+    for name in file_names(folder):
+        if name.partition(".")[0] in taken or firing.outlives(name):
+            (folder / name).unlink(missing_ok=True)
 
 
 def check_new(options: Options) -> None:

@@ -7,6 +7,7 @@ one, a hash of the row itself, so that nothing depends on where or when it is ma
 """
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType, UnionType
@@ -29,6 +30,9 @@ from shards.errors import UserError
 
 IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
 """The columns that say which document a row is."""
+
+MOST_WINDOWS = 64
+"""Windows whose rows wait for a full batch in one bundle."""
 
 _PLACES = ("position", "length", "ordinal")
 
@@ -216,7 +220,7 @@ def _union(kind: Any) -> Sequence[Any]:
 
 
 class BatchesOf(beam.DoFn):
-    """Makes batches of rows; which rows share one decides nothing."""
+    """Makes batches of rows of one window; which rows share one decides nothing else."""
 
     def __init__(
         self,
@@ -235,24 +239,30 @@ class BatchesOf(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin."""
-        self._rows: list[tuple[Any, ...]] = []
-        self._size = 0
+        self._clear()
 
-    def process(self, row: Any) -> Iterator[pa.RecordBatch]:
+    def _clear(self) -> None:
+        self._rows: defaultdict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+        self._sizes: Counter[Any] = Counter()
+
+    def process(self, row: Any, window: Any = beam.DoFn.WindowParam) -> Iterator[Any]:
         """Take a row; yield a batch when it is full."""
-        self._rows.append(tuple(getattr(row, name) for name in self._types))
-        self._size += len(row.text or "")
-        if len(self._rows) >= BATCH_RECORDS or self._size >= BATCH_BYTES:
-            yield self._batch()
+        rows = self._rows[window]
+        rows.append(tuple(getattr(row, name) for name in self._types))
+        self._sizes[window] += len(row.text or "")
+        if len(rows) >= BATCH_RECORDS or self._sizes[window] >= BATCH_BYTES:
+            del self._rows[window], self._sizes[window]
+            yield _of_window(self._batch(rows), window)
+        elif len(self._rows) > MOST_WINDOWS:
+            yield from self.finish_bundle()
+            self._clear()
 
     def finish_bundle(self) -> Iterator[Any]:
         """Yield the rest."""
-        if self._rows:
-            window = beam.GlobalWindow()
-            yield beam.WindowedValue(self._batch(), window.max_timestamp(), (window,))
+        for window, rows in self._rows.items():
+            yield _of_window(self._batch(rows), window)
 
-    def _batch(self) -> pa.RecordBatch:
-        rows, self._rows, self._size = self._rows, [], 0
+    def _batch(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
         values = dict(zip(self._types, zip(*rows, strict=True), strict=True))
         for name in ("text", *IDENTITY):
             if None in values.get(name, ()):
@@ -294,6 +304,10 @@ class BatchesOf(beam.DoFn):
             )
             holdout[mask] = holdout_hashes(source, path, places, seed=self._seed)
         return {"order": pa.array(order), "holdout": pa.array(holdout)}
+
+
+def _of_window(batch: pa.RecordBatch, window: Any) -> Any:
+    return beam.WindowedValue(batch, window.max_timestamp(), (window,))
 
 
 def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> Any:

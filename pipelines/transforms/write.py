@@ -1,8 +1,10 @@
 """The end of a pipeline: what it made becomes a dataset, by the commands' dedup and merge."""
 
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,11 +15,22 @@ from pipelines.corpus.keywords import words_of
 from pipelines.corpus.options import Options
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
+from pipelines.engine.metrics import NAMESPACE
 from pipelines.engine.workers import num_workers
 from pipelines.map.mapper import SplitRecord
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
-from pipelines.transforms.commit import Notes, check_new, commit, note, noted, nothing_noted
+from pipelines.transforms.commit import (
+    Notes,
+    check_grows,
+    check_new,
+    commit,
+    commit_firing,
+    note,
+    noted,
+    nothing_noted,
+)
+from pipelines.transforms.firing import Firing
 from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import StepTransform, Tokenize
@@ -33,6 +46,9 @@ TAKEN = (
 """The options of the commands that say what is made of judged documents."""
 
 
+MILLISECONDS_TO_COMMIT = "milliseconds from a row to its generation"
+"""Of the first row of each segment: from its arrival in a worker to the commit."""
+
 _OUTPUTS: WeakKeyDictionary[beam.Pipeline, set[str]] = WeakKeyDictionary()
 """The outputs of each pipeline."""
 
@@ -42,6 +58,9 @@ class WriteDataset(OfBatches):
 
     Batches are written as segments where they are. Then one task removes duplicates, merges and
     commits; with commit=False that is left to `commit`, which spreads it over workers.
+
+    Batches in windows become a dataset that grows: a generation for each firing of a window, by one
+    such task after the other. It gives the dataset as of each, as in "build/news@3".
     """
 
     def __init__(
@@ -69,8 +88,7 @@ class WriteDataset(OfBatches):
                 the flags take.
 
         Raises:
-            UserError: An option is unknown, its value is none that its flag takes, or the output
-                holds a dataset.
+            UserError: An option is unknown, or its value is none that its flag takes.
         """
         super().__init__()
         for name in options:
@@ -88,7 +106,6 @@ class WriteDataset(OfBatches):
         self.options, _ = parse(
             Options, words_of(Options, options), program="pipelines.text", about="", defaults=own
         )
-        check_new(self.options)
         (tokenize,) = Tokenize(tokenizer).models
         self._sink = Sink(
             options=self.options,
@@ -104,8 +121,18 @@ class WriteDataset(OfBatches):
         self._made: Manifest | None = None
 
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
-        """Wire it."""
-        _check_window(kept)
+        """Wire it.
+
+        Raises:
+            UserError: The output holds a dataset that this is not to become part of, or the
+                collections cannot be one.
+        """
+        if in_windows := _is_windowed(kept):
+            _check_windows(kept)
+            self._check_stream()
+        else:
+            check_new(self.options)
+        self._sink = replace(self._sink, lateness=_lateness(kept))
         seen = [kept]
         collected = [kept | "Write kept" >> self._collect(dropped=False)]
         for number, one in enumerate(self._dropped):
@@ -117,7 +144,7 @@ class WriteDataset(OfBatches):
                         "rows twice: give what stays as its input, and each transform's outputs "
                         "once in dropped=[…]"
                     )
-                _check_window(part)
+                _check_same_windows(part, kept)
                 seen.append(part)
                 if part.element_type is SplitRecord:
                     collected.append(part)
@@ -125,6 +152,8 @@ class WriteDataset(OfBatches):
                     collected.append(part | f"Write {name} {number}" >> self._collect(dropped=True))
         self._check_alone(kept.pipeline)
         records = collected | "All records" >> beam.Flatten()
+        if in_windows:
+            return self._commit_windows(records)
         finish = Finish(self._sink, self._run, commits=self._commits)
         folder: PCollection[str] = (
             kept.pipeline
@@ -133,6 +162,25 @@ class WriteDataset(OfBatches):
             >> beam.ParDo(finish, beam.AsList(records)).with_output_types(str)
         )
         return folder
+
+    def _commit_windows(self, records: PCollection[Any]) -> PCollection[str]:
+        made: PCollection[str] = (
+            records
+            | "One after the other" >> beam.Map(_keyed).with_output_types(tuple[str, Any])
+            | "A firing" >> beam.GroupByKey()
+            | "Find duplicates, merge, commit"
+            >> beam.ParDo(CommitFirings(self._sink)).with_output_types(str)
+        )
+        return made
+
+    def _check_stream(self) -> None:
+        if self.options.overwrite or not self._commits:
+            raise UserError(
+                "WriteDataset was given a collection in windows with "
+                f"{'overwrite=True' if self.options.overwrite else 'commit=False'}: each window "
+                "adds a generation as it closes. Leave the option out, or take a new output"
+            )
+        check_grows(self._sink)
 
     def _check_alone(self, pipeline: beam.Pipeline) -> None:
         outputs = _OUTPUTS.setdefault(pipeline, set())
@@ -194,6 +242,50 @@ class Finish(beam.DoFn):
         yield str(self._sink.options.output)
 
 
+class CommitFirings(beam.DoFn):
+    """Makes a generation of what was written in each window, when it fires."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def setup(self) -> None:
+        """Name what engines show."""
+        self._generations, self._repeated = (
+            beam.Metrics.counter(NAMESPACE, name) for name in ("generations", "firings repeated")
+        )
+        self._lag = beam.Metrics.distribution(NAMESPACE, MILLISECONDS_TO_COMMIT)
+
+    def start_bundle(self) -> None:
+        """Begin."""
+        self._fired: list[tuple[Firing, Any, Notes]] = []
+
+    def process(
+        self,
+        group: tuple[str, Iterable[Collected]],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> None:
+        """Take a firing."""
+        self._fired.append((Firing.of(window, pane), window, Notes.of(group[1])))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Commit: of several firings that came together the earliest window first."""
+        for firing, window, notes in sorted(self._fired, key=itemgetter(0)):
+            made = commit_firing(self._sink, notes, firing)
+            if made is None:
+                self._repeated.inc()
+                continue
+            self._generations.inc()
+            for one in notes.segments:
+                self._lag.update(round(1000 * (time.time() - one.begun)))
+            name = f"{self._sink.options.output}@{made.number}"
+            yield beam.WindowedValue(name, window.max_timestamp(), (window,))
+
+
+def _keyed(written: Collected) -> tuple[str, Collected]:
+    return "", written
+
+
 def _fields(metrics: Iterable[StepTransform] | StepTransform) -> tuple[pa.Field, ...]:
     given = [metrics] if isinstance(metrics, StepTransform) else [*metrics]
     odd = next((one for one in given if not isinstance(one, StepTransform)), None)
@@ -205,13 +297,50 @@ def _fields(metrics: Iterable[StepTransform] | StepTransform) -> tuple[pa.Field,
     return tuple(field for one in given for field in one.fields)
 
 
-def _check_window(collection: PCollection[Any]) -> None:
-    window = collection.windowing.windowfn
-    if window != beam.GlobalWindows():
+def _is_windowed(kept: PCollection[Any]) -> bool:
+    return not kept.is_bounded or kept.windowing.windowfn != beam.GlobalWindows()
+
+
+def _lateness(kept: PCollection[Any]) -> int:
+    return -(-kept.windowing.allowed_lateness.micros // 1_000_000)
+
+
+def _check_windows(kept: PCollection[Any]) -> None:
+    """Check that each row comes in one firing, and that windows fire at all."""
+    windowing = kept.windowing
+    fires_once = isinstance(windowing.triggerfn, beam.DefaultTrigger) and not _lateness(kept)
+    if windowing.accumulation_mode == beam.AccumulationMode.ACCUMULATING and not fires_once:
         raise UserError(
-            f"WriteDataset was given a collection in windows ({type(window).__name__}), and a "
-            "dataset is made of all documents at once: put "
-            "beam.WindowInto(beam.window.GlobalWindows()) before it"
+            "WriteDataset was given windows with AccumulationMode.ACCUMULATING, of which each "
+            "firing repeats the rows of those before: put WindowInto(…, "
+            "accumulation_mode=AccumulationMode.DISCARDING) before it"
+        )
+    if windowing.windowfn == beam.GlobalWindows() and fires_once:
+        raise UserError(
+            "WriteDataset was given an unbounded collection in the global window, which never "
+            "closes: put WindowInto(FixedWindows(SECONDS)) before it, or a trigger"
+        )
+    if not kept.is_bounded and isinstance(kept.pipeline.runner, beam.FnApiRunner):
+        raise UserError(
+            "WriteDataset was given an unbounded collection on Beam's FnApiRunner, which ends a "
+            "stream after its first look: give the pipeline --runner=PrismRunner, or an engine "
+            "(docs/transforms.md)"
+        )
+
+
+def _check_same_windows(dropped: PCollection[Any], kept: PCollection[Any]) -> None:
+    ours, theirs = dropped.windowing.windowfn, kept.windowing.windowfn
+    if ours != theirs:
+        names = (type(one).__name__ for one in (ours, theirs))
+        raise UserError(
+            "WriteDataset was given what is left out in other windows than what stays ({}, and "
+            "{}), so that no account would balance: put the same WindowInto before the transforms "
+            "that judge".format(*names)
+        )
+    if dropped.element_type is SplitRecord and _is_windowed(kept):
+        raise UserError(
+            "WriteDataset was given a collection in windows and all outputs of a ReadCorpus, whose "
+            "files are of no window: give it those of its outputs that are rows, in windows"
         )
 
 

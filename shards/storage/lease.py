@@ -37,17 +37,28 @@ _LOG = logging.getLogger("corpusmill")
 
 
 @contextmanager
-def leased(folder: RemotePath, *, shared: bool) -> Iterator[None]:
+def leased(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterator[None]:
     """Hold a folder while the block runs.
 
     A process that was suspended for minutes and finds its lease taken over exits at once. It has
     written nothing but whole files, which do no harm.
 
+    Args:
+        folder: The folder to hold.
+        shared: As of `locked`, and so is `wait`.
+        wait: Wait, however long, while another holds it.
+
     Raises:
         UserError: Another process holds the folder.
     """
     lease = _Lease(folder, shared=shared)
-    lease.acquire()
+    while True:
+        try:
+            lease.acquire()  # which looks at another holder for some seconds
+            break
+        except _Held:
+            if not wait:
+                raise
     stop = threading.Event()
     renewal = threading.Thread(target=lease.renew, args=(stop,), daemon=True)
     renewal.start()
@@ -170,8 +181,12 @@ _ODD = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
 """What the content of a lease that nobody here wrote may raise."""
 
 
+class _Held(UserError):
+    """Raised where another process holds a folder."""
+
+
 def _held_by(folder: RemotePath, content: bytes) -> UserError:
-    return UserError(
+    return _Held(
         f"{folder} is being written by {_owner(content)}; wait for it or choose another --output."
     )
 

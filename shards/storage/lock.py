@@ -1,6 +1,7 @@
 """A lock on a folder: for one writer, or for several that share it."""
 
 import fcntl
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from shards.storage.files import make_folder
 from shards.storage.lease import leased
 from shards.storage.remote import AnyPath, RemotePath
 
+_LOG = logging.getLogger("corpusmill")
+
 
 @contextmanager
-def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
+def locked(folder: AnyPath, *, shared: bool = False, wait: bool = False) -> Iterator[None]:
     """Hold the folder for this process while the block runs.
 
     The lock is `flock` on `folder/.lock`, which ends with the process, however that ends. Programs
@@ -25,12 +28,13 @@ def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
     Args:
         folder: The folder to hold.
         shared: Hold it together with other processes that ask for the same, instead of alone.
+        wait: Wait, however long, while another process or thread holds it.
 
     Raises:
         UserError: Another process holds the folder, or the lock file cannot be locked.
     """
     if isinstance(folder, RemotePath):
-        with leased(folder, shared=shared):
+        with leased(folder, shared=shared, wait=wait):
             yield
         return
     path = folder / ".lock"
@@ -39,7 +43,7 @@ def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         with disk_errors_explained(path):
-            _take(descriptor, folder, shared=shared)
+            _take(descriptor, folder, shared=shared, wait=wait)
             os.ftruncate(descriptor, 0)
             owner = f"process {os.getpid()} on host {socket.gethostname()}"
             os.pwrite(descriptor, owner.encode(), 0)
@@ -48,12 +52,15 @@ def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _take(descriptor: int, folder: Path, *, shared: bool) -> None:
+def _take(descriptor: int, folder: Path, *, shared: bool, wait: bool) -> None:
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError as error:
         owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
-        raise UserError(
-            f"{folder} is being written by {owner}; wait for it or choose another --output."
-        ) from error
+        if not wait:
+            raise UserError(
+                f"{folder} is being written by {owner}; wait for it or choose another --output."
+            ) from error
+        _LOG.info("%s is being written by %s: waiting for it", folder, owner)
+        fcntl.flock(descriptor, mode)

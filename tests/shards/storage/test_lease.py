@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -65,6 +66,26 @@ def test_a_second_holder_waits_for_a_sign_of_life_and_is_refused(
     message = rf"is being written by process {os.getpid()} on host"
     with locked(folder), pytest.raises(UserError, match=message), locked(folder):
         pass
+    assert files(folder) == {}
+
+
+def test_who_waits_gets_the_folder_when_it_is_free(
+    folder: RemotePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEWED_AFTER", 0.2)
+    taken: list[str] = []
+
+    def take() -> None:
+        with locked(folder, wait=True):
+            taken.append("second")
+
+    with locked(folder):
+        thread = threading.Thread(target=take)
+        thread.start()
+        time.sleep(2.5)  # the second has seen a renewal, and tries again
+        taken.append("first")
+    thread.join()
+    assert taken == ["first", "second"]
     assert files(folder) == {}
 
 

@@ -1,6 +1,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,22 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -
         holder.wait()
     with locked(tmp_path / "d"):
         assert str(os.getpid()) in (tmp_path / "d" / ".lock").read_text()
+
+
+def test_who_waits_gets_the_folder_when_it_is_free(tmp_path: Path) -> None:
+    taken: list[str] = []
+    with locked(tmp_path):
+        thread = threading.Thread(target=take, args=(tmp_path, taken))
+        thread.start()
+        time.sleep(0.2)
+        taken.append("first")
+    thread.join()
+    assert taken == ["first", "second"]
+
+
+def take(folder: Path, taken: list[str]) -> None:
+    with locked(folder, wait=True):
+        taken.append("second")
 
 
 def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None:

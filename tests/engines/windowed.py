@@ -1,0 +1,83 @@
+"""Rows in windows as a script of its own: OUTPUT START SECONDS, then Beam's flags.
+
+Ten rows a second come from START on (seconds since 1970), each at its own time. With numbers of
+windows instead of flags the rows of each are a bounded pipeline, one after the other.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from apache_beam import WindowInto
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
+
+from pipelines.engine import beam
+from pipelines.engine.cluster import put_this_python_first, with_processes
+from pipelines.transforms import Clean, FromRows, WriteDataset
+from tests.engines.composed import TOKENIZER
+from tests.engines.inputs import text
+
+WINDOW = 6
+"""Seconds."""
+
+STEP = 0.5
+"""Seconds between impulses."""
+
+BATCH = 5
+"""Rows of an impulse."""
+
+
+def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
+    """Write the rows as they come."""
+    put_this_python_first()
+    options = beam.PipelineOptions(with_processes(flags), streaming=True)
+    pipeline = beam.Pipeline(options=options)
+    write(pipeline | PeriodicImpulse(start, start + seconds, STEP), output, start)
+    pipeline.run().wait_until_finish()
+
+
+def append(output: str, start: int, windows: Sequence[int]) -> None:
+    """Write the rows of some windows, each by a pipeline that ends."""
+    for window in windows:
+        pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+        first = start + window * WINDOW
+        moments = [first + number * STEP for number in range(round(WINDOW / STEP))]
+        values = [TimestampedValue(moment, moment) for moment in moments]
+        created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda moment: moment)
+        write(created, output, start)
+        pipeline.run().wait_until_finish()
+
+
+def write(moments: Any, output: str, start: int) -> None:
+    """Make rows of moments, and a dataset of their windows."""
+    row_type = beam.RowTypeConstraint.from_fields([("text", str), ("number", int)])
+    rows = (
+        moments
+        | "Spread" >> beam.Reshuffle()
+        | WindowInto(FixedWindows(WINDOW))
+        | "Rows" >> beam.FlatMap(rows_at, start).with_output_types(row_type)
+    )
+    clean = rows | FromRows(id="number") | Clean()
+    sink = WriteDataset(output, tokenizer=TOKENIZER, shards=2, validation=0, dropped=[clean])
+    _ = clean.kept | sink
+
+
+def rows_at(moment: Any, start: int) -> Iterator[Any]:
+    """Yield the rows of a moment."""
+    first = round((float(moment) - start) / STEP) * BATCH
+    for number in range(first, first + BATCH):
+        yield beam.Row(text=text_of(number), number=number)
+
+
+def text_of(number: int) -> str:
+    """The text of a row, which others may have."""
+    return text(number, chinese=False)
+
+
+if __name__ == "__main__":
+    folder, began, others = sys.argv[1], int(sys.argv[2]), sys.argv[4:]
+    if others[0].isdecimal():
+        append(folder, began, [int(number) for number in others])
+    else:
+        stream(folder, began, int(sys.argv[3]), others)

@@ -1,0 +1,297 @@
+"""Windows of a stream become generations: each firing one, once."""
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow.parquet as pq
+import pytest
+from apache_beam import WindowInto
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.testing.test_stream import TestStream
+from apache_beam.transforms.trigger import (
+    AccumulationMode,
+    AfterCount,
+    AfterProcessingTime,
+    AfterWatermark,
+)
+from apache_beam.transforms.window import (
+    FixedWindows,
+    GlobalWindows,
+    IntervalWindow,
+    TimestampedValue,
+)
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneInfoTiming
+
+from pipelines.engine import beam
+from pipelines.transforms import Clean, FromRows, WriteDataset
+from pipelines.transforms.firing import Firing
+from shards.errors import UserError
+from shards.manifest import Manifest, read_manifest
+from shards.storage.lock import locked
+from tests.pipelines.runs import content
+from tests.pipelines.transforms.pipes import TOKENIZER, Seen, running
+
+TestStream.__test__ = False
+
+LATE = {
+    "trigger": AfterWatermark(early=AfterProcessingTime(10), late=AfterCount(1)),
+    "accumulation_mode": AccumulationMode.DISCARDING,
+    "allowed_lateness": 120,
+}
+ON_TIME: dict[str, Any] = {}
+HOUR = 3600
+DAY = 24 * HOUR
+
+
+def text(number: int) -> str:
+    """A text: one in five is that of a row before, one in eleven is empty."""
+    if number % 11 == 10:
+        return " "
+    origin = number - 3 if number % 5 == 4 else number
+    return f"the note number {origin} of quite a few, which no other note says {origin * 7919}"
+
+
+def rows_of(numbers: Any, windows: Any, **when: Any) -> Any:
+    """Rows of numbers, which have their times, in windows, as batches."""
+    row_type = beam.RowTypeConstraint.from_fields([("text", str), ("number", int)])
+    in_windows = numbers | "Into windows" >> WindowInto(windows, **when)
+    making = beam.Map(lambda number: beam.Row(text=text(number), number=number))
+    return in_windows | "Row" >> making.with_output_types(row_type) | FromRows(id="number")
+
+
+def to_dataset(batches: Any, output: Path, **options: Any) -> Any:
+    """Clean texts, and write what stays and what goes."""
+    clean = batches | Clean()
+    sink = WriteDataset(
+        str(output), tokenizer=TOKENIZER, shards=2, validation=0, dropped=[clean], **options
+    )
+    return clean.kept | sink
+
+
+def bounded(output: Path, numbers: Iterable[int], **options: Any) -> Seen:
+    """Write some numbers in windows of a minute by a bounded pipeline."""
+    with running() as (pipeline, seen):
+        values = [TimestampedValue(number, number % DAY) for number in numbers]
+        created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda number: number)
+        seen.watch("made", to_dataset(rows_of(created, FixedWindows(60)), output, **options))
+    return seen
+
+
+def streamed(output: Path, stream: TestStream, when: Any = ON_TIME, **options: Any) -> None:
+    """Write a stream in windows of a minute."""
+    flags = PipelineOptions([])
+    flags.view_as(StandardOptions).streaming = True
+    pipeline = beam.Pipeline(runner="BundleBasedDirectRunner", options=flags)
+    to_dataset(rows_of(pipeline | stream, FixedWindows(60), **when), output, **options)
+    pipeline.run().wait_until_finish()
+
+
+def numbered(stream: TestStream, *numbers: int) -> TestStream:
+    return stream.add_elements([TimestampedValue(number, number) for number in numbers])
+
+
+def inputs(manifest: Manifest) -> list[str]:
+    return [entry.path for generation in manifest.generations for entry in generation.inputs]
+
+
+def kept_and_dropped(output: Path) -> list[list[int]]:
+    """What the account of each generation says, which its audit table bears out."""
+    found = []
+    for generation in read_manifest(output).generations:
+        tables = [pq.read_table(output / table.path) for table in generation.audit]
+        account = generation.accounting["rows"]
+        rows = sum(table.num_rows for table in tables)
+        dropped, bad = (sum(account[name].values()) for name in ("dropped", "quarantined"))
+        assert rows == account["read"] == account["kept"] + dropped + bad
+        found.append([account["kept"], dropped])
+    return found
+
+
+def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
+    stream = numbered(TestStream().advance_watermark_to(0), 0, 1, 2, 4)
+    stream = numbered(stream.advance_processing_time(20), 50).advance_watermark_to(60)
+    stream = numbered(stream, 6, 121).advance_watermark_to(240)  # nothing from 60 to 120
+    stream = numbered(stream, 10, 122).advance_watermark_to_infinity()  # 10 is too late
+    streamed(tmp_path, stream, when=LATE)
+    first, third = "rows/1970-01-01T00:00:00Z--1970-01-01T00:01:00Z", "rows/1970-01-01T00:02:00Z"
+    third += "--1970-01-01T00:03:00Z"
+    manifest = read_manifest(tmp_path)
+    assert inputs(manifest) == [
+        *(f"{first}/early-0", f"{first}/on-time-1", f"{first}/late-2"),
+        *(f"{third}/on-time-0", f"{third}/late-1"),
+    ]
+    # 4 has the text of 1.
+    assert kept_and_dropped(tmp_path) == [[3, 1], [1, 0], [1, 0], [1, 0], [1, 0]]
+    assert len([*(tmp_path / ".work" / "map").glob("*.audit")]) == 1  # of the row that is too late
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dedup", ["exact", "minhash"])
+def test_a_stream_makes_what_bounded_pipelines_of_its_windows_make(
+    tmp_path: Path, dedup: str
+) -> None:
+    stream = TestStream().advance_watermark_to(0)
+    for end in (60, 120, 180):
+        numbers = [n for n in range(end - 60, end) if n != 10]
+        stream = numbered(numbered(stream, *numbers[:20]), *numbers[20:][::-1])
+        stream = stream.advance_watermark_to(end)
+    stream = numbered(stream, 208)  # whose text is empty
+    streamed(tmp_path / "stream", stream.advance_watermark_to_infinity(), dedup=dedup)
+    for start in (0, 60, 120, 180):
+        numbers = range(start, start + 60) if start < 180 else [208]
+        bounded(tmp_path / "appended", (n for n in numbers if n != 10), dedup=dedup)
+    assert content(tmp_path / "stream") == content(tmp_path / "appended")
+    accounts = kept_and_dropped(tmp_path / "stream")
+    assert accounts[-1] == [0, 1]
+    assert all(dropped >= 12 for _, dropped in accounts[:-1])
+    with running() as (pipeline, _):
+        whole = pipeline | beam.Create([n for n in range(60) if n != 10])
+        to_dataset(rows_of(whole, GlobalWindows()), tmp_path / "plain", dedup=dedup)
+    first = read_manifest(tmp_path / "stream").generations[0].name
+    plain = read_manifest(tmp_path / "plain").generations[0].name
+    assert files_of(tmp_path / "stream", first) == files_of(tmp_path / "plain", plain)
+
+
+def files_of(output: Path, generation: str) -> dict[str, str]:
+    return content(output / generation)
+
+
+def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
+    seen = bounded(tmp_path, range(120))
+    assert seen.by_name["made"] == [f"{tmp_path}@1", f"{tmp_path}@2"]
+    before = content(tmp_path)
+    assert bounded(tmp_path, range(120)).by_name["made"] == []
+    assert content(tmp_path) == before
+    assert not [*(tmp_path / ".work" / "map").iterdir()]
+    # A row was late, and is on time when the window comes again: nothing of it is lost.
+    again = bounded(tmp_path, [*range(60), DAY + 3])
+    assert again.by_name["made"] == [f"{tmp_path}@3"]
+    assert kept_and_dropped(tmp_path)[-1] == [1, 60]
+
+
+def test_engines_show_generations_and_how_long_rows_waited(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    values = [TimestampedValue(number, number) for number in (1, 2, 61)]
+    created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda number: number)
+    to_dataset(rows_of(created, FixedWindows(60)), tmp_path)
+    found = pipeline.run().metrics().query()
+    counts = {one.key.metric.name: one.committed for one in found["counters"]}
+    spreads = {one.key.metric.name: one.committed for one in found["distributions"]}
+    assert counts["generations"] == 2
+    waited = spreads["milliseconds from a row to its generation"]
+    assert waited.count == 2
+    assert waited.min > 0
+
+
+def test_a_commit_waits_for_another_one(tmp_path: Path) -> None:
+    writing = threading.Thread(target=bounded, args=(tmp_path, range(60)))
+    with locked(tmp_path):
+        writing.start()
+        deadline = time.monotonic() + 60
+        while not [*tmp_path.glob(".work/map/*.audit")] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(0.5)
+        assert not (tmp_path / "manifest.json").exists()
+    writing.join()
+    assert len(read_manifest(tmp_path).generations) == 1
+
+
+def test_segments_that_may_be_waited_for_stay(tmp_path: Path) -> None:
+    now = int(time.time())
+    names = {
+        f"{'a' * 24}-{closes}-{written}.audit": stays
+        for closes, written, stays in [
+            (59, now - 2 * HOUR, False),
+            (59, now, True),  # a firing that was handed out may need it
+            (7200, now - 2 * HOUR, True),  # its window is open
+        ]
+    }
+    folder = tmp_path / ".work" / "map"
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).touch()
+    bounded(tmp_path, range(60, 120))
+    assert sorted(path.name for path in folder.iterdir()) == [
+        name for name in sorted(names) if names[name]
+    ]
+
+
+def test_a_firing_has_a_name_of_its_window_and_pane() -> None:
+    early = PaneInfo(True, False, PaneInfoTiming.EARLY, 0, -1)
+    assert Firing.of(beam.GlobalWindow(), early).path == "rows/all/early-0"
+    hour = IntervalWindow(Timestamp(-1.5), Timestamp(3600))
+    plain = Firing.of(hour, PANE_INFO_UNKNOWN)
+    assert plain.path == "rows/1969-12-31T23:59:58.500000Z--1970-01-01T01:00:00Z/on-time-0"
+    assert plain < Firing.of(beam.GlobalWindow(), early)
+
+
+def test_no_worker_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork() -> NoReturn:
+        pytest.fail("a worker has threads of gRPC, which a fork may abort")
+
+    with running() as (pipeline, _):
+        created = pipeline | beam.Create([*range(9)])
+        _ = to_dataset(rows_of(created, GlobalWindows()), tmp_path)
+        monkeypatch.setattr(os, "fork", fork)
+    assert read_manifest(tmp_path).generations
+
+
+@pytest.mark.parametrize(
+    ("when", "options", "message"),
+    [
+        (
+            LATE | {"accumulation_mode": AccumulationMode.ACCUMULATING},
+            {},
+            r"ACCUMULATING, of which each firing repeats .*=AccumulationMode\.DISCARDING",
+        ),
+        ({}, {"overwrite": True}, "in windows with overwrite=True: each window adds a generation"),
+        ({}, {"commit": False}, "in windows with commit=False: each window adds a generation"),
+        ({}, {"dedup": "none"}, r"made with other options: --dedup is none, the dataset has exact"),
+    ],
+)
+def test_what_no_window_can_do_is_refused(
+    tmp_path: Path, when: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    if "dedup" in options:
+        bounded(tmp_path, [1])
+    batches = rows_of(beam.Pipeline() | beam.Create([1]), FixedWindows(60), **when)
+    with pytest.raises(UserError, match=message):
+        to_dataset(batches, tmp_path, **options)
+
+
+def test_a_stream_that_would_never_fire_is_refused(tmp_path: Path) -> None:
+    stream = beam.Pipeline() | TestStream()
+    with pytest.raises(UserError, match="an unbounded collection in the global window, which nev"):
+        to_dataset(rows_of(stream, GlobalWindows()), tmp_path)
+    stream = beam.Pipeline(runner=beam.FnApiRunner()) | TestStream()
+    with pytest.raises(UserError, match=r"FnApiRunner, which ends a stream .*--runner=PrismRunner"):
+        to_dataset(rows_of(stream, FixedWindows(60)), tmp_path)
+
+
+def test_rows_that_are_batched_before_there_are_windows_are_told(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    batches = rows_of(pipeline | beam.Create([1]), GlobalWindows())
+    to_dataset(batches | "Too late" >> WindowInto(FixedWindows(60)), tmp_path)
+    with pytest.raises(Exception, match="put WindowInto before FromRows"):
+        pipeline.run()
+
+
+def test_rows_without_times_are_told(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    to_dataset(rows_of(pipeline | beam.Create([1]), FixedWindows(60)), tmp_path)
+    with pytest.raises(Exception, match="rows in windows that have no time: give them one"):
+        pipeline.run()
+
+
+def test_what_is_left_out_lies_in_the_same_windows(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline()
+    one = rows_of(pipeline | beam.Create([1]), FixedWindows(60))
+    other = one | "Others" >> WindowInto(FixedWindows(30))
+    sink = WriteDataset(str(tmp_path), tokenizer=TOKENIZER, dropped=[other])
+    with pytest.raises(UserError, match="in other windows than what stays"):
+        _ = one | sink
