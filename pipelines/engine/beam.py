@@ -19,9 +19,8 @@ try:
         PTransform,
         Reshuffle,
     )
-    from apache_beam.coders import Coder, PickleCoder
+    from apache_beam.coders import Coder
     from apache_beam.coders.typecoders import registry as coders
-    from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
     from apache_beam.metrics.metric import Metrics
     from apache_beam.options.pipeline_options import (
         DebugOptions,
@@ -29,7 +28,6 @@ try:
         GoogleCloudOptions,
         PipelineOptions,
         PortableOptions,
-        PrismRunnerOptions,
         StandardOptions,
     )
     from apache_beam.pvalue import AsList, PBegin, PCollection, Row, TaggedOutput
@@ -37,19 +35,13 @@ try:
     from apache_beam.runners.portability.job_server import StopOnExitJobServer
     from apache_beam.runners.portability.prism_runner import PrismJobServer, PrismRunner
     from apache_beam.runners.runner import PipelineResult, PipelineRunner
-    from apache_beam.transforms.periodicsequence import (
-        ImpulseSeqGenRestrictionProvider,
-    )
-    from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
-    from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
+    from apache_beam.transforms.window import GlobalWindow, GlobalWindows
     from apache_beam.typehints.row_type import RowTypeConstraint
-    from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
     from apache_beam.utils.windowed_value import WindowedValue
 finally:
     logging.disable(_disabled)
 
 __all__ = [
-    "MAX_TIMESTAMP",
     "AsList",
     "Coder",
     "Create",
@@ -64,15 +56,12 @@ __all__ = [
     "GoogleCloudOptions",
     "GroupByKey",
     "Impulse",
-    "ImpulseSeqGenRestrictionProvider",
-    "ManualWatermarkEstimator",
     "Map",
     "Metrics",
     "PBegin",
     "PCollection",
     "PTransform",
     "ParDo",
-    "PickleCoder",
     "Pipeline",
     "PipelineOptions",
     "PipelineResult",
@@ -80,16 +69,12 @@ __all__ = [
     "PortableOptions",
     "PrismJobServer",
     "PrismRunner",
-    "PrismRunnerOptions",
-    "ReadModifyWriteStateSpec",
     "Reshuffle",
     "Row",
     "RowTypeConstraint",
     "StandardOptions",
     "StopOnExitJobServer",
     "TaggedOutput",
-    "Timestamp",
-    "TimestampedValue",
     "WindowedValue",
     "coders",
 ]
