@@ -85,7 +85,7 @@ class Arrivals:
         before, self._files = self._files | self._hidden, {}
         odd = {file.path: why for file, why in listing.refused.items() if not _unfinished(file)}
         for file in listing.files:
-            name = file.source, file.relative
+            name = name_of(file)
             if name in dataset:
                 if dataset[name] not in (None, _version(file)):
                     odd[file.path] = BACK
@@ -127,12 +127,12 @@ class Arrivals:
             now: The time, in seconds since 1970.
         """
         for file in mapped:
-            known = self._files[_name_of(file)]
-            self._files[_name_of(file)] = replace(known, why="", pause=0.0)
+            known = self._files[name_of(file)]
+            self._files[name_of(file)] = replace(known, why="", pause=0.0)
         for file, why in failed.items():
-            known = self._files[_name_of(file)]
+            known = self._files[name_of(file)]
             pause = min(max(FIRST_PAUSE, 2 * known.pause), NAMED_AFTER)
-            self._files[_name_of(file)] = replace(known, why=why, pause=pause, again=now + pause)
+            self._files[name_of(file)] = replace(known, why=why, pause=pause, again=now + pause)
         _name(
             (file.path, f"failed and is tried again later: {why}") for file, why in failed.items()
         )
@@ -184,7 +184,8 @@ def _name(odd: Iterable[tuple[str, str]]) -> None:
         _LOG.warning("and %d files more like these", len(told) - MOST_NAMED)
 
 
-def _name_of(file: InputFile) -> Name:
+def name_of(file: InputFile) -> Name:
+    """Return what a dataset knows a file by."""
     return file.source, file.relative
 
 

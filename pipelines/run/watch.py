@@ -27,7 +27,7 @@ from pipelines.inputs.files import InputFile, input_paths
 from pipelines.inputs.found_file import shown
 from pipelines.inputs.hub import is_hub_dataset
 from pipelines.run.append import begun_files, check_base, grow, in_turn, read_base
-from pipelines.run.arrivals import Arrivals, Name, Version
+from pipelines.run.arrivals import Arrivals, Name, Version, name_of
 from pipelines.run.build import started
 from pipelines.run.commit import clean_up, lag_of
 from pipelines.run.existing import seen_files
@@ -35,8 +35,11 @@ from pipelines.run.ready import check_ready
 from shards.errors import UserError
 from shards.manifest import WORK, Generation, Manifest, held, sum_shards
 
-LONGEST_LOOK = 5.0
-"""Seconds between two looks, at most."""
+LOOK_EVERY = 5.0
+"""Seconds between two looks, at most; but if they take long,"""
+
+LOOK_FACTOR = 20
+"""this many times as long as the last one took."""
 
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts while something is in the way, at most; and between two messages."""
@@ -156,6 +159,8 @@ class Watch:
         self._dataset: Mapping[Name, Version | None] | None = None
         """The files of the dataset; None: they are to be looked up."""
         self._totals = Totals()
+        self._look_pause = LOOK_EVERY
+        """Seconds until the next look."""
         self._pause = 0.0
         """Seconds until the next attempt, while something is in the way."""
         self._said = self._shown = -LONGEST_PAUSE
@@ -171,11 +176,10 @@ class Watch:
             f" or {options.every_tokens:,} tokens" if options.every_tokens else "",
             f", until {until.isoformat(timespec='seconds')}" if until else "",
         )
-        looks = min(LONGEST_LOOK, max(0.5, options.settle / 2))
         while not (stop.is_set() or (until and datetime.now(UTC) >= until)):
             self._attempt()
             left = (until - datetime.now(UTC)).total_seconds() if until else LONGEST_PAUSE
-            stop.wait(max(0.0, min(self._pause or looks, left)))
+            stop.wait(max(0.0, min(self._pause or self._look_pause, left)))
         _LOG.info("ending: what has settled is committed; Ctrl-C once more ends at once")
         while not self._attempt(ending=True):
             time.sleep(self._pause)
@@ -207,15 +211,18 @@ class Watch:
 
     def _turn(self, *, ending: bool) -> None:
         dataset = self._learn()
+        began = time.monotonic()
         listing = self._inbox.look()
-        now = time.time()
+        took, now = time.monotonic() - began, time.time()
+        usual = min(LOOK_EVERY, max(0.5, self._options.settle / 2))
+        self._look_pause = max(usual, LOOK_FACTOR * took)
         self._arrivals.look(listing, dataset=dataset, now=now)
         begun = {*begun_files(self._base, listing.files, self._output)}
         ready = {file: at for file, at in self._arrivals.ready(now).items() if file not in begun}
         self._tokens = {file: n for file, n in self._tokens.items() if file in ready}
         due = self._is_due(ready, now) or (ending and bool(ready))
         if begun or due or self._is_mapped_ahead(ready):
-            self._grow([*begun], in_turn([*ready]), left_out=listing.refused, rest=due)
+            self._grow([*begun], ready, left_out=listing.refused, rest=due)
         if ending and not self._options.keep_segments:
             clean_up(self._output / WORK)
 
@@ -235,19 +242,20 @@ class Watch:
     def _grow(
         self,
         begun: Sequence[InputFile],
-        ready: Sequence[InputFile],
+        ready: Mapping[InputFile, float],
         *,
         left_out: Mapping[InputFile, str],
         rest: bool,
     ) -> None:
         """Add the generations that are due; workers live only as long as that takes."""
-        files = [*begun, *ready]
-        with started(self._corpus, self._corpora, files=files, flags=self._flags) as run:
+        files = in_turn([*ready])
+        all_files = [*begun, *files]
+        with started(self._corpus, self._corpora, files=all_files, flags=self._flags) as run:
             later = self._arrivals.failed().items()
             run.left_out = {**left_out, **{file: why for file, why in later if file not in ready}}
             run.arrived = self._arrivals.first_seen()
             try:
-                grow(run, self._base, begun=begun, files=ready, tokens=self._tokens, rest=rest)
+                grow(run, self._base, begun=begun, files=files, tokens=self._tokens, rest=rest)
             finally:
                 self._dataset = None
                 self._arrivals.tried(self._tokens, failed=run.failed, now=time.time())
@@ -260,7 +268,7 @@ class Watch:
             before = len(self._base.generations) if self._base else 0
             self._base = read_base(self._output)
             seen = seen_files(self._base, output=self._output) if self._base else {}
-            first_seen = {_name(file): at for file, at in self._arrivals.first_seen().items()}
+            first_seen = {name_of(file): at for file, at in self._arrivals.first_seen().items()}
             for generation in self._base.generations[before:] if self._base else ():
                 names = [(entry.source, entry.path) for entry in generation.inputs]
                 self._totals.add(generation, [first_seen[n] for n in names if n in first_seen])
@@ -289,10 +297,6 @@ class Watch:
         if line != self._line and time.monotonic() - self._shown >= SHOWN_EVERY:
             self._line, self._shown = line, time.monotonic()
             _LOG.info("%s", line)
-
-
-def _name(file: InputFile) -> Name:
-    return file.source, file.relative
 
 
 def _duration(seconds: float) -> str:
