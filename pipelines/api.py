@@ -191,6 +191,11 @@ def build(
     with level_kept():
         made = make(asked.module, asked.options, flags=asked.flags)
     output = asked.options.output
+    if made is None:
+        raise UserError(
+            f"{output}: no dataset was made, because the input has no file yet that can be read. "
+            "Call again once it has"
+        )
     dataset = Dataset.open(output).as_of(made.number)
     generations = [generation.accounting for generation in made.generations]
     return Built(

@@ -307,7 +307,7 @@ class Options:
     skip_unreadable: bool = option(
         False,
         "Go on without files and folders that match and cannot be read; the log counts them, "
-        "report.json lists them. A watch always does.",
+        "report.json lists them. --append and --watch always do.",
         action="store_true",
         group=IN,
     )
@@ -351,7 +351,7 @@ class Options:
     )
     watch: bool = option(
         False,
-        "Go on for ever: map files as they arrive, on a runner that streams (docs/streaming.md).",
+        "Go on for ever: add files as they arrive, as --append does (docs/streaming.md).",
         action="store_true",
     )
     every: float = option(

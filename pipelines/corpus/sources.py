@@ -164,28 +164,18 @@ def input_specs(options: Options) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Folders:
-    """Where a run that goes on for ever finds files: folders, globs and URLs.
-
-    Other sources of file names, such as a topic, would have the same methods.
-    """
+class Inbox:
+    """Where a dataset that grows finds its files; there need not be any yet."""
 
     groups: Sequence[tuple[Corpus, Sequence[str]]]
+    """The inputs of each corpus."""
     _known: dict[str, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to workers without what was found here."""
-        return Folders, (self.groups,)
-
-    def look_once(self) -> Listing:
-        """Return what `look` does, without remembering it for the next look."""
-        return Folders(self.groups).look()
 
     def look(self) -> Listing:
         """Return the files that lie there now, by source and path.
 
         Raises:
-            UserError: A folder is gone, or a server does not answer.
+            UserError: An input is not there, or a server does not answer.
         """
         return Listing.joined(
             look_for_inputs(
@@ -198,8 +188,8 @@ class Folders:
         )
 
 
-def watched_corpora(module: str, options: Options) -> tuple[Folders, dict[str, Corpus]]:
-    """Return where files will arrive, and the corpus of each source; no file need be there yet.
+def growing_corpora(module: str, options: Options) -> tuple[Inbox, dict[str, Corpus]]:
+    """Return where files arrive, and the corpus of each source; no file need be there yet.
 
     Raises:
         UserError: Two inputs share a name, one has none, or a corpus is unknown.
@@ -211,7 +201,7 @@ def watched_corpora(module: str, options: Options) -> tuple[Folders, dict[str, C
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)
-    return Folders(groups), corpora
+    return Inbox(groups), corpora
 
 
 def _groups(module: str, options: Options) -> list[tuple[Corpus, list[str]]]:

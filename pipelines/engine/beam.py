@@ -19,17 +19,14 @@ try:
         PTransform,
         Reshuffle,
     )
-    from apache_beam.coders import Coder, PickleCoder
+    from apache_beam.coders import Coder
     from apache_beam.coders.typecoders import registry as coders
-    from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
     from apache_beam.metrics.metric import Metrics
     from apache_beam.options.pipeline_options import (
-        DebugOptions,
         FlinkRunnerOptions,
         GoogleCloudOptions,
         PipelineOptions,
         PortableOptions,
-        PrismRunnerOptions,
         StandardOptions,
     )
     from apache_beam.portability.api import beam_fn_api_pb2 as fn_api
@@ -42,26 +39,20 @@ try:
     from apache_beam.runners.worker.worker_pool_main import (
         BeamFnExternalWorkerPoolServicer as WorkerPool,
     )
-    from apache_beam.transforms.periodicsequence import (
-        ImpulseSeqGenRestrictionProvider,
-    )
     from apache_beam.transforms.trigger import AccumulationMode, DefaultTrigger
-    from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
-    from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
+    from apache_beam.transforms.window import GlobalWindow, GlobalWindows
     from apache_beam.typehints.row_type import RowTypeConstraint
-    from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+    from apache_beam.utils.timestamp import Timestamp
     from apache_beam.utils.windowed_value import WindowedValue
     from grpc import RpcError
 finally:
     logging.disable(_disabled)
 
 __all__ = [
-    "MAX_TIMESTAMP",
     "AccumulationMode",
     "AsList",
     "Coder",
     "Create",
-    "DebugOptions",
     "DefaultTrigger",
     "DoFn",
     "FlatMap",
@@ -73,15 +64,12 @@ __all__ = [
     "GoogleCloudOptions",
     "GroupByKey",
     "Impulse",
-    "ImpulseSeqGenRestrictionProvider",
-    "ManualWatermarkEstimator",
     "Map",
     "Metrics",
     "PBegin",
     "PCollection",
     "PTransform",
     "ParDo",
-    "PickleCoder",
     "Pipeline",
     "PipelineOptions",
     "PipelineResult",
@@ -89,8 +77,6 @@ __all__ = [
     "PortableOptions",
     "PrismJobServer",
     "PrismRunner",
-    "PrismRunnerOptions",
-    "ReadModifyWriteStateSpec",
     "Reshuffle",
     "Row",
     "RowTypeConstraint",
@@ -100,7 +86,6 @@ __all__ = [
     "StopOnExitJobServer",
     "TaggedOutput",
     "Timestamp",
-    "TimestampedValue",
     "WindowedValue",
     "WorkerPool",
     "coders",

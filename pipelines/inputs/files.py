@@ -27,8 +27,7 @@ _LOCAL = re.compile("^(file|local)://")
 
 _EMPTY = "is empty (0 bytes): fetch it again"
 
-UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
-"""Endings of files that are still being written."""
+_EMPTY_YET = "is empty (0 bytes): it is taken once it is not"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,13 +141,11 @@ def list_inputs(
     """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
-    named = [_parse_spec(spec) for spec in specs]
-    _check_names([name for name, _ in named])
+    named = _named_paths(specs, default_name)
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     listing = Listing(files=[], refused={})
-    for name, path in named:
-        source = name or default_name
-        found, refused = _find(source, path, patterns=patterns)
+    for source, path in named:
+        found, refused = _find(path, patterns)
         listing.files.extend(_of(source, file) for file in found if file.bytes)
         listing.refused.update({_of(source, file): _EMPTY for file in found if not file.bytes})
         listing.refused.update({_of(source, file): why for file, why in refused.items()})
@@ -167,35 +164,31 @@ def look_for_inputs(
 ) -> Listing:
     """Return the files that `specs` name at this moment, while files come and go.
 
-    Files that are being written under a name for that (a leading dot, or an ending of UNFINISHED)
-    and empty ones are left out. There may be none. A file that cannot be taken hides no other.
+    There may be none. A file that cannot be taken, an empty one too, hides no other.
 
     Args:
-        specs: As in match_inputs, but none of the Hugging Face hub.
+        specs: As in match_inputs.
         pattern: As in match_inputs.
         default_name: As in match_inputs.
         known: What the last look has found, by source; it learns from this one.
 
     Raises:
-        UserError: A folder does not exist, its server does not answer, or an input has no name.
+        UserError: A folder does not exist, its server does not answer, an input has no name, or, at
+            the first look, a file is given twice.
     """
     patterns = (pattern,) if isinstance(pattern, str) else pattern
-    named = [_parse_spec(spec) for spec in specs]
-    _check_names([name for name, _ in named])
+    named = _named_paths(specs, default_name)
     listing = Listing(files=[], refused={})
     known = {} if known is None else known
-    for name, spec in named:
-        source = name or default_name
+    first = not known
+    for source, path in named:
         before = known.setdefault(source, Known())
-        found, refused = _look(_LOCAL.sub("", spec), patterns, known=before)
-        listing.files.extend(
-            _of(source, file) for file in found if file.bytes and not _unfinished(file.relative)
-        )
-        listing.refused.update(
-            (_of(source, file), why)
-            for file, why in refused.items()
-            if not _unfinished(file.relative)
-        )
+        found, refused = _look(path, patterns, known=before)
+        listing.files.extend(_of(source, file) for file in found if file.bytes)
+        listing.refused.update({_of(source, file): _EMPTY_YET for file in found if not file.bytes})
+        listing.refused.update({_of(source, file): why for file, why in refused.items()})
+    if first and len(named) > 1:
+        _check_distinct(listing.files)
     return listing
 
 
@@ -214,16 +207,8 @@ def _look(
 ) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
     """Return the files that a path names now, and those that cannot be taken, with the reason."""
     if is_hub_dataset(path):
-        raise UserError(
-            "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
-            f"({shown(path)}) can be added with --append"
-        )
+        return find_hub_dataset(path), {}
     return look_remote(path, patterns) if is_url(path) else look_local(path, patterns, known)
-
-
-def _unfinished(relative: str) -> bool:
-    name = relative.rpartition("/")[2]
-    return name.startswith(".") or name.lower().endswith(UNFINISHED)
 
 
 def open_input(path: str) -> BinaryIO:
@@ -307,13 +292,19 @@ def _check_names(names: Sequence[str | None]) -> None:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
 
 
-def _find(
-    source: str, path: str, *, patterns: Sequence[str]
-) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
+def _named_paths(specs: Sequence[str], default_name: str) -> list[tuple[str, str]]:
+    """Return name and path of each input."""
+    named = [_parse_spec(spec) for spec in specs]
+    _check_names([name for name, _ in named])
+    paths = [(name or default_name, _LOCAL.sub("", path)) for name, path in named]
+    for source, path in paths:
+        if not path:
+            raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
+    return paths
+
+
+def _find(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
     """Return the files that a path names, and what of it cannot be read, with the reason."""
-    if not path:
-        raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
-    path = _LOCAL.sub("", path)
     if is_hub_dataset(path):
         return find_hub_dataset(path), {}
     return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)

@@ -119,7 +119,7 @@ def look_local(
     """
     root, findings = _search(path, patterns)
     if not _is_folder(root):
-        raise UserError(f"The input {shown(path)} is gone: {_inventory(root)}.")
+        raise UserError(f"The input {shown(path)} is not there: {_inventory(root)}.")
     if root in findings.refused:
         raise UserError(f"The input {shown(root)} {findings.refused[root]}.")
     once = named_once(findings.matches, root)

@@ -4,7 +4,7 @@ import glob
 import io
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -87,6 +87,11 @@ def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
 def _look(url: str, patterns: Sequence[str]) -> _Found:
     location = _Location.of(url)
     location.system.invalidate_cache()
+    with suppress(FileNotFoundError):
+        info = location.system.info(location.path)
+        if info["type"] != "directory" and not url.endswith("/"):
+            root = location.path.rpartition("/")[0]
+            return [_describe(location, {**info, "name": location.path}, root=root)], {}
     wild = glob.has_magic(location.path)
     root = _fixed_folder(location.path) if wild else location.path
     try:

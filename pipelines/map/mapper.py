@@ -17,6 +17,7 @@ from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.progress import Heartbeat
+from pipelines.engine.task import last_line
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, begin_attempt
@@ -31,6 +32,7 @@ from pipelines.steps.clock import Clock
 from pipelines.steps.step import run, split_verdict
 from shards.errors import UserError
 from shards.manifest import WORK
+from shards.memory import is_lack_of_memory
 from shards.records import sealed
 from shards.storage.files import canonical, write_json
 from shards.storage.remote import AnyPath
@@ -97,6 +99,30 @@ class SplitRecord:
     segments: tuple[Segment, ...]
     poison: tuple[tuple[int, ...], ...] = ()
     """Start and end of the records that --skip-poison left out."""
+    failure: str = ""
+    """Why a watch leaves the file out for now; the record is then of no use but to say so."""
+
+    @classmethod
+    def failed(cls, split: Split, message: str) -> "SplitRecord":
+        """Return the record of a split that cannot be mapped."""
+        return cls(
+            source=split.source,
+            relative=split.relative,
+            start=split.start,
+            end=split.end,
+            file_bytes=split.file_bytes,
+            mtime_ns=split.mtime_ns,
+            etag=split.etag,
+            crc32c=0,
+            first=-1,
+            next=-1,
+            unsampled=0,
+            seconds=0.0,
+            cpu_seconds={},
+            versions={},
+            segments=(),
+            failure=message,
+        )
 
     @classmethod
     def of(cls, split: Split, reader: Reader, **results: Any) -> "SplitRecord":
@@ -200,7 +226,22 @@ class Mapper:
         self._heartbeat = Heartbeat(job.work)
 
     def map(self, task: MapTask) -> None:
-        """Write the segments of a split, and last its record."""
+        """Write the segments of a split, and last its record.
+
+        In a watch a split that cannot be mapped has a record that says why: one file must not stop
+        the others. Trouble with the output is no fault of the file.
+        """
+        try:
+            self._attempt(task)
+        except Exception as error:
+            options = self._job.options
+            of_output = str(options.output) in str(error)
+            if not options.watch or of_output or is_lack_of_memory(error):
+                raise
+            message = str(error) if isinstance(error, UserError) else last_line(error)
+            self._write(task, SplitRecord.failed(task.split, message))
+
+    def _attempt(self, task: MapTask) -> None:
         with begin_attempt(
             self._job.work,
             task.name,
@@ -209,6 +250,9 @@ class Mapper:
             description=str(task),
         ) as attempt:
             self._map(task, attempt)
+
+    def _write(self, task: MapTask, record: SplitRecord) -> None:
+        write_json(self._folder / f"{task.name}.json", sealed(record))
 
     def _map(self, task: MapTask, attempt: Attempt) -> None:
         started = time.monotonic()
@@ -226,7 +270,7 @@ class Mapper:
             segments=tuple(segments),
             poison=tuple(sorted(attempt.poison)),
         )
-        write_json(self._folder / f"{task.name}.json", sealed(record))
+        self._write(task, record)
 
     def segments(
         self, reader: Reader, task: MapTask, clock: Clock, *, attempt: Attempt

@@ -45,7 +45,8 @@ def native_pays(options: Options, files: Sequence[InputFile], *, workers: int) -
     if not compiled.available():
         return False
     seconds = _saved(options) * _megabytes(files) * corpus_fraction(options.part)
-    if not compiled.kept(native_parts(options)) and seconds < COMPILE_SECONDS:
+    short = seconds < COMPILE_SECONDS and not options.watch  # which has many runs before it
+    if short and not compiled.kept(native_parts(options)):
         return False
     return seconds > START_SECONDS * max(1, workers)
 

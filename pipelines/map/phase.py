@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from pipelines.corpus.part import MERGE
@@ -35,7 +34,7 @@ class MapPhase:
         *,
         files: Sequence[InputFile],
         phases: Phases,
-        known: Mapping[InputFile, Sequence[Split]] = MappingProxyType({}),
+        failed: dict[InputFile, str],
     ) -> None:
         """Make the phase.
 
@@ -44,14 +43,14 @@ class MapPhase:
             facts: Fingerprints in place of the options that are paths.
             files: What to read.
             phases: Runs the tasks.
-            known: The splits of files that were cut before; one that is wholly mapped is not opened
-                again, so that it may be gone.
+            failed: What a watch leaves out comes in here, with the reason: files that cannot be
+                mapped. Any other run ends by the first of them.
         """
         self._job = job
         self._facts = facts
         self._files = files
         self._phases = phases
-        self._known = known
+        self._failed = failed
         self._names: set[str] = set()
         self._readings = {source: corpus.reading for source, corpus in job.corpora.items()}
         self._folder = job.work / "map"
@@ -63,17 +62,16 @@ class MapPhase:
         """Map what is not mapped yet, and return the records of all splits, by file and place.
 
         Raises:
-            UserError: With --part merge: some splits have not been mapped by any part.
+            UserError: A file cannot be mapped, unless this is a watch; or, with --part merge, some
+                splits have not been mapped by any part.
         """
-        if not self._merging:
-            self._check_heads([file for file in self._files if file not in self._known])
-        chains = self._chains()
+        chains = self._chains(check=not self._merging)
         tasks = self._tasks([split for chain in chains.values() for split in chain])
         todo = self._unfinished(tasks)
-        self._check_heads(self._cut_before(todo))
         if todo and self._merging:
             raise self._incomplete(chains, todo)
         records = self._map(tasks, todo)
+        self._leave_out_failed(chains, records)
         for file, chain in chains.items():
             links = [records[split].link for split in chain]
             if not seamless(links):
@@ -85,6 +83,7 @@ class MapPhase:
                 chains[file] = self._splits_of(file, split_bytes=file.bytes)
         redone = self._tasks([chain[0] for chain in chains.values() if chain[0] not in records])
         records |= self._map(redone, self._unfinished(redone)) if redone else {}
+        self._leave_out_failed(chains, records)
         return [records[split] for chain in chains.values() for split in chain]
 
     def map_part(self) -> None:
@@ -114,21 +113,33 @@ class MapPhase:
         """Delete the records and segments of what was mapped; those of other files stay."""
         forget_records(self._folder, self._names)
 
-    def _cut_before(self, todo: Sequence[MapTask]) -> list[InputFile]:
-        """Return the files whose splits were known and that have tasks to do."""
-        paths = {task.split.path for task in todo}
-        return [file for file in self._known if file.path in paths]
+    def _leave_out_failed(
+        self, chains: dict[InputFile, list[Split]], records: Mapping[Split, SplitRecord]
+    ) -> None:
+        """Move files of which a split has failed out of the chains."""
+        for file, chain in [*chains.items()]:
+            why = next((found.failure for split in chain if (found := records[split]).failure), "")
+            if why:
+                self._failed[file] = why
+                del chains[file]
 
     def _check_heads(self, files: Sequence[InputFile]) -> None:
         for file in files:
             check_head(file, self._readings[file.source])
 
-    def _chains(self) -> dict[InputFile, list[Split]]:
+    def _chains(self, *, check: bool = False) -> dict[InputFile, list[Split]]:
+        """Return the splits of each file; `check` its beginning as well."""
         size = self._job.options.split_bytes
-        return {
-            file: [*self._known.get(file, ())] or self._splits_of(file, split_bytes=size)
-            for file in self._files
-        }
+        chains = {}
+        for file in self._files:
+            try:
+                self._check_heads([file] if check else ())
+                chains[file] = self._splits_of(file, split_bytes=size)
+            except UserError as error:
+                if not self._job.options.watch:
+                    raise
+                self._failed[file] = str(error)
+        return chains
 
     def _splits_of(self, file: InputFile, *, split_bytes: int) -> list[Split]:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
@@ -229,6 +240,8 @@ def map_tasks(splits: Iterable[Split], job: Job, facts: Mapping[str, Any]) -> li
     most_deaths = MOST_DEATHS
     if job.options.skip_poison:  # it takes two to four deaths to find a record
         most_deaths += (MOST_DEATHS + 1) * MOST_POISON
+    elif job.options.watch:  # the attempt after those deaths names the record, and the rest goes on
+        most_deaths += MOST_DEATHS
     return [
         MapTask(
             name=record_name(split, job.corpora[split.source], versions=job.versions, facts=facts),

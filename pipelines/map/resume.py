@@ -24,7 +24,8 @@ def is_usable(
 
     A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
     of the same file. Without a reading its name and size, which the task's name covers, suffice. A
-    split from which poison was left out counts as finished only for runs that leave it out too.
+    split from which poison was left out counts as finished only for runs that leave it out too; one
+    that failed is tried again.
 
     Args:
         task: The split's task.
@@ -38,7 +39,7 @@ def is_usable(
     record = finished_record(SplitRecord, folder / f"{task.name}.json")
     if record is None or not _of_this_file(record, task.split, reading):
         return False
-    if record.poison and not skip_poison:
+    if record.failure or (record.poison and not skip_poison):
         return False
     written = {
         f"{segment.stem}.{suffix}": entry

@@ -3,20 +3,18 @@
 unseen files ─▶ ledger ─▶ map, dedup against what is there, merge ─▶ manifest ─▶ ledger closed
 """
 
-import itertools
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
-from pipelines.corpus.sources import Corpus, list_corpora
+from pipelines.corpus.sources import Corpus, growing_corpora, input_specs, list_corpora
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
-from pipelines.run.build import Build, Splits, started
-from pipelines.run.commit import Lag, clean_up
+from pipelines.run.build import Build, started
+from pipelines.run.commit import clean_up
 from pipelines.run.existing import Unseen, find_unseen
 from pipelines.run.ledger import Ledger
 from pipelines.run.ready import check_ready
@@ -34,7 +32,7 @@ _BYTES_PER_TOKEN = 3
 _ADVICE = "Give the options that it was made with, or another --output"
 
 
-def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manifest:
+def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manifest | None:
     """Add what the dataset has not seen, in one generation or, with --every-tokens, in several.
 
     A generation that an earlier run had begun is finished first. Without a dataset the first
@@ -45,40 +43,100 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
         options: Complete options, as `completed` returns them.
         flags: Flags for Beam.
 
+    Returns:
+        The manifest; None if there is no dataset, and no file yet to make one of.
+
     Raises:
         UserError: The dataset cannot grow by this input; the message says why and what to do.
     """
     check_ready(options, corpus=load_recipe(module).name, flags=flags)
-    listing, corpora = list_corpora(module, options)
+    listing, corpora = _listed(module, options)
     corpus, output = Corpus(module, options), options.output
-    files, readings = listing.files, {name: each.reading for name, each in corpora.items()}
+    if not listing.files and read_base(output) is None:
+        inputs = ", ".join(input_specs(options))
+        _LOG.info("%s: there is no file yet that can be read; nothing was made", inputs)
+        return None
     with held(output):
         base = read_base(output)
-        begun = _begun(base, files, output)
+        begun = {*begun_files(base, listing.files, output)}
+        readings = {name: each.reading for name, each in corpora.items()}
         new = _new_files(base, listing, output=output, readings=readings, options=options)
-        names = {(file.source, file.relative) for file in begun}
-        waiting = {file for file in new if (file.source, file.relative) not in names}
+        unseen = {*new} - begun
+        # In the order of all files: the cut into generations is the same after a kill.
+        waiting = [file for file in in_turn(listing.files) if file in unseen]
         if base is not None and not begun and not waiting:
             with started(corpus, corpora, files=(), flags=flags) as run:
                 # Who has edited a filter would think that it was applied.
                 run.check_same(base, advice=_ADVICE)
             if not options.keep_segments:
                 clean_up(output / WORK)  # of a run that was killed at its very end
-            _LOG.info("%s has all %d files of the input: nothing is new", output, len(files))
+            _LOG.info(
+                "%s has all %d files of the input: nothing is new", output, len(listing.files)
+            )
             return base
         with started(corpus, corpora, files=[*begun, *waiting], flags=flags) as run:
             run.left_out = listing.refused
-            check_base(run, base)
-            existing.remove_leftovers(output)
-            run.announce()
-            if begun:
-                _LOG.info("the generation that an earlier run had begun is finished first")
-                base = grow(run, begun)
-            run.check_first([file for file in files if file in waiting], base=base)
-            for part in _parts(run, [file for file in in_turn(files) if file in waiting]):
-                base = grow(run, part)
+            made = grow(run, base, begun=[*begun], files=waiting)
             run.clean_up()
-    assert base is not None  # there was a dataset, or there are files
+    return made
+
+
+def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
+    """Return what the inputs hold, and the corpus of each source.
+
+    With --append, what is empty or cannot be read is left for later; else it is refused.
+    """
+    if not options.append:
+        return list_corpora(module, options)
+    inbox, corpora = growing_corpora(module, options)
+    listing = inbox.look()
+    if listing.refused:
+        _LOG.warning(
+            "%d files or folders of the input are left for later: %s",
+            len(listing.refused),
+            listing.named(),
+        )
+    return listing, corpora
+
+
+def grow(
+    run: Build,
+    base: Manifest | None,
+    *,
+    begun: Sequence[InputFile],
+    files: Sequence[InputFile],
+    tokens: dict[InputFile, int] | None = None,
+    rest: bool = True,
+) -> Manifest | None:
+    """Add generations to a dataset, of files that it does not have.
+
+    Args:
+        run: Holds the lock on the dataset.
+        base: The dataset; None: it is begun.
+        begun: The files of the generation that is made first, because it was begun before.
+        files: Of further generations, in the order in which --every-tokens takes them.
+        tokens: Of files that are mapped; those that are mapped now come in. None: none is known.
+        rest: Whether the last generation may have fewer tokens than --every-tokens. Else its files
+            are only mapped.
+
+    Returns:
+        The manifest after it.
+
+    Raises:
+        UserError: A generation cannot be made.
+    """
+    check_base(run, base)
+    existing.remove_leftovers(run.output)
+    if not run.options.watch:  # that has said it once, for all of its generations
+        run.announce()
+    if begun:
+        _LOG.info("the generation that an earlier run had begun is finished first")
+        base = run.add(base, begun)
+    if not run.options.watch:
+        run.check_first(sorted(files, key=_place), base=base)
+    tokens = {} if tokens is None else tokens
+    for part in _parts(run, files, tokens=tokens, rest=rest):
+        base = run.add(base, part)
     return base
 
 
@@ -115,28 +173,9 @@ def check_base(run: Build, base: Manifest | None) -> None:
             )
 
 
-def grow(
-    run: Build,
-    files: Sequence[InputFile],
-    *,
-    lag: Lag = None,
-    splits: Splits = MappingProxyType({}),
-) -> Manifest:
-    """Make one generation of exactly these files and return the manifest that has it.
-
-    Args:
-        run: Holds the lock on the dataset.
-        files: In any order.
-        lag: How long they waited, as in Build.add.
-        splits: Those of files that were cut before; of these, mapped ones may be gone.
-
-    Raises:
-        UserError: It cannot be made.
-    """
-    return run.add(read_base(run.output), files, lag=lag, known=splits)
-
-
-def _begun(base: Manifest | None, files: Sequence[InputFile], output: AnyPath) -> list[InputFile]:
+def begun_files(
+    base: Manifest | None, files: Sequence[InputFile], output: AnyPath
+) -> list[InputFile]:
     """Return the files of the generation that an earlier run had begun, as it named them.
 
     If one of them is not as it was then, the generation is given up: its files count as new.
@@ -209,21 +248,30 @@ def _check_seen_files(unseen: Unseen, output: AnyPath) -> None:
         )
 
 
-def _parts(run: Build, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
-    """Yield the files in parts, each of them a generation.
+def _parts(
+    run: Build, files: Sequence[InputFile], *, tokens: dict[InputFile, int], rest: bool
+) -> Iterator[list[InputFile]]:
+    """Yield the files in parts, each of them a generation; other arguments as for `grow`.
 
-    With --every-tokens a part is the fewest of the remaining files, in the order of in_turn, that
-    have so many tokens. Files are mapped some at a time until a part is full; those mapped beyond
+    With --every-tokens a part is the fewest of the remaining files, from the first on, that have so
+    many tokens. Files are mapped some at a time until a part is full; those mapped beyond
     it are found again.
     """
-    if not run.options.every_tokens:
-        yield from [[*files]] if files else []
-        return
     waiting = [*files]
+    if not run.options.every_tokens:
+        if not rest:
+            _count_tokens(run, waiting, tokens)
+        elif waiting:
+            yield waiting
+        return
     while waiting:
-        part = _first_part(run, waiting)
+        part = _first_part(run, waiting, tokens)
+        full = sum(tokens[file] for file in part) >= run.options.every_tokens
+        if not part or not (full or rest):
+            return
         yield part
-        waiting = waiting[len(part) :]
+        done = {*part, *run.failed}
+        waiting = [file for file in waiting if file not in done]
 
 
 def in_turn(files: Sequence[InputFile]) -> list[InputFile]:
@@ -233,34 +281,46 @@ def in_turn(files: Sequence[InputFile]) -> list[InputFile]:
         sizes[file.source] += file.bytes
     before: Counter[str] = Counter()
     ranks = {}
-    for file in sorted(files, key=lambda file: (file.source, file.relative)):
+    for file in sorted(files, key=_place):
         ranks[file] = before[file.source] / sizes[file.source]
         before[file.source] += file.bytes
     return sorted(ranks, key=lambda file: (ranks[file], file.source))
 
 
-def _first_part(run: Build, files: Sequence[InputFile]) -> list[InputFile]:
+def _place(file: InputFile) -> tuple[str, str]:
+    return file.source, file.relative
+
+
+def _first_part(
+    run: Build, files: Sequence[InputFile], tokens: dict[InputFile, int]
+) -> list[InputFile]:
     """Return the fewest files from the first on that have the tokens of a generation, mapped."""
     wanted = run.options.every_tokens
     part: list[InputFile] = []
-    tokens = size = 0
-    while len(part) < len(files) and tokens < wanted:
+    count = size = 0
+    waiting = deque(files)
+    while waiting and count < wanted:
         # As many as seem to be missing, and one for each worker.
-        goal = (wanted - tokens) * (size / tokens if tokens else _BYTES_PER_TOKEN)
+        goal = (wanted - count) * (size / count if count else _BYTES_PER_TOKEN)
         some: list[InputFile] = []
         chosen = 0
-        for file in itertools.islice(files, len(part), None):
-            if chosen >= goal and len(some) >= run.runner.num_workers:
-                break
-            some.append(file)
-            chosen += file.bytes
-        tokens_of: Counter[tuple[str, str]] = Counter()
-        for record in run.map_phase(some).map_all():
-            for segment in record.segments:
-                tokens_of[record.source, record.relative] += segment.tokens
+        while waiting and (chosen < goal or len(some) < run.runner.num_workers):
+            some.append(waiting.popleft())
+            chosen += some[-1].bytes
+        _count_tokens(run, some, tokens)
         for file in some:
-            if tokens < wanted:
+            if count < wanted and file in tokens:
                 part.append(file)
-                tokens += tokens_of[file.source, file.relative]
+                count += tokens[file]
                 size += file.bytes
     return part
+
+
+def _count_tokens(run: Build, files: Sequence[InputFile], tokens: dict[InputFile, int]) -> None:
+    """Map files whose tokens are not known, and learn them; a watch leaves some files out."""
+    new = [file for file in files if file not in tokens]
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in run.map_phase(new).map_all() if new else ():
+        for segment in record.segments:
+            counts[record.source, record.relative] += segment.tokens
+    tokens.update({file: counts[_place(file)] for file in new if file not in run.failed})

@@ -10,7 +10,6 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any
 
 from pipelines.compiled import kept
@@ -26,7 +25,6 @@ from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
 from pipelines.filters.langid import LANGUAGES
 from pipelines.inputs.files import InputFile
-from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run, try_models
@@ -44,7 +42,6 @@ from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import (
-    Lag,
     Results,
     clean_up,
     commit,
@@ -66,9 +63,6 @@ from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
 from shards.vocabulary import write_vocabulary
-
-Splits = Mapping[InputFile, Sequence[Split]]
-"""The splits of files, in order."""
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -164,8 +158,8 @@ def started(
     map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
     workers = num_workers(options.workers, work_bytes=map_bytes)
     died = died_before(options.output / WORK)
-    if not workers and died:
-        workers = 1  # the record that killed the driver kills a child now, and is found
+    if not workers and (died or options.watch):
+        workers = 1  # the record that kills a process kills a child, and is found
     native = native_pays(options, files, workers=workers)
     if native and not kept(native_parts(options)):
         _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
@@ -212,6 +206,10 @@ class Build:
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
         """What of the inputs cannot be read, and why; the report lists it."""
+        self.failed: dict[InputFile, str] = {}
+        """What a watch has met that cannot be mapped, and why."""
+        self.arrived: Mapping[InputFile, float] = {}
+        """When files were first seen, in seconds since 1970, where that is known."""
         self.died = False
         """Whether processes of an earlier run died while they read the input."""
         self.shards: Mapping[str, int] = {}
@@ -306,7 +304,11 @@ class Build:
         return made
 
     def grow_by(
-        self, records: Sequence[SplitRecord], *, base: Manifest | None, lag: Lag = None
+        self,
+        records: Sequence[SplitRecord],
+        *,
+        base: Manifest | None,
+        arrivals: Sequence[float],
     ) -> Manifest:
         """Make a generation of splits that are mapped, and return the manifest that has it.
 
@@ -315,12 +317,12 @@ class Build:
         Args:
             records: As in make_of.
             base: The dataset that gets the generation; None makes its first.
-            lag: As in add.
+            arrivals: When their documents came, in seconds since 1970.
 
         Raises:
             UserError: It cannot be made; the message says why and what to do.
         """
-        made = self._finish(records, self.files, base=base, lag=lag)
+        made = self._finish(records, self.files, base=base, arrivals=arrivals)
         if not self.options.keep_segments:
             forget_phases(self.work)
         return made
@@ -329,22 +331,19 @@ class Build:
         self,
         base: Manifest | None,
         files: Sequence[InputFile],
-        *,
-        lag: Lag = None,
-        known: Splits = MappingProxyType({}),
-    ) -> Manifest:
+    ) -> Manifest | None:
         """Make a generation of these files, and return the manifest that has it.
 
-        Files whose segments are there already, as those of a stream, are not mapped again. Segments
-        of other files stay. The ledger names the files once they are mapped, until they are in the
-        manifest.
+        Files whose segments are there already are not mapped again. Segments of other files stay.
+        The ledger names the files once they are mapped, until they are in the manifest. A watch
+        leaves out what cannot be mapped.
 
         Args:
             base: The dataset that gets the generation; None makes its first.
             files: Input files, in any order.
-            lag: How long files waited from their arrival to now, by "median" and "worst", in
-                seconds.
-            known: The splits of files that were cut before; mapped ones may be gone.
+
+        Returns:
+            The manifest; `base` if nothing could be mapped.
 
         Raises:
             UserError: It cannot be made; the message says why and what to do.
@@ -352,13 +351,18 @@ class Build:
         ranked = sorted(files, key=lambda file: (file.source, file.relative))
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
-        phase = self.map_phase(ranked, known=known)
+        phase = self.map_phase(ranked)
         records = phase.map_all()
+        ranked = [file for file in ranked if file not in self.failed]
+        if not ranked:
+            Ledger(self.output).close()  # it may have named them
+            return base
         if not self.options.watch:  # that goes on whatever arrives
             self._check_rejects(records, ranked)
         ledger = Ledger(self.output)
         ledger.name(base.number + 1 if base else 1, ranked)
-        made = self._finish(records, ranked, base=base, lag=lag)
+        arrivals = [self.arrived[file] for file in ranked if file in self.arrived]
+        made = self._finish(records, ranked, base=base, arrivals=arrivals)
         try:
             ledger.close()
             if not self.options.keep_segments:
@@ -388,7 +392,7 @@ class Build:
         files: Sequence[InputFile],
         *,
         base: Manifest | None,
-        lag: Lag = None,
+        arrivals: Sequence[float] = (),
     ) -> Manifest:
         """Run the phases after the map, commit and return the manifest."""
         plan = group_segments(
@@ -409,7 +413,7 @@ class Build:
         ).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
-        return self._commit(results, files, base=base, lag=lag)
+        return self._commit(results, files, base=base, arrivals=arrivals)
 
     def map_part(self) -> None:
         """Map the shares of this machine and say what to do next."""
@@ -433,16 +437,16 @@ class Build:
         first = FirstFiles(job=self.job, files=files, known=known)
         look(first.unmapped(self.chain.facts), call=self.runner.call)
 
-    def map_phase(
-        self, files: Sequence[InputFile], *, known: Splits = MappingProxyType({})
-    ) -> MapPhase:
-        """Return the map of some files; `known` as in MapPhase."""
-        return MapPhase(self.job, self.chain.facts, files=files, phases=self.phases, known=known)
+    def map_phase(self, files: Sequence[InputFile]) -> MapPhase:
+        """Return the map of some files."""
+        facts = self.chain.facts
+        return MapPhase(self.job, facts, files=files, phases=self.phases, failed=self.failed)
 
     def announce(self) -> None:
         """Log what is read, and by which engines."""
         engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.chain.native)])
-        _LOG.info("%d files, %.1f MB; %s", len(self.files), _megabytes(self.files), engines)
+        size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
+        _LOG.info("%s%s", size, engines)
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
 
@@ -452,7 +456,7 @@ class Build:
         files: Sequence[InputFile],
         *,
         base: Manifest | None,
-        lag: Lag,
+        arrivals: Sequence[float],
     ) -> Manifest:
         """Write the manifest and log what was made."""
         made = describe(
@@ -465,6 +469,7 @@ class Build:
         )
         if base is not None:
             made = grown(base, made)
+        left_out = {**self.left_out, **self.failed}
         run = {
             **self.phases.figures(),
             "workers": self.runner.num_workers,
@@ -473,7 +478,7 @@ class Build:
             "given": given_paths(self.options, self.chain.facts),
             "left_out": [
                 {"source": file.source, "path": file.relative, "from": file.path, "why": why}
-                for file, why in self.left_out.items()
+                for file, why in left_out.items()
             ],
             **figures(
                 results.records,
@@ -483,12 +488,12 @@ class Build:
             ),
             "examples": showcase(results.plan, results.merged, self.output, quality=self.judged),
         }
-        commit(self.output, made, inputs=files, run=run, lag=lag)
+        commit(self.output, made, inputs=files, run=run, arrivals=arrivals)
         lines = account.closing_lines(
             made.generations[-1].accounting,
             made,
             self.output,
-            left_out=Counter(file.source for file in self.left_out),
+            left_out=Counter(file.source for file in left_out),
         )
         for line in lines:
             _LOG.info("%s", line)

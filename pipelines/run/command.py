@@ -44,13 +44,16 @@ def main(module: str, argv: Sequence[str]) -> int:
     return exit_code(module, run, stopped="the same command goes on from here")
 
 
-def make(module: str, options: Options, *, flags: Sequence[str]) -> Manifest:
-    """Make the dataset, add to it, or find it complete, and return its manifest.
+def make(module: str, options: Options, *, flags: Sequence[str]) -> Manifest | None:
+    """Make the dataset, add to it, or find it complete.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: As `checked` returns them.
         flags: Flags for Beam.
+
+    Returns:
+        The manifest; None if a dataset is to grow that does not exist, by files that do not yet.
 
     Raises:
         UserError: It cannot be made; the message says why and what to do.

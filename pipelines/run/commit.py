@@ -3,6 +3,8 @@
 import hashlib
 import itertools
 import logging
+import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,10 +35,7 @@ from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
 
-Lag = Mapping[str, float] | None
-"""Seconds that files waited for their generation: median and worst."""
-
-OF_THE_MAP = {"map", "progress", "attempts", "watch"}
+OF_THE_MAP = {"map", "progress", "attempts"}
 """Folders of intermediate files that are not of one generation."""
 
 
@@ -134,7 +133,7 @@ def commit(
     *,
     inputs: Sequence[InputFile],
     run: Mapping[str, Any],
-    lag: Lag = None,
+    arrivals: Sequence[float] = (),
 ) -> None:
     """Write the files about the run, then the manifest.
 
@@ -143,7 +142,7 @@ def commit(
         manifest: Of the dataset; its last generation is the new one.
         inputs: The input files of that generation, with their times.
         run: What report.json holds besides the account.
-        lag: How long files waited, as in Build.add.
+        arrivals: When what it is made of came, in seconds since 1970, as far as that is known.
     """
     grows = len(manifest.generations) > 1
     sums = {(entry.source, entry.path): entry.crc32c for entry in manifest.generations[-1].inputs}
@@ -165,17 +164,33 @@ def commit(
     figures = generation_figures(manifest.generations[-1])
     known = sum(run["dedup"].get("known", {}).values())
     figures |= {"known": known, "finished": finished, "seconds": run["elapsed"]}
+    lag = lag_of(arrivals)
     report = {
         "dataset": manifest.identity,
         "accounting": manifest.generations[-1].accounting,
         "machine": machine(),
         "finished": finished,
         **run,
-        "generations": [*before, {**figures, **({"lag": dict(lag)} if lag else {})}],
+        "generations": [*before, {**figures, **({"lag": lag} if lag else {})}],
     }
     write_json(output / REPORT, report)
     write_page(output, manifest, report)
     manifests.write_manifest(output, manifest)
+
+
+def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
+    """Return how long files or documents have waited since they came, in seconds: median and worst.
+
+    Args:
+        arrivals: When each was, in seconds since 1970.
+
+    Returns:
+        Nothing if none came.
+    """
+    if not arrivals:
+        return {}
+    waits = [max(0.0, time.time() - arrival) for arrival in arrivals]
+    return {"median": round(statistics.median(waits), 1), "worst": round(max(waits), 1)}
 
 
 def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list[Any]:

@@ -1,13 +1,11 @@
 """From the segments of a pipeline to a dataset: dedup, merge and commit as in any run."""
 
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
 from pipelines.corpus.options import DATASET, Options, semantic
@@ -153,11 +151,10 @@ def commit_firing(sink: Sink, notes: Notes, firing: Firing) -> Manifest | None:
 
 
 def _grown(sink: Sink, notes: Notes, firing: Firing, *, base: Manifest | None) -> Manifest:
-    waited = [time.time() - one.begun for one in notes.segments]
-    lag = {"median": round(median(waited), 1), "worst": round(max(waited), 1)}
+    begun = [one.begun for one in notes.segments]
     with _building(sink, notes) as build:
         check_base(build, base and _without_documents(base))
-        return build.grow_by(_of_firing(notes, firing, sink), base=base, lag=lag)
+        return build.grow_by(_of_firing(notes, firing, sink), base=base, arrivals=begun)
 
 
 def _of_firing(notes: Notes, firing: Firing, sink: Sink) -> list[SplitRecord]:

@@ -85,16 +85,12 @@ def main() -> None:
         "blanks": ("GLM windows to rows with blanks", blanks.measure),
         "generate": ("512 tokens with and without a cache", generating.measure),
         "watch": (
-            "A watch on Prism, with two kills",
-            partial(watch.measure, "prism", asked.minutes),
+            "A watch, with two kills",
+            partial(watch.measure, asked.minutes),
         ),
         "watch-files": (
-            "Memory of a watch on Prism while 10,000 small files arrive",
+            "Memory of a watch while 10,000 small files arrive",
             partial(watch.measure_files, asked.minutes),
-        ),
-        "watch-flink": (
-            "A watch on a Flink session cluster, with two kills",
-            partial(watch.measure, "flink", asked.minutes),
         ),
     }
     silence_beam()
@@ -115,7 +111,7 @@ def _arguments() -> argparse.Namespace:
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
             *("dedup", "dedup-versions", "append", "dedup-found", "loaders", "start", "resume"),
             *("blanks", "generate"),
-            *("watch", "watch-files", "watch-flink"),
+            *("watch", "watch-files"),
         ),
         help="one question; repeat it for several. Default: all",
     )

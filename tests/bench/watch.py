@@ -1,8 +1,7 @@
-"""A watch of some minutes on an engine: files arrive all the time, and two processes are killed.
+"""A watch of some minutes: files arrive all the time, a worker and the driver are killed.
 
-On Prism the engine and the driver are killed, on a Flink session cluster (of the jars for the
-tests) a TaskManager and the JobManager. The result is compared, file by file, with --append of the
-same generations, and the rate with that of one run over all of the files.
+The result is compared, file by file, with --append of the same generations, and the rate with that
+of one run over all of the files.
 """
 
 import json
@@ -22,44 +21,42 @@ from typing import Any
 
 import psutil
 
-from pipelines.map.notes import file_key
-from shards.manifest import Manifest, read_manifest, sum_shards
+from shards.manifest import read_manifest, sum_shards
 from tests.bench import inputs
 from tests.bench.table import render
-from tests.engines import flink
 from tests.engines.processes import guarded, started, wait_until
-from tests.engines.watching import generations, inputs_of
 from tests.pipelines.runs import content
 
 EVERY = 60
 """Seconds from one generation to the next."""
+SETTLE = 2
+"""Seconds after which a file has settled."""
 KILOBYTES = 500
 """Of a file; one arrives each second."""
 SMALL_FILES = 10_000
-PRISM = inputs.ROOT / ".engines" / "bin" / "prism"
 
 _MODULE = "pipelines.wudao"
 _ENV = {**os.environ, "PYTHONPATH": str(inputs.ROOT)}
 
 
-def measure(engine: str, minutes: float) -> str:
-    """Return the table of a watch on `prism` or `flink`."""
+def measure(minutes: float) -> str:
+    """Return the table of a watch that is killed twice."""
     files = max(10, round(60 * minutes))
     source = inputs.many(files, megabytes=-(-files * KILOBYTES // 1000))
     with _scratch() as folder:
-        watch = _watched(engine, source, folder, seconds=60 * minutes, kills=True)
+        watch = _watched(source, folder, seconds=60 * minutes, kills=True)
         return _table(folder / "in", folder / "out", folder, watch)
 
 
 def measure_files(minutes: float) -> str:
-    """Return the table of memory while SMALL_FILES small files arrive, on Prism."""
+    """Return the table of memory while SMALL_FILES small files arrive."""
     source = inputs.many(SMALL_FILES, megabytes=SMALL_FILES * 3 // 1000)
     with _scratch() as folder:
-        watch = _watched("prism", source, folder, seconds=60 * minutes, kills=False)
-        taken = sum(map(len, inputs_of(read_manifest(folder / "out"))))
+        watch = _watched(source, folder, seconds=60 * minutes, kills=False)
+        generations = _generations(folder / "out")
         rows = [
-            ("files in the dataset", f"{taken:,} of {SMALL_FILES:,}"),
-            ("generations", f"{generations(folder / 'out')}"),
+            ("files in the dataset", f"{sum(map(len, generations)):,} of {SMALL_FILES:,}"),
+            ("generations", f"{len(generations)}"),
             *watch.memory(),
         ]
         return render(("", ""), rows)
@@ -79,30 +76,25 @@ def _folder() -> Path:
     return inputs.FOLDER
 
 
-def _watched(engine: str, source: Path, folder: Path, *, seconds: float, kills: bool) -> "_Watch":
+def _watched(source: Path, folder: Path, *, seconds: float, kills: bool) -> "_Watch":
     """Return a watch that has ended, after all files have arrived."""
     inbox, output = folder / "in", folder / "out"
     inbox.mkdir()
     with ExitStack() as stack:
-        cluster = (
-            stack.enter_context(flink.session_cluster(folder / "flink"))
-            if engine == "flink"
-            else None
-        )
-        watch = _Watch(inbox, output, cluster)
+        watch = _Watch(inbox, output)
         stack.callback(watch.close)
         watch.start()
         with _arriving(source, inbox, seconds=seconds) as arrived:
             began = time.monotonic()
             _wait(watch, lambda: time.monotonic() - began > seconds / 3)
             if kills:
-                watch.kill_first()
+                _wait(watch, watch.kill_worker)
             _wait(watch, lambda: time.monotonic() - began > 2 * seconds / 3)
             if kills:
-                watch.kill_second()
+                watch.kill_driver()
             _wait(watch, lambda: len(arrived) == len([*source.iterdir()]))
-        # What has arrived last is looked at once more, and settles.
-        _wait(watch, lambda: _taken(output) >= len(arrived), most=600)
+        ended = time.monotonic()
+        _wait(watch, lambda: time.monotonic() - ended > 2 * SETTLE)
         watch.end()
     return watch
 
@@ -132,14 +124,10 @@ def _arriving(source: Path, inbox: Path, *, seconds: float) -> Iterator[list[str
         thread.join()
 
 
-def _taken(output: Path) -> int:
-    """Return how many files are in the dataset or noted; for a moment a file is both."""
-    notes = (output / ".work" / "watch").glob("*.taken.json")
-    keys = {path.name.partition(".")[0] for path in notes}
-    if generations(output):
-        for names in inputs_of(read_manifest(output)):
-            keys |= {file_key("wudao", name) for name in names}
-    return len(keys)
+def _generations(output: Path) -> list[list[str]]:
+    """Return the files of each generation."""
+    made = read_manifest(output).generations
+    return [[entry.path for entry in generation.inputs] for generation in made]
 
 
 def _wait(watch: "_Watch", what: Callable[[], bool], *, most: float = 7200) -> None:
@@ -158,60 +146,46 @@ class _Watch:
 
     inbox: Path
     output: Path
-    cluster: flink.Cluster | None
     process: Any = None
     kills: list[str] = field(default_factory=list)
     driver_megabytes: list[float] = field(default_factory=list)
-    engine_megabytes: list[float] = field(default_factory=list)
+    worker_megabytes: list[float] = field(default_factory=list)
+    """Of all other processes together."""
     _stack: ExitStack = field(default_factory=ExitStack)
     _logs: list[Path] = field(default_factory=list)
 
     def start(self) -> None:
         """Start the command, or start it again."""
-        if self.cluster is None:
-            engine: list[object] = ["--prism_location", PRISM]
-        else:
-            engine = [*self.cluster.flags, "--", "--checkpointing_interval=10000"]
-        words = _command(self.inbox, self.output)
         log = self.output.with_name(f"watch-{len(self._logs)}.log")
         self._logs.append(log)
         self.process = self._stack.enter_context(
             started(
-                [*words, "--watch", "--every", f"{EVERY}s", "--settle", "2s", *engine],
+                [
+                    *_command(self.inbox, self.output),
+                    *("--watch", "--every", f"{EVERY}s", "--settle", f"{SETTLE}s"),
+                ],
                 log=log,
                 env=_ENV,
                 cwd=inputs.ROOT,
             )
         )
-        wait_until(lambda: " runs (" in log.read_text(), self.process, log=log, seconds=300)
+        wait_until(lambda: "watching " in log.read_text(), self.process, log=log, seconds=300)
 
-    def kill_first(self) -> None:
-        """Kill Prism, or the TaskManager that maps."""
-        if self.cluster is None:
-            prism = next(p for p in self._below() if p.name() == "prism")
-            prism.kill()
-            self.kills.append("Prism")
-            return
-        wait_until(self._carrier_is_there, self.process, log=self._logs[-1], seconds=300)
-        manager = self.cluster.carrier("Map")
-        assert manager is not None
-        manager.kill()
-        self.kills.append("TaskManager")
+    def kill_worker(self) -> bool:
+        """Kill a worker, if one is at work; return whether one was."""
+        for server in guarded(self.process).children():
+            for worker in server.children():
+                worker.kill()
+                self.kills.append("worker")
+                return True
+        return False
 
-    def kill_second(self) -> None:
-        """Kill the driver and start it again, or the JobManager."""
-        if self.cluster is None:
-            guarded(self.process).kill()
-            self.process.wait(timeout=60)
-            self.kills.append("driver")
-            self.start()
-            return
-        self.cluster.replace_job_manager()
-        self.kills.append("JobManager")
-
-    def _carrier_is_there(self) -> bool:
-        assert self.cluster is not None
-        return self.cluster.carrier("Map") is not None
+    def kill_driver(self) -> None:
+        """Kill the driver and start it again."""
+        guarded(self.process).kill()
+        self.process.wait(timeout=60)
+        self.kills.append("driver")
+        self.start()
 
     def end(self) -> None:
         """Tell it to end, and wait until it has."""
@@ -229,24 +203,25 @@ class _Watch:
         return "".join(log.read_text(errors="replace") for log in self._logs)
 
     def measure(self) -> None:
-        """Note the memory of the driver, and of Prism."""
+        """Note the memory of the driver, and of the others."""
         try:
             driver = guarded(self.process)
+            others = driver.children(recursive=True)
             self.driver_megabytes.append(driver.memory_info().rss / 1e6)
-            prisms = [p.memory_info().rss / 1e6 for p in self._below() if p.name() == "prism"]
-            self.engine_megabytes += prisms
+            self.worker_megabytes.append(sum(p.memory_info().rss for p in others) / 1e6)
         except (psutil.Error, ValueError):
             return
 
     def memory(self) -> list[tuple[str, str]]:
         """Return the rows on memory."""
+        idle = statistics.median(self.worker_megabytes)
         return [
             ("driver, resident MB at the start, middle, end", _course(self.driver_megabytes)),
-            ("Prism, resident MB at the start, middle, end", _course(self.engine_megabytes)),
+            (
+                "other processes, resident MB, median and most",
+                f"{idle:.0f}, {max(self.worker_megabytes):.0f}",
+            ),
         ]
-
-    def _below(self) -> Sequence[psutil.Process]:
-        return guarded(self.process).children(recursive=True)
 
 
 def _command(inbox: Path, output: Path) -> list[object]:
@@ -258,10 +233,10 @@ def _command(inbox: Path, output: Path) -> list[object]:
 
 def _table(inbox: Path, output: Path, folder: Path, watch: _Watch) -> str:
     manifest = read_manifest(output)
-    taken = [name for names in inputs_of(manifest) for name in names]
+    taken = [name for names in _generations(output) for name in names]
     once = sorted(taken) == sorted(path.name for path in inbox.iterdir())
     appended = folder / "appended"
-    append_seconds = _append(inbox, appended, manifest)
+    append_seconds = _append(inbox, appended, _generations(output))
     same = content(output) == content(appended)
     batch_seconds = _timed([*_command(inbox, folder / "batch")])
     batch = sum_shards(read_manifest(folder / "batch").shards())
@@ -303,12 +278,12 @@ def _course(megabytes: Sequence[float]) -> str:
     return ", ".join(f"{statistics.median(part or megabytes):.0f}" for part in parts)
 
 
-def _append(inbox: Path, output: Path, manifest: Manifest) -> float:
+def _append(inbox: Path, output: Path, generations: Sequence[Sequence[str]]) -> float:
     """Make the same generations by --append, and return the seconds that it took."""
     copy = output.with_name("appended-in")
     copy.mkdir()
     seconds = 0.0
-    for names in inputs_of(manifest):
+    for names in generations:
         for name in names:
             os.link(inbox / name, copy / name)
         seconds += _timed([*_command(copy, output), "--append"])

@@ -339,7 +339,7 @@ ROWS = (
     refused(
         "append: of all files none is left",
         APPEND,
-        "No file in in matches 'part-*.json'; in is empty.",
+        "files that …/data was made from are not as they were: wudao/part-1.json is gone.…",
         scene=together(dataset, without("in/part-1.json")),
     ),
     refused(

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tests.refusals.refusal import refused
+from tests.refusals.refusal import Accepted, refused
 from tests.refusals.scenes import LINES, TOKENIZER, Scene, holding, lines, together
 
 OUT = f"{TOKENIZER} --output out"
@@ -259,16 +259,36 @@ ROWS = (
         scene=holding("in/a.jsonl", LFS),
     ),
     refused(
-        "watch without Prism",
-        f"{TEXT} in --watch",
-        "--watch needs an engine that streams, and Prism, Beam's own for one machine, is neither in"
-        " PATH nor in ~/go/bin nor in Beam's cache. Get Prism with `go install"
-        " github.com/apache/beam/sdks/v2/go/cmd/prism@v…` (Go 1.23 or newer) and run the same"
-        " command without --runner; or give --prism_location FILE, or --runner=PrismRunner, which"
-        " fetches it from the internet. On a cluster: --runner=FlinkRunner --flink_master=HOST:8081"
-        " (docs/streaming.md)",
+        "append: no such folder",
+        f"{TEXT} im --append",
+        "The input im does not exist; . holds in.",
         scene=lines,
-        env={"PATH": "/nowhere", "HOME": "/nowhere"},
+    ),
+    refused(
+        "watch: no such folder",
+        f"{TEXT} im --watch",
+        "The input im does not exist; . holds in.",
+        scene=lines,
+    ),
+    refused(
+        "watch: no folder for a glob",
+        f"{TEXT} 'on/*.jsonl' --watch",
+        "The input on/*.jsonl is not there: there is no folder on.",
+        scene=lines,
+    ),
+    refused(
+        "watch: a dataset of the hub",
+        f"{TEXT} hf:owner/name --watch",
+        "--watch follows folders, globs and URLs; a dataset of the hub as it is now (hf:owner/name)"
+        " can be added with --append",
+    ),
+    Accepted(
+        name="append: nothing yet",
+        command=f"{TEXT} in --append",
+        says=r"1 files or folders of the input are left for later: .*b\.jsonl is empty \(0 bytes\):"
+        r" it is taken once it is not in: there is no file yet that can be read; nothing was made",
+        scene=holding("in/b.jsonl"),
+        writes=(),
     ),
     # Names of inputs.
     refused(

@@ -6,7 +6,6 @@ import pytest
 
 from pipelines.engine import beam, jobs
 from pipelines.engine.jobs import named_options, named_runner
-from pipelines.engine.prism import with_stream_flags
 
 PRISM = ["--runner=PrismRunner"]
 
@@ -61,7 +60,7 @@ def test_prism_is_told_the_name() -> None:
 
 
 def test_other_engines_have_their_own_runner() -> None:
-    for flags in ([], with_stream_flags(["--runner=FlinkRunner"]), ["--runner=PortableRunner"]):
+    for flags in ([], ["--runner=FlinkRunner"], ["--runner=PortableRunner"]):
         assert named_runner(named_options(flags, "wudao", "map")) is None
 
 

@@ -382,6 +382,6 @@ def test_a_look_sees_what_comes_and_goes_and_there_may_be_nothing(
     assert looked(spec) == []
 
 
-def test_a_dataset_of_the_hub_is_not_looked_at_again_and_again() -> None:
-    with pytest.raises(UserError, match=r"--watch follows folders, globs and URLs"):
-        looked("hf:owner/name")
+def test_a_look_at_a_file_takes_it_whatever_its_name(memory: MemoryFileSystem) -> None:
+    memory.pipe("/corpora/web/other.txt", b"[]")
+    assert looked("memory://corpora/web/other.txt") == ["other.txt"]

@@ -45,7 +45,7 @@ def map_phase(make_job: JobMaker, small_chain: Chain) -> PhaseMaker:
     def make(options: Any, runner: InlineRunner | None = None) -> MapPhase:
         job, files = make_job(options)
         phases = Phases(job.work, cast("Runner", runner or InlineRunner()))
-        return MapPhase(job, small_chain.facts, files=files, phases=phases)
+        return MapPhase(job, small_chain.facts, files=files, phases=phases, failed={})
 
     return make
 

@@ -39,7 +39,9 @@ def text(number: int) -> str:
 
 
 def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
-    return append(MODULE, small(output, folder, append=True, **changes))
+    made = append(MODULE, small(output, folder, append=True, **changes))
+    assert made is not None
+    return made
 
 
 def kept(dataset: Path, *generations: int) -> list[tuple[str, int]]:
@@ -206,6 +208,33 @@ def test_what_cannot_be_read_now_is_not_gone(
     (folder / "below").chmod(0o755)
     assert "is gone" not in caplog.text
     assert grown(output, folder).number == 2
+
+
+def test_what_is_not_there_yet_is_left_for_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, output = tmp_path / "inbox", tmp_path / "out"
+    folder.mkdir()
+    caplog.set_level("INFO", logger="corpusmill")
+    for name in ("", "part-1.json"):
+        if name:
+            (folder / name).touch()
+        assert append(MODULE, small(output, folder, append=True)) is None
+        assert f"{folder}: there is no file yet that can be read; nothing was made" in caplog.text
+        assert not output.exists()
+    (folder / "part-2.json").symlink_to(tmp_path / "later")
+    write(folder, "part-3.json", *range(5))
+    assert grown(output, folder).number == 1
+    for name in ("part-1.json is empty", "part-2.json is a link to"):
+        assert name in caplog.text
+    assert [file["path"] for file in read_json(output / "report.json")["left_out"]] == [
+        "part-1.json",
+        "part-2.json",
+    ]
+    assert grown(output, folder).number == 1
+    write(folder, "part-1.json", 7)
+    write(tmp_path, "later", 8)
+    assert len(grown(output, folder).generations[-1].inputs) == 2
 
 
 def test_rehash_tells_whether_the_content_has_changed(tmp_path: Path, folder: Path) -> None:

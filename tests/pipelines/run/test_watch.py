@@ -1,309 +1,372 @@
-"""The driver of a watch: when a generation is due, what it does with notes, how it ends."""
+"""Watches as people run them: real processes, files that arrive, kills, disks that fill up."""
 
-import pickle
-import threading
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import psutil
 import pytest
 
-from pipelines.engine.task import run_packed
-from pipelines.inputs.files import InputFile
-from pipelines.map.notes import Notes, Odd, file_key
-from pipelines.run import watch as watches
-from pipelines.run.append import append
 from pipelines.run.command import main
-from pipelines.run.watch import Arrived, Waited, is_due
-from shards.errors import UserError
-from shards.manifest import read_manifest
-from tests.pipelines.runs import FLAGS, MODULE, content, page, small, write_wudao
+from pipelines.wudao import RECIPE
+from shards.manifest import NAME, read_manifest
+from tests.pipelines.deadly import EXIT, KILL
+from tests.pipelines.runs import AT, content, page
 
-NOW = 1_000_000.0
-FILE = InputFile(source="s", path="/in/a", relative="a", bytes=1, mtime_ns=1)
+pytestmark = pytest.mark.slow
 
-
-def arrived(*, waited: float = 0, tokens: int = 0) -> Arrived:
-    return Arrived(file=FILE, at=NOW - waited, waiting=set(), names=("t",), tokens=tokens)
-
-
-@pytest.mark.parametrize(
-    ("ready", "tokens", "due"),
-    [
-        ([], 0, False),
-        ([arrived(waited=59)], 0, False),
-        ([arrived(waited=1), arrived(waited=60)], 0, True),
-        ([arrived(tokens=50), arrived(tokens=49)], 100, False),
-        ([arrived(tokens=50), arrived(tokens=50)], 100, True),
-    ],
-)
-def test_a_generation_is_due_by_its_oldest_file_or_by_tokens(
-    ready: list[Arrived], tokens: int, *, due: bool
-) -> None:
-    assert is_due(ready, every=60, tokens=tokens, now=NOW) is due
+TEXT = "pipelines.text"
+DEADLY = "tests.pipelines.deadly"
+ROOT = Path(__file__).parents[3]
+NEVER = ("--every", "1h")
+OFTEN = ("--every", "2s")
 
 
-def test_a_file_is_mapped_when_all_of_its_tasks_are_and_it_has_some() -> None:
-    assert not Arrived(file=FILE, at=0, waiting={"b"}, names=("a", "b")).mapped
-    assert not Arrived(file=FILE, at=0, waiting=set(), names=()).mapped
-    assert Arrived(file=FILE, at=0, waiting=set(), names=("a",)).mapped
+def lines(*numbers: int) -> str:
+    """A text of its own for each number, one a line."""
+    texts = [{"text": page(number)["content"]} for number in numbers]
+    return "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
 
 
-def test_the_lag_ends_when_it_is_asked_for() -> None:
-    began = time.time()
-    lag = Waited([began - 10, began - 20, began - 60])
-    assert dict(lag).keys() == {"median", "worst"}
-    assert 20 <= lag["median"] < lag["worst"] < 100
-    assert dict(Waited([])) == {}
-    with pytest.raises(KeyError):
-        lag["mean"]
+def arrive(folder: Path, name: str, *numbers: int, text: str = "") -> Path:
+    """A file is renamed into place, long settled."""
+    temporary = folder / f"{name}.part"
+    temporary.write_text(text or lines(*numbers))
+    os.utime(temporary, (1e9, 1e9))
+    return temporary.rename(folder / name)
 
 
-class InlineJob:
-    """The stream without an engine: its steps, one after the other, in a thread."""
+def command(folder: Path, output: Path, *flags: object) -> list[str]:
+    words: Sequence[object] = [
+        *("--input", folder, "--output", output, "--tokenizer", RECIPE.sample_tokenizer),
+        *("--languages", "all", "--language-threshold", 0, "--validation", 0, "--shards", 1),
+        *flags,
+    ]
+    return [*map(str, words)]
 
-    made: list["InlineJob"]
 
-    def __init__(self, _: Any, *, steps: bytes, run: bytes, **__: Any) -> None:
-        prepare, argument = pickle.loads(steps)
-        self._steps, self._run = prepare(argument), run
-        self.name, self.error = "inline", ""
-        self._memory: dict[str, Any] = {}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-        InlineJob.made.append(self)
+@dataclass
+class Watch:
+    """A watch that runs, or has run."""
 
-    def _serve(self) -> None:
-        while not self._stop.wait(0.02) and not self._steps.ended():
-            for key, sighting in self._steps.look(time.time()):
-                judged = self._steps.judge(key, sighting, self._memory.get(key))
-                self._memory[key], tasks = judged
-                for task in tasks:
-                    run_packed(self._run, task)
-
-    def fail(self) -> None:
-        self.error = "killed"
-        self._stop.set()
-        self._thread.join()
+    process: subprocess.Popen[bytes]
+    folder: Path
+    output: Path
+    log: Path
 
     @property
-    def ended(self) -> bool:
-        return not self._thread.is_alive()
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
 
+    @property
+    def generations(self) -> list[list[str]]:
+        return generations(self.output)
 
-class Nowhere:
-    """An engine that there is no need to start."""
+    @property
+    def names(self) -> list[str]:
+        """All files of the dataset, by generation."""
+        return [name for generation in self.generations for name in generation]
 
-    own, page = False, ""
+    def until(self, what: Callable[[], object], *, seconds: float = 90) -> None:
+        end = time.monotonic() + seconds
+        while not what():
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < end, self.said
+            time.sleep(0.05)
 
-    def __init__(self, flags: Any) -> None:
-        self.given = flags
+    def until_said(self, words: str) -> None:
+        self.until(lambda: words in self.said)
 
-    def __enter__(self) -> "Nowhere":
-        return self
+    def until_committed(self, *names: str) -> None:
+        self.until(lambda: {*names} <= {*self.names})
 
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def flags(self) -> list[str]:
-        return []
-
-
-@pytest.fixture
-def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    InlineJob.made = []
-    monkeypatch.setattr(watches, "StreamJob", InlineJob)
-    monkeypatch.setattr(watches, "Engine", Nowhere)
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    monkeypatch.setattr("pipelines.compiled.available", lambda: False)
-
-
-@pytest.fixture
-def stop(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Ends a watch, as a signal does."""
-    event = threading.Event()
-    monkeypatch.setattr(watches, "_told_to_stop", lambda: nullcontext(event))
-    yield event
-    event.set()
-
-
-def watched(output: Path, folder: Path, **changes: Any) -> Callable[[], None]:
-    options = small(output, folder, watch=True, workers=1, settle=0.1, every=0.1, **changes)
-    return lambda: watches.watch(MODULE, options)
+    def end(self, number: int = signal.SIGTERM) -> str:
+        """Tell it to end; what has settled is committed."""
+        self.process.send_signal(number)
+        assert self.process.wait(timeout=90) == 0, self.said
+        assert "the watch has ended" in self.said
+        assert not (self.output / "ledger.json").exists()
+        assert not (self.output / ".work").exists()
+        return self.said
 
 
 @contextmanager
-def meanwhile(action: Callable[[], None], stop: threading.Event) -> Iterator[None]:
-    """Do something in a thread while the block runs; if it fails, the watch ends."""
-    failures: list[Exception] = []
+def watching(
+    folder: Path,
+    *flags: object,
+    module: str = TEXT,
+    script: Sequence[object] = ("-m",),
+    name: str = "out",
+) -> Iterator[Watch]:
+    """A watch on a folder, in a process group of its own that ends with the block."""
+    folder.mkdir(exist_ok=True)
+    output, log = folder.parent / name, folder.parent / f"{name}.log"
+    words = [*script, module, *command(folder, output, "--watch", "--settle", "1s", *flags)]
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            stdout=file,
+            stderr=file,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
+    try:
+        yield Watch(process, folder, output, log)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
-    def run() -> None:
-        try:
-            action()
-        except Exception as error:  # noqa: BLE001 - the test raises it
-            failures.append(error)
-            stop.set()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield
-    thread.join()
-    if failures:
-        raise failures[0]
+def generations(output: Path) -> list[list[str]]:
+    """The files of each generation."""
+    if not (output / NAME).exists():
+        return []
+    made = read_manifest(output).generations
+    return [[entry.path for entry in generation.inputs] for generation in made]
 
 
-def write(folder: Path, name: str, *numbers: int) -> Path:
-    path = write_wudao(folder / f"{name}.tmp", [page(number) for number in numbers])
-    return path.rename(folder / name)
+def check_as_appended(watch: Watch, *flags: object, module: str = TEXT) -> None:
+    """Every file is in one generation, and the bytes are those of --append."""
+    assert sorted(watch.names) == sorted({*watch.names})
+    folder, output = watch.folder.parent / "appended-in", watch.folder.parent / "appended"
+    folder.mkdir()
+    for generation in watch.generations:
+        for name in generation:
+            shutil.copy2(watch.folder / name, folder / name)
+        assert main(module, command(folder, output, "--append", *flags)) == 0
+    assert content(watch.output) == content(output)
+    assert read_manifest(watch.output).identity == read_manifest(output).identity
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("inline")
-def test_a_watch_makes_the_generations_that_append_makes(
-    stop: threading.Event, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
+    with watching(tmp_path / "in", *OFTEN, "--runner=DirectRunner", "--workers", 2) as watch:
+        watch.until_said("watching")
+        arrive(watch.folder, "a.jsonl", *range(20))
+        (watch.folder / "half.jsonl.part").write_text(lines(1)[:20])
+        (watch.folder / ".half.jsonl").write_text(lines(1)[:20])
+        slow = watch.folder / "slow.jsonl"
+        with slow.open("w") as file:
+            for number in range(100, 120):
+                half = len(lines(number)) // 2
+                for part in (lines(number)[:half], lines(number)[half:]):
+                    file.write(part)
+                    file.flush()
+                    time.sleep(0.1)
+        watch.until_committed("a.jsonl", "slow.jsonl")
+        arrive(watch.folder, "b.jsonl", *range(10, 30))
+        watch.end()
+    assert len(watch.generations) >= 2
+    report = json.loads((watch.output / "report.json").read_bytes())["generations"]
+    assert all(0 < each["lag"]["median"] <= each["lag"]["worst"] for each in report)
+    check_as_appended(watch)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "nth"),
+    [
+        (r"\.work/map/.*\.json$", 1),
+        (r"/ledger\.json$", 1),
+        (r"\.work/dedup/.*\.json$", 1),
+        (r"g0002-.*/00000\.bin$", 1),
+        (r"/manifest\.json$", 2),
+    ],
+)
+def test_killed_at_any_moment_the_same_command_goes_on(
+    tmp_path: Path, pattern: str, nth: int
 ) -> None:
-    caplog.set_level("INFO", "corpusmill")
-    folder, output = tmp_path / "in", tmp_path / "out"
-    write(folder, "part-1.json", 1, 2, 3)
-
-    key = file_key("wudao", "part-3.json")
-
-    def arrive() -> None:
-        wait_until((output / "manifest.json").exists)
-        InlineJob.made[-1].fail()
-        write(folder, "part-2.json", 3, 4, 5)
-        wait_until(lambda: read_manifest(output).number == 2)
-        write(folder, "part-3.json", 6)
-        wait_until((output / ".work" / "watch" / f"{key}.taken.json").exists)
-        stop.set()
-
-    with meanwhile(arrive, stop):
-        watched(output, folder)()
-    manifest = read_manifest(output)
-    assert [[entry.path for entry in g.inputs] for g in manifest.generations] == [
-        ["part-1.json"],
-        ["part-2.json"],
-        ["part-3.json"],
-    ]
-    assert "the engine's job ended (killed): it is submitted again in 1 s" in caplog.text
-    assert not (output / ".work").exists()
-    again = tmp_path / "again"
-    for number in (1, 2, 3):
-        write_wudao(again / f"part-{number}.json", [])
-        (again / f"part-{number}.json").write_bytes((folder / f"part-{number}.json").read_bytes())
-        append(MODULE, small(tmp_path / "appended", again, append=True))
-    assert content(output) == content(tmp_path / "appended")
+    flags = ("--every-tokens", 1000, *NEVER)
+    folder = tmp_path / "in"
+    with watching(folder, *flags, script=(AT, pattern, nth, "kill -9 0")) as watch:
+        for number in range(6):
+            arrive(folder, f"{number}.jsonl", *range(10 * number, 10 * number + 12))
+        assert watch.process.wait(timeout=90) == -signal.SIGKILL, watch.said
+    with watching(folder, *flags) as watch:
+        watch.until(lambda: len(watch.generations) >= 2)
+        arrive(folder, "last.jsonl", 99)
+        watch.end(signal.SIGINT)
+    assert len(watch.names) == 7
+    check_as_appended(watch)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("inline")
-def test_an_old_job_makes_room_for_a_new_one_and_nothing_is_taken_twice(
-    stop: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watches, "RENEWED_AFTER", 0.0)
-    folder, output = tmp_path / "in", tmp_path / "out"
-    write(folder, "part-1.json", 1, 2, 3)
-
-    def arrive() -> None:
-        wait_until((output / "manifest.json").exists)
-        wait_until(lambda: len(InlineJob.made) > 2)
-        write(folder, "part-2.json", 3, 4, 5)
-        wait_until(lambda: read_manifest(output).number == 2)
-        stop.set()
-
-    with meanwhile(arrive, stop):
-        watched(output, folder)()
-    assert all(job.ended and not job.error for job in InlineJob.made)
-    manifest = read_manifest(output)
-    assert [[entry.path for entry in g.inputs] for g in manifest.generations] == [
-        ["part-1.json"],
-        ["part-2.json"],
-    ]
+def test_killed_workers_cost_nothing(tmp_path: Path) -> None:
+    with watching(tmp_path / "in", *OFTEN, "--workers", 1) as watch:
+        watch.until_said("watching")
+        deaths = 0
+        for number in range(3):
+            arrive(watch.folder, f"{number}.jsonl", *range(1000 * number, 1000 * number + 900))
+            end = time.monotonic() + 60
+            while deaths <= number and time.monotonic() < end:
+                deaths += kill_worker(watch.process.pid)
+            watch.until_committed(f"{number}.jsonl")
+        watch.end()
+    assert deaths == 3
+    check_as_appended(watch)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("inline")
-def test_a_full_disk_is_waited_for(
-    stop: threading.Event,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    folder, output = tmp_path / "in", tmp_path / "out"
-    write(folder, "part-1.json", 1, 2, 3)
-    tries = []
-    real = watches.grow
-
-    def grow(*arguments: Any, **named: Any) -> Any:
-        tries.append(1)
-        if len(tries) < 3:
-            raise UserError("no space left on the disk")
-        stop.set()
-        return real(*arguments, **named)
-
-    monkeypatch.setattr(watches, "grow", grow)
-    monkeypatch.setattr(watches, "TOLD_EVERY", 0.1)
-    watched(output, folder)()
-    assert "waiting: the generation cannot be made yet; tried again: no space left" in caplog.text
-    assert len(read_manifest(output).generations) == 1
+def kill_worker(driver: int) -> int:
+    """Kill a process that the fork server of a driver has forked, if there is one."""
+    for server in psutil.Process(driver).children():
+        for child in server.children():
+            child.kill()
+            return 1
+    return 0
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("inline")
-def test_what_is_odd_is_told_once_and_what_failed_stays_out(
-    stop: threading.Event, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    folder, output = tmp_path / "in", tmp_path / "out"
-    write(folder, "part-1.json", 1, 2, 3)
-    (folder / "part-2.json").write_text("no JSON")
-    note = output / ".work" / "watch" / f"{file_key('wudao', 'part-1.json')}.taken.json"
-
-    def arrive() -> None:
-        wait_until((output / "manifest.json").exists)
-        wait_until(lambda: not note.exists() and "failed" in caplog.text)
-        write(folder, "part-1.json", 1, 2, 3, 4)
-        wait_until(lambda: "come back" in caplog.text)
-        Notes(output / ".work").write("f" * 24, Odd(file=FILE, why="is odd"))
-        wait_until(lambda: "/in/a is odd" in caplog.text)
-        time.sleep(2.2)
-        stop.set()
-
-    with meanwhile(arrive, stop):
-        watched(output, folder)()
-    assert caplog.text.count("come back with another size") == 1
-    assert caplog.text.count("part-2.json failed and is tried again later") == 1
-    assert caplog.text.count("/in/a is odd") == 1
-    assert "1 files are taken and not mapped" in caplog.text
-    (generation,) = read_manifest(output).generations
-    assert [entry.path for entry in generation.inputs] == ["part-1.json"]
+def test_what_cannot_be_mapped_is_named_and_holds_up_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    with watching(folder, *OFTEN, module=DEADLY) as watch:
+        arrive(folder, "bad.jsonl", text=lines(1) + json.dumps({"text": EXIT}) + "\n" + lines(2))
+        arrive(folder, "good.jsonl", *range(20))
+        watch.until_committed("good.jsonl")
+        arrive(folder, "bad.jsonl", 1, 2)  # it is mended
+        watch.until_committed("bad.jsonl")
+        said = watch.end()
+    assert said.count("bad.jsonl failed and is tried again later: ") == 1
+    assert "It died judging the record from " in said
+    check_as_appended(watch, module=DEADLY)
 
 
-@pytest.mark.parametrize("runner", ["--runner=DirectRunner", "--runner=FnApiRunner"])
-def test_the_in_process_runner_is_refused_with_commands_that_work(
-    runner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(MODULE, [*FLAGS, "--watch", "--output", str(tmp_path / "out"), runner]) == 2
-    said = capsys.readouterr().err
-    assert "ends a stream without a word" in said
-    assert "go install github.com/apache/beam" in said
-    assert "--flink_master" in said
-    assert not (tmp_path / "out").exists()
+def test_poison_is_left_out_of_a_watch_as_of_other_runs(tmp_path: Path) -> None:
+    flags = ("--skip-poison", "--max-reject-rate", "0.5")
+    with watching(tmp_path / "in", *OFTEN, *flags, module=DEADLY) as watch:
+        poison = json.dumps({"text": KILL}) + "\n"
+        arrive(watch.folder, "bad.jsonl", text=lines(1) + poison + lines(2))
+        watch.until_committed("bad.jsonl")
+        watch.end()
+    (generation,) = read_manifest(watch.output).generations
+    assert generation.accounting["deadly"]["quarantined"] == {"poison": 1}
 
 
-def test_an_input_that_does_not_exist_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pipelines.run.watch.Engine", nullcontext)  # it is found before
-    flags = ["--watch", "--input", str(tmp_path / "none"), "--tokenizer", "tiktoken:gpt2"]
-    assert main(MODULE, [*flags, "--output", str(tmp_path / "out")]) == 2
-    assert f"The input {tmp_path / 'none'} does not exist" in capsys.readouterr().err
+def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "empty.jsonl").touch()
+    (folder / "link.jsonl").symlink_to("later")
+    arrive(folder, "a.jsonl", *range(20))
+    with watching(folder, *OFTEN) as watch:
+        watch.until_committed("a.jsonl")
+        arrive(folder, "a.jsonl", *range(25))
+        watch.until_said("a.jsonl is in the dataset, and has another size or time now")
+        for name in ("empty", "link"):
+            watch.until_said(f"{name}.jsonl is ")
+        arrive(folder, "later", 50)
+        arrive(folder, "empty.jsonl", 51)
+        watch.until_committed("empty.jsonl", "link.jsonl")
+        with watching(folder, name="out") as second:
+            assert second.process.wait(timeout=60) == 2
+        assert f"is being written by process {watch.process.pid} on host" in watch.said
+        watch.end()
+    for name in ("a", "empty", "link"):
+        assert watch.said.count(f"in/{name}.jsonl is ") == 1
+    report = json.loads((watch.output / "report.json").read_bytes())
+    assert report["left_out"] == []
 
 
-def wait_until(what: Callable[[], bool], *, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+def test_a_file_that_is_deleted_before_its_generation_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    with watching(folder, *NEVER, "--every-tokens", 10**6) as watch:
+        gone = arrive(folder, "gone.jsonl", *range(20))
+        arrive(folder, "a.jsonl", *range(30, 50))
+        watch.until_said("map 100 %")
+        gone.unlink()
+        watch.until_said("gone.jsonl was deleted before it was in a generation")
+        watch.end()
+    assert watch.generations == [["a.jsonl"]]
+
+
+def test_it_waits_for_inputs_and_models_that_are_away(tmp_path: Path) -> None:
+    folder, model = tmp_path / "in", tmp_path / "own.model"
+    sample = Path(RECIPE.sample_tokenizer.partition(":")[2])
+    shutil.copyfile(sample, model)
+    given = ("--tokenizer", f"sentencepiece:{model}")
+    with watching(folder, *OFTEN, *given) as watch:
+        arrive(folder, "a.jsonl", *range(20))
+        watch.until_committed("a.jsonl")
+        folder.rename(tmp_path / "away")
+        watch.until_said("waiting, and tried again: The input")
+        (tmp_path / "away").rename(folder)
+        watch.until_said("what was in the way is mended")
+        model.write_bytes(sample.read_bytes()[:1000])
+        arrive(folder, "b.jsonl", *range(20, 30))
+        watch.until(lambda: watch.said.count("waiting, and tried again") == 2)
+        shutil.copyfile(sample, model)
+        watch.until_committed("b.jsonl")
+        watch.end()
+    check_as_appended(watch, *given)
+
+
+def test_until_and_every_tokens(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(4):
+        arrive(folder, f"{number}.jsonl", *range(100 * number, 100 * number + 20))
+    with watching(folder, *NEVER, "--every-tokens", 5000, "--until", "15s") as watch:
+        assert watch.process.wait(timeout=90) == 0, watch.said
+    assert len(watch.generations) == 2
+    assert watch.names == [f"{number}.jsonl" for number in range(4)]
+    check_as_appended(watch)
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    with watching(folder, *NEVER) as watch:
+        watch.until_said("watching")
+        arrive(folder, "a.jsonl", *range(20))
+        folder.rename(tmp_path / "away")
+        watch.until_said("waiting")
+        watch.process.send_signal(signal.SIGINT)
+        watch.until_said("ending")
+        watch.process.send_signal(signal.SIGTERM)
+        assert watch.process.wait(timeout=30) == 130
+    (tmp_path / "away").rename(folder)
+    with watching(folder, *OFTEN) as watch:
+        watch.until_committed("a.jsonl")
+        watch.end()
+
+
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+    unshare = ["unshare", "-rm"]
+    tried = subprocess.run([*unshare, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no mount namespaces here: {tried.stderr.decode().strip()}")
+    folder, disk = tmp_path / "in", tmp_path / "disk"
+    folder.mkdir()
+    disk.mkdir()
+    arrive(folder, "a.jsonl", *range(2000))
+    words = " ".join(command(folder, disk / "out", "--watch", "--settle", "1s", *OFTEN))
+    script = f"""
+        mount -t tmpfs -o size=30m tmpfs {disk}
+        {sys.executable} -m {TEXT} {words} 2> log &
+        until grep -q watching log; do sleep 0.1; done
+        dd if=/dev/zero bs=64k of={disk}/ballast 2> /dev/null
+        until grep -q 'waiting, and tried again' log; do sleep 0.1; done
+        rm {disk}/ballast
+        until test -e {disk}/out/manifest.json; do sleep 0.1; done
+        kill $!
+        wait $!
+        echo code $?
+        cp -r {disk}/out out
+    """
+    done = subprocess.run(
+        [*unshare, "sh", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    log = (tmp_path / "log").read_text()
+    assert done.stdout == "code 0\n", (done, log)
+    assert log.count("no space left on the disk that holds") == 1
+    assert "failed" not in log
+    assert generations(tmp_path / "out") == [["a.jsonl"]]

@@ -1,0 +1,99 @@
+"""Which files have settled, and what is said of the others, at moments that a test chooses."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pipelines.inputs.files import InputFile, Listing
+from pipelines.run.arrivals import (
+    BACK,
+    FIRST_PAUSE,
+    GONE,
+    GROWING,
+    NAMED_AFTER,
+    Arrivals,
+)
+
+NOW = 1e9
+A = InputFile(source="s", path="/in/a", relative="a", bytes=1, mtime_ns=0)
+B = replace(A, path="/in/b", relative="b")
+FOLDER = replace(A, path="/in/sub/", relative="sub/", bytes=0)
+
+
+def changed(file: InputFile, times: int = 1) -> InputFile:
+    return replace(file, bytes=file.bytes + times)
+
+
+def look(
+    arrivals: Arrivals,
+    now: float,
+    *files: InputFile,
+    refused: dict[InputFile, str] | None = None,
+    dataset: Sequence[InputFile] = (),
+) -> list[InputFile]:
+    """What is ready after a look, so many seconds from the first on."""
+    known = {(file.source, file.relative): (file.bytes, 0, "") for file in dataset}
+    listing = Listing(files=[*files], refused=refused or {})
+    arrivals.look(listing, dataset=known, now=NOW + now)
+    return [*arrivals.ready(NOW + now)]
+
+
+def test_a_file_settles_once_it_has_not_changed_or_by_its_own_time() -> None:
+    arrivals = Arrivals(10)
+    old = replace(B, mtime_ns=int((NOW - 10) * 1e9))
+    hidden = [replace(old, relative=name) for name in (".x", "x.part", "y/.x", "x.TMP")]
+    assert look(arrivals, 0, A, old, *hidden) == [old]
+    assert look(arrivals, 9, A, old) == [old]
+    assert look(arrivals, 10, changed(A), old) == [old]
+    assert look(arrivals, 19, changed(A), old) == [old]
+    assert look(arrivals, 20, changed(A), old) == [changed(A), old]
+    assert arrivals.first_seen() == {changed(A): NOW, old: NOW}
+
+
+def test_what_keeps_changing_is_named_each_hour(caplog: pytest.LogCaptureFixture) -> None:
+    arrivals = Arrivals(10)
+    for step in range(int(2.5 * NAMED_AFTER / 5)):
+        assert look(arrivals, 5 * step, changed(A, step)) == []
+    assert caplog.messages == [f"/in/a {GROWING}"] * 2
+
+
+def test_a_file_that_failed_is_tried_again_later_and_when_it_changes() -> None:
+    arrivals = Arrivals(0)
+    now, pauses = 0.0, []
+    look(arrivals, now, A)
+    for _ in range(9):
+        arrivals.tried([], failed={A: "odd"}, now=NOW + now)
+        failed = now
+        while not look(arrivals, now, A):
+            now += FIRST_PAUSE
+        pauses.append((now - failed) / FIRST_PAUSE)
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    arrivals.tried([], failed={A: "odd"}, now=NOW + now)
+    assert look(arrivals, now, changed(A)) == [changed(A)]
+    assert arrivals.failed() == {}
+    arrivals.tried([], failed={changed(A): "odd"}, now=NOW + now)
+    arrivals.tried([changed(A)], failed={}, now=NOW + now)
+    assert arrivals.failed() == {}
+
+
+def test_what_is_odd_is_named_once_if_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
+    arrivals = Arrivals(10)
+    look(arrivals, 0, refused={A: "is empty"})
+    look(arrivals, 9, A)
+    look(arrivals, 10, refused={A: "is empty"}, dataset=[B])
+    look(arrivals, 15, changed(B), refused={A: "is empty"}, dataset=[B])
+    assert caplog.messages == []
+    for now in range(20, 60, 5):
+        assert look(arrivals, now, changed(B), refused={A: "is empty"}, dataset=[B]) == []
+    assert caplog.messages == ["/in/a is empty", f"/in/b {BACK}"]
+
+
+def test_what_is_gone_is_named_unless_it_may_be_there(caplog: pytest.LogCaptureFixture) -> None:
+    arrivals = Arrivals(0)
+    below = replace(A, relative="sub/a", path="/in/sub/a")
+    assert look(arrivals, 0, A, B, below) == [A, B, below]
+    assert look(arrivals, 1, refused={FOLDER: "is closed", B: "is empty"}, dataset=[A]) == []
+    caplog.clear()
+    assert look(arrivals, 2, below, dataset=[A]) == [below]
+    assert caplog.messages == [f"/in/b {GONE}"]
