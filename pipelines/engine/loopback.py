@@ -44,18 +44,15 @@ class _Pool(beam.WorkerPool):
     def StartWorker(self, start_worker_request: Any, _: Any) -> Any:
         """Start one."""
         asked = start_worker_request
-        words = [sys.executable, "-m", __name__, asked.control_endpoint.url, asked.worker_id]
+        command = f"from {__name__} import main; main()"
+        words = [sys.executable, "-c", command, asked.control_endpoint.url, asked.worker_id]
         self._worker_processes[asked.worker_id] = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         return beam.fn_api.StartWorkerResponse()
 
 
-def main(endpoint: str, worker: str) -> None:
-    """Do what an engine asks, until it hangs up.
-
-    Args:
-        endpoint: The address from which it asks.
-        worker: What it calls this process.
-    """
+def main() -> None:
+    """Do what an engine asks, from the address and by the name in sys.argv, until it hangs up."""
+    endpoint, worker = sys.argv[1:]
     # Ctrl-C is for the driver, which then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A stream that the engine has closed ends a job; where it breaks off, the task's error tells.
@@ -68,7 +65,3 @@ def main(endpoint: str, worker: str) -> None:
 def _tell(failed: threading.ExceptHookArgs, told: Any = threading.excepthook) -> None:
     if not isinstance(failed.exc_value, beam.RpcError):
         told(failed)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -13,7 +13,7 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from pipelines.engine import beam
-from pipelines.engine.cluster import put_this_python_first, with_processes
+from pipelines.engine.runner import ready_for_engine
 from pipelines.transforms import Clean, FromRows, WriteDataset
 from tests.engines.composed import TOKENIZER
 from tests.engines.inputs import text
@@ -30,8 +30,7 @@ BATCH = 5
 
 def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
     """Write the rows as they come."""
-    put_this_python_first()
-    options = beam.PipelineOptions(with_processes(flags), streaming=True)
+    options = beam.PipelineOptions(ready_for_engine(flags), streaming=True)
     pipeline = beam.Pipeline(options=options)
     write(pipeline | PeriodicImpulse(start, start + seconds, STEP), output, start)
     pipeline.run().wait_until_finish()

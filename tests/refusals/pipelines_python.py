@@ -333,10 +333,6 @@ MAKING = {
         "UserError: hf:nowhere.json: there is no file nowhere.json. No tokenizer yet? python -m"
         " pipelines.train_tokenizer --help shows how to train one."
     ),
-    f"WriteDataset('data', tokenizer={T!r})": (
-        "UserError: …/data holds a dataset already: give WriteDataset another output, or"
-        " overwrite=True to replace it"
-    ),
     f"WriteDataset('out', tokenizer={T!r}, metrics=['glm'])": (
         "UserError: WriteDataset(metrics=[…]) was given 'glm': give it the transforms themselves"
         " whose metrics the audit table keeps, as in judge = JudgeQuality(…); metrics=[judge]"
@@ -381,9 +377,17 @@ COMPOSING = {
         "UserError: WriteDataset(metrics=[…]) was given 'glm': give it the transforms themselves"
         " whose metrics the audit table keeps, as in judge = JudgeQuality(…); metrics=[judge]"
     ),
-    "read.kept | beam.WindowInto(FixedWindows(9)) | write()": (
-        "UserError: WriteDataset was given a collection in windows (FixedWindows), and a dataset is"
-        " made of all documents at once: put beam.WindowInto(beam.window.GlobalWindows()) before it"
+    "read.kept | beam.WindowInto(FixedWindows(9)) | write(overwrite=True)": (
+        "UserError: WriteDataset was given a collection in windows with overwrite=True: each window"
+        " adds a generation as it closes. Leave the option out, or take a new output"
+    ),
+    "read.kept | beam.WindowInto(FixedWindows(9)) | write(commit=False)": (
+        "UserError: WriteDataset was given a collection in windows with commit=False: each window"
+        " adds a generation as it closes.…"
+    ),
+    "read.kept | beam.WindowInto(FixedWindows(9)) | write('data')": (
+        "UserError: …/data holds a dataset of pipelines.wudao, not of pipelines.pipeline. Give the"
+        " options that it was made with, or another output"
     ),
     "read.kept | 'One' >> write(), read.dropped | 'Two' >> write()": (
         "UserError: two WriteDataset of one pipeline write to …/out: give each an output of its"
