@@ -45,6 +45,12 @@ def outputs(machines: Machines) -> str:
     return "\n".join(machine.output for machine in machines.all)
 
 
+def is_saved(machines: Machines, step: int) -> bool:
+    """Whether each machine has its part of a checkpoint: it is written while training goes on."""
+    folders = [machine.folder / "run" / f"step-{step}" for machine in machines.all]
+    return all(any(folder.glob("whole-*.json")) for folder in folders)
+
+
 def test_one_is_cut_off_and_comes_back(tmp_path: Path) -> None:
     build(tmp_path / "data")
     (tmp_path / "model.json").write_text(json.dumps(SHAPE))
@@ -61,7 +67,7 @@ def test_one_is_cut_off_and_comes_back(tmp_path: Path) -> None:
         words = [*flags, "--micro-batch", "2", "--data", "disk", "--save", "run"]
         for machine in machines.all:
             machines.start(machine, *words)
-        while not any(event["step"] >= 4 for event in events(run)):
+        while not (any(event["step"] >= 4 for event in events(run)) and is_saved(machines, 3)):
             assert all(machine.is_up() for machine in machines.all), outputs(machines)
             time.sleep(0.02)
         machines.cut_off(third)

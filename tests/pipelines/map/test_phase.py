@@ -206,7 +206,7 @@ def test_what_is_missing_is_reported_with_the_command_that_makes_it(
 def test_a_part_that_was_killed_is_repeated(reference: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     with subprocess.Popen(command(output, "2/2"), stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not list((output / ".work" / "map").glob("*.json")):
+        while process.poll() is None and not list((output / ".work" / "map").glob("[!.]*.json")):
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL, "the part ended before it could be killed"

@@ -99,7 +99,7 @@ def test_killing_the_driver_ends_its_workers_and_frees_the_folder(
     command = [sys.executable, "-m", MODULE, *FLAGS, "--workers", "2", "--output", str(output)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as driver:
         children: list[object] = []
-        while driver.poll() is None and not list((output / ".work" / "map").glob("*.json")):
+        while driver.poll() is None and not finished(output, "map"):
             children = psutil.Process(driver.pid).children(recursive=True) or children
         assert driver.poll() is None, "the run ended before it could be killed"
         driver.kill()
