@@ -40,6 +40,7 @@ try:
         BeamFnExternalWorkerPoolServicer as WorkerPool,
     )
     from apache_beam.transforms.trigger import AccumulationMode, DefaultTrigger
+    from apache_beam.transforms.util import BatchElements
     from apache_beam.transforms.window import GlobalWindow, GlobalWindows
     from apache_beam.typehints.row_type import RowTypeConstraint
     from apache_beam.utils.timestamp import Timestamp
@@ -51,6 +52,7 @@ finally:
 __all__ = [
     "AccumulationMode",
     "AsList",
+    "BatchElements",
     "Coder",
     "Create",
     "DefaultTrigger",

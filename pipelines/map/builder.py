@@ -15,7 +15,7 @@ from pipelines.dedup.sieve import Sieve
 from pipelines.segments.audit import AUDIT, audit_rows, path_column, tally
 from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
-from pipelines.segments.rows import NAME, Verdict, whole_texts
+from pipelines.segments.rows import NAME, RAW, REJECTS, Verdict, whole_texts
 from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
 from shards.merged import gather
 from shards.storage.files import FileEntry, atomic_write
@@ -84,12 +84,16 @@ class SegmentBuilder:
         )
 
     def add(self, kept: pa.RecordBatch, dropped: Iterable[Verdict]) -> None:
-        """Take a judged batch: the documents that passed every stage, and those that did not."""
+        """Take a judged batch: the documents that passed every stage, and those that did not.
+
+        Of those with a column RAW the quarantined ones are kept for rejects/.
+        """
         for verdict in dropped:
             if verdict.batch.num_rows:
                 self._hold(verdict.batch)
                 self._audit.append(self._audited(verdict.batch, verdict.reasons))
                 self._examples.add(verdict.batch, verdict.reasons)
+                self._keep_raws(verdict)
             self._num_records += verdict.batch.num_rows
         if kept.num_rows:
             self._hold(kept)
@@ -109,6 +113,16 @@ class SegmentBuilder:
         if self._keep_texts:
             sizes = [pc.sum(pc.binary_length(rows[name])).as_py() for name in ("prompt", "text")]
             self._held_bytes += sum(sizes)
+
+    def _keep_raws(self, verdict: Verdict) -> None:
+        """Keep for rejects/ what has the first bytes of its record."""
+        if RAW.name not in verdict.batch.schema.names:
+            return
+        names = ["order", "position", "length", RAW.name]
+        rows = verdict.batch.select([*names, *(["path"] if self._relative is None else [])])
+        for row, reason in zip(rows.to_pylist(), verdict.reasons.to_pylist(), strict=True):
+            if reason in REJECTS:
+                self.reject(row, reason=reason, raw=row[RAW.name] or b"")
 
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
         """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""

@@ -14,7 +14,7 @@ from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.rows import READ, Verdict
+from pipelines.segments.rows import RAW, READ, REJECTS, Verdict
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
@@ -124,6 +124,25 @@ class Intake:
         if not name:
             return pa.repeat(pa.scalar(empty, data_type), len(documents))
         return pa.array([document.provenance.get(name, empty) for document in documents], data_type)
+
+
+def with_raws(verdict: Verdict, items: Sequence[Record | Damage]) -> Verdict:
+    """Return a verdict with a column RAW of the first bytes of records that are quarantined.
+
+    Args:
+        verdict: On some of the records; without quarantined ones it stays as it is.
+        items: The records.
+    """
+    reasons = verdict.reasons.to_pylist()
+    if REJECTS.isdisjoint(reasons):
+        return verdict
+    by_place = {(item.offset, item.length): item for item in items}
+    places = verdict.batch.select(["position", "length"]).to_pylist()
+    raws = [
+        by_place[place["position"], place["length"]].head if reason in REJECTS else None
+        for place, reason in zip(places, reasons, strict=True)
+    ]
+    return Verdict(verdict.batch.append_column(RAW, pa.array(raws, RAW.type)), verdict.reasons)
 
 
 def group_records(reader: Iterable[Record | Damage]) -> Iterator[list[Record | Damage]]:

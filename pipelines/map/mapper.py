@@ -8,7 +8,7 @@ import hashlib
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -23,10 +23,9 @@ from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, begin_attempt
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
-from pipelines.map.intake import Intake, group_records
+from pipelines.map.intake import Intake, group_records, with_raws
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
-from pipelines.segments.rows import REJECTS, Verdict
 from pipelines.segments.segment import Segment
 from pipelines.steps.clock import Clock
 from pipelines.steps.step import run, split_verdict
@@ -83,20 +82,20 @@ class SplitRecord:
     start: int
     end: int
     file_bytes: int
-    mtime_ns: int
-    etag: str
+    mtime_ns: int = 0
+    etag: str = ""
     crc32c: int
     first: int
     """Offset of the first record that starts in the range, -1 for none."""
     next: int
     """Offset at which reading stopped, -1 when there was no record to start from."""
-    unsampled: int
+    unsampled: int = 0
     """Records that --sample left out; they are counted nowhere else."""
-    seconds: float
-    cpu_seconds: Mapping[str, float]
+    seconds: float = 0.0
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of the process, by stage."""
-    versions: Mapping[str, str]
-    segments: tuple[Segment, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    segments: tuple[Segment, ...] = ()
     poison: tuple[tuple[int, ...], ...] = ()
     """Start and end of the records that --skip-poison left out."""
     failure: str = ""
@@ -116,11 +115,6 @@ class SplitRecord:
             crc32c=0,
             first=-1,
             next=-1,
-            unsampled=0,
-            seconds=0.0,
-            cpu_seconds={},
-            versions={},
-            segments=(),
             failure=message,
         )
 
@@ -314,21 +308,6 @@ class Mapper:
         """Judge a batch and add it."""
         documents, rejected = split_verdict(self._intakes[split.source].read(items, split))
         kept, dropped = run(documents, self._chain.steps, clock)
-        verdicts = [rejected, *dropped]
+        verdicts = [with_raws(verdict, items) for verdict in (rejected, *dropped)]
         with clock.time("segment"):
             builder.add(kept, verdicts)
-            for verdict in verdicts:
-                _reject(builder, verdict, items=items)
-
-
-def _reject(builder: SegmentBuilder, verdict: Verdict, *, items: Sequence[Record | Damage]) -> None:
-    """Keep place, reason and first bytes of what was quarantined."""
-    reasons = verdict.reasons.to_pylist()
-    if REJECTS.isdisjoint(reasons):
-        return
-    by_place = {(item.offset, item.length): item for item in items}
-    places = verdict.batch.select(["order", "position", "length"]).to_pylist()
-    for place, reason in zip(places, reasons, strict=True):
-        if reason in REJECTS:
-            item = by_place[place["position"], place["length"]]
-            builder.reject(place, reason=reason, raw=item.head)

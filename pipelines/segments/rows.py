@@ -28,6 +28,9 @@ REJECTS = frozenset(
 )  # fmt: skip
 """The reasons that quarantine a record; any other reason drops it."""
 
+RAW = pa.field("raw", pa.large_binary())
+"""The column of quarantined rows with the first 64 KiB of the record, where they are at hand."""
+
 NAME = pa.dictionary(pa.int32(), pa.large_string())
 """Type of a string column with few distinct values."""
 

@@ -1,4 +1,8 @@
-"""Models in Hugging Face's `tokenizer.json`: byte-level BPE, WordPiece, BPE with byte fallback."""
+"""Models in Hugging Face's `tokenizer.json`: byte-level BPE, WordPiece, BPE with byte fallback.
+
+What is wrong with a file, its library says: what this module reads of it is only what the library
+has no names for.
+"""
 
 import os
 import re
@@ -10,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from pipelines.tokenizers.byte_bpe import byte_alphabet
+from pipelines.tokenizers.bpe import byte_alphabet, fast_from_json, fastest
 from pipelines.tokenizers.command_tokens import (
     BERT_NAMES,
     CommandTokens,
     byte_bpe_commands,
     wordpiece_commands,
 )
-from pipelines.tokenizers.fast_bpe import fast_from_json, fastokens_encoder
 from pipelines.tokenizers.model import (
     Encode,
     TokenModel,
@@ -50,16 +53,24 @@ def huggingface_model(content: bytes, *, path: Path, fast: bool) -> TokenModel:
     Raises:
         UserError: the file is no `tokenizer.json`, or has no token that can end a document.
     """
-    description = _description(path, content)
+    try:
+        return _model({"added_tokens": [], **orjson.loads(content)}, content, path=path, fast=fast)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        _library(path, content.decode(errors="replace"))
+        what = f"a part of it is missing, or of another type: {reason(error)}"
+        raise _unreadable(path, what) from error
+
+
+def _model(description: Mapping[str, Any], content: bytes, *, path: Path, fast: bool) -> TokenModel:
     vocabulary = _vocabulary(description)
+    if not description["model"]["vocab"]:
+        raise UserError(f"{path} has no vocabulary: expected a trained tokenizer.json.")
     size = count_ids(path, vocabulary.values())
     commands = _commands(path, vocabulary, size)
     plain = _as_text(description, frozenset(commands.ids.values()))
     encode, engine = _reference(path, plain), version("tokenizers")
     if fast and _is_byte_level(description):
-        rapid = fastokens_encoder(lambda: fast_from_json(plain), encode, engine=engine)
-        if rapid is not None:
-            encode, engine = rapid, version("fastokens")
+        encode, engine = fastest(lambda: fast_from_json(plain), encode, engine=engine)
     controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
     holes = set(range(size)) - set(vocabulary.values())
     own = {i for i in commands.ids.values() if i < size}
@@ -74,69 +85,6 @@ def huggingface_model(content: bytes, *, path: Path, fast: bool) -> TokenModel:
         content=content,
         transformers_json=content.decode,
     )
-
-
-def _description(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        description = orjson.loads(content)
-        wrong = _what_is_wrong(description)
-    except ValueError as error:
-        wrong = f"no JSON: {reason(error)}"
-    if wrong:
-        raise UserError(
-            f"{path} is no tokenizer.json of Hugging Face ({wrong}): expected the file that "
-            "tokenizer.save() and save_pretrained() write."
-        )
-    if not description["model"]["vocab"]:
-        raise UserError(f"{path} has no vocabulary: expected a trained tokenizer.json.")
-    return {"added_tokens": [], **description}
-
-
-def _what_is_wrong(description: Any) -> str:
-    """Return what is not as `_vocabulary` and `_pieces` need it; the library checks the rest."""
-    model = description.get("model") if isinstance(description, dict) else None
-    if not isinstance(model, dict):
-        return "it has no model"
-    words = (model.get("type"), model.get("unk_token"), model.get("continuing_subword_prefix"))
-    components = (description.get("pre_tokenizer"), description.get("decoder"))
-    wrong = {
-        "its vocabulary does not number strings": not _is_vocabulary(model.get("vocab")),
-        "its model's type, unknown token or prefix is no string": not all(
-            isinstance(word, str | None) for word in words
-        ),
-        "an added token has no content, no id or no special": not _are_tokens(
-            description.get("added_tokens", [])
-        ),
-        "its pre_tokenizer or decoder has no type": not all(map(_is_component, components)),
-    }
-    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
-
-
-def _is_vocabulary(vocab: Any) -> bool:
-    if isinstance(vocab, list):
-        return all(
-            isinstance(pair, list) and [*map(type, pair)] in ([str, float], [str, int])
-            for pair in vocab
-        )
-    return isinstance(vocab, dict) and all(type(i) is int for i in vocab.values())
-
-
-def _are_tokens(tokens: Any) -> bool:
-    kinds = {"content": str, "id": int, "special": bool}
-    return isinstance(tokens, list) and all(
-        isinstance(token, dict) and all(type(token.get(key)) is kinds[key] for key in kinds)
-        for token in tokens
-    )
-
-
-def _is_component(component: Any) -> bool:
-    """Return whether a component has a type, and so have the members of a sequence."""
-    if component is None:
-        return True
-    if not isinstance(component, dict) or not isinstance(component.get("type"), str):
-        return False
-    lists = [component.get(name, []) for name in _MEMBERS]
-    return all(isinstance(members, list) and all(map(_is_component, members)) for members in lists)
 
 
 def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
@@ -188,15 +136,7 @@ def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
 
 
 def _reference(path: Path, description: str) -> Encode:
-    # Work is shared out as one process per core, and threads do not survive a fork.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    import tokenizers  # noqa: PLC0415  reads the variable above
-
-    try:
-        library = tokenizers.Tokenizer.from_str(description)
-    except BaseException as error:  # a panic in Rust is no Exception
-        raise_unless_failure(error)
-        raise UserError(f"{path}: tokenizers cannot read it ({reason(error)}).") from error
+    library = _library(path, description)
     library.encode_special_tokens = True
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -204,6 +144,26 @@ def _reference(path: Path, description: str) -> Encode:
         return flatten([np.array(encoding.ids, np.uint32) for encoding in encodings])
 
     return encode
+
+
+def _library(path: Path, description: str) -> Any:
+    """Return the library's own tokenizer, which says what is wrong with a file."""
+    # Work is shared out as one process per core, and threads do not survive a fork.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    import tokenizers  # noqa: PLC0415  reads the variable above
+
+    try:
+        return tokenizers.Tokenizer.from_str(description)
+    except BaseException as error:  # a panic in Rust is no Exception
+        raise_unless_failure(error)
+        raise _unreadable(path, reason(error)) from error
+
+
+def _unreadable(path: Path, what: str) -> UserError:
+    return UserError(
+        f"{path}: tokenizers cannot read it ({what}): expected the file that tokenizer.save() and "
+        "save_pretrained() write."
+    )
 
 
 def _is_byte_level(description: Mapping[str, Any]) -> bool:

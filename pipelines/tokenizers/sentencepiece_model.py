@@ -1,34 +1,61 @@
 """A SentencePiece model file: what it says, and copies of it with changes.
 
 It is a protocol buffer (google/sentencepiece, src/sentencepiece_model.proto). Only what cutting
-texts into parts needs is read here.
+texts into parts needs is read here. (sentencepiece's own Python module for such messages is made
+for another version of protobuf than Beam's.)
+
+The rules by which it normalises characters are in it compiled: the size of a double array in bytes,
+the double array (a trie over the UTF-8 bytes of what is replaced), and the replacements, each
+closed by a NUL. At each place of a text the longest rule that fits is applied; if none fits, the
+character stays (src/normalizer.cc). The units of the double array are those of darts-clone
+(s-yata/darts-clone, include/darts.h): bits 0-7 and 31 hold the label, bit 8 says whether a child
+holds a value, bits 10-30 hold the offset of the children, which is shifted by 8 more if bit 9 is
+set.
 """
 
 import dataclasses
 import functools
 import itertools
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pipelines.tokenizers.charsmap import CharacterRules, parse_charsmap
+import numpy as np
+import numpy.typing as npt
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf.message import DecodeError
 
 SHOWN_SPACE = "\u2581"
 """How pieces show a space."""
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """The types of pieces."""
 
-# Fields of sentencepiece_model.proto. ModelProto:
-_PIECES, _TRAINER, _NORMALIZER, _SELF_TEST = 1, 2, 3, 4
-# SentencePiece:
-_PIECE, _SCORE, _TYPE = 1, 2, 3
-# TrainerSpec:
-_MODEL_TYPE, _SUFFIX = 3, 24
 _BPE = 2
-# NormalizerSpec:
-_CHARSMAP, _DUMMY_PREFIX, _REMOVE_EXTRA, _ESCAPE = 2, 3, 4, 5
+"""The type of model that joins pairs."""
 
-# Wire types of protocol buffers.
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_SCHEMA = """
+    name: "corpusmill/sentencepiece_model.proto" package: "corpusmill"
+    message_type { name: "Model"
+        field { name: "pieces" number: 1 label: LABEL_REPEATED type_name: "Piece" }
+        field { name: "trainer" number: 2 label: LABEL_OPTIONAL type_name: "Trainer" }
+        field { name: "normalizer" number: 3 label: LABEL_OPTIONAL type_name: "Normalizer" } }
+    message_type { name: "Piece"
+        field { name: "text" number: 1 label: LABEL_OPTIONAL type: TYPE_BYTES }
+        field { name: "score" number: 2 label: LABEL_OPTIONAL type: TYPE_FLOAT }
+        field { name: "kind" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" } }
+    message_type { name: "Trainer"
+        field { name: "model" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" }
+        field { name: "suffix" number: 24 label: LABEL_OPTIONAL type: TYPE_BOOL } }
+    message_type { name: "Normalizer"
+        field { name: "charsmap" number: 2 label: LABEL_OPTIONAL type: TYPE_BYTES }
+        field { name: "prefix" number: 3 label: LABEL_OPTIONAL type: TYPE_BOOL
+                default_value: "true" }
+        field { name: "strips" number: 4 label: LABEL_OPTIONAL type: TYPE_BOOL
+                default_value: "true" }
+        field { name: "escape" number: 5 label: LABEL_OPTIONAL type: TYPE_BOOL
+                default_value: "true" }
+    }
+"""
+"""Of sentencepiece_model.proto what is read here; the rest of a model stays as it is."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +66,24 @@ class VocabularyPiece:
     text: str
     score: float
     kind: int
+
+
+# Units of a double array.
+_LABEL = 0x800000FF
+_VALUE = 0x7FFFFFFF
+_LEAF, _WIDE = 1 << 8, 1 << 9
+
+_Array = npt.NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CharacterRules:
+    """What happens to characters."""
+
+    single: Mapping[int, str]
+    """The replacements of code points that are replaced alone; a code point without one stays."""
+    joining: frozenset[int]
+    """Code points that follow another one in some rule: accents, mostly."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,20 +126,18 @@ def read_cuttable_model(content: bytes) -> CuttableModel | None:
     Raises:
         ValueError, IndexError: the bytes are no model.
     """
+    model = parse_model(content)
     kinds: dict[int, list[VocabularyPiece]] = {}
-    ids = itertools.count()
-    for number, start, end in fields(content, 0, len(content)):
-        if number == _PIECES:
-            piece = _piece(content, start, end, id_=next(ids))
-            kinds.setdefault(piece.kind, []).append(piece)
-    trainer = _settings(content, _TRAINER, {_MODEL_TYPE: 1, _SUFFIX: 0})
-    normalizer = _settings(content, _NORMALIZER, {_DUMMY_PREFIX: 1, _REMOVE_EXTRA: 1, _ESCAPE: 1})
+    for i, piece in enumerate(model.pieces):
+        read = VocabularyPiece(id=i, text=piece.text.decode(), score=piece.score, kind=piece.kind)
+        kinds.setdefault(piece.kind, []).append(read)
     pieces = kinds.get(NORMAL, [])
     long = [piece for piece in pieces if len(piece.text) > 1]
     symbols = {piece.text: piece.id for piece in kinds.get(USER_DEFINED, [])}
     if (
-        trainer != {_MODEL_TYPE: _BPE, _SUFFIX: 0}
-        or not (normalizer[_DUMMY_PREFIX] and normalizer[_ESCAPE])
+        model.trainer.model != _BPE
+        or model.trainer.suffix
+        or not (model.normalizer.prefix and model.normalizer.escape)
         or any(len(symbol) > 1 or symbol in (" ", SHOWN_SPACE) for symbol in symbols)
         or UNUSED in kinds
         or UNKNOWN not in kinds
@@ -105,126 +148,138 @@ def read_cuttable_model(content: bytes) -> CuttableModel | None:
         content=content,
         pieces=pieces,
         symbols=symbols,
-        character_rules=parse_charsmap(_charsmap(content)),
-        strips=bool(normalizer[_REMOVE_EXTRA]),
+        character_rules=parse_charsmap(model.normalizer.charsmap),
+        strips=model.normalizer.strips,
         unknown=kinds[UNKNOWN][0].id,
         spells_unknown=BYTE in kinds,
     )
 
 
-def _settings(content: bytes, message: int, defaults: Mapping[int, int]) -> dict[int, int]:
-    """Return the numbers that a submessage of the model sets, by their fields."""
-    numbers = {
-        name: _varint(content, begin)[0]
-        for name, begin, _ in _subfields(content, message)
-        if name in defaults
-    }
-    return {**defaults, **numbers}
-
-
-def _charsmap(content: bytes) -> bytes:
-    maps = [
-        content[begin:end]
-        for name, begin, end in _subfields(content, _NORMALIZER)
-        if name == _CHARSMAP
-    ]
-    return maps[-1] if maps else b""
-
-
-def _subfields(content: bytes, message: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the fields of a submessage of the model."""
-    for number, start, end in fields(content, 0, len(content)):
-        if number == message:
-            yield from fields(content, start, end)
-
-
-def _piece(content: bytes, start: int, end: int, *, id_: int) -> VocabularyPiece:
-    text, score, kind = "", 0.0, NORMAL
-    for number, begin, after in fields(content, start, end):
-        if number == _PIECE:
-            text = content[begin:after].decode()
-        elif number == _SCORE:
-            (score,) = struct.unpack("<f", content[begin:after])
-        elif number == _TYPE:
-            kind = _varint(content, begin)[0]
-    return VocabularyPiece(id=id_, text=text, score=score, kind=kind)
-
-
-def disarm_symbols(model: bytes) -> bytes:
+def disarm_symbols(content: bytes) -> bytes:
     """Return the serialized model with its visible user-defined symbols made control symbols.
 
     A text that holds the string of a user-defined symbol would get its id; control symbols are
     never matched. White space, such as a line break that a model keeps, stays user-defined: it is
     text. No id changes.
-    """
-    changed = bytearray(model)
-    for number, start, end in fields(model, 0, len(model)):
-        if number == _PIECES:
-            _disarm(changed, model, start, end)
-    return bytes(changed)
-
-
-def _disarm(changed: bytearray, model: bytes, start: int, end: int) -> None:
-    spans = {number: span for number, *span in fields(model, start, end)}
-    if _PIECE not in spans or _TYPE not in spans:
-        return
-    symbol = model[slice(*spans[_PIECE])].decode(errors="replace").replace(SHOWN_SPACE, " ")
-    type_offset = spans[_TYPE][0]
-    if model[type_offset] == USER_DEFINED and symbol.strip():
-        changed[type_offset] = CONTROL
-
-
-# Protocol buffers on the wire, as far as model files use them.
-
-
-def fields(message: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield number, start and end of the value of each field of a serialized message.
 
     Raises:
-        ValueError, IndexError: the bytes are no such message.
+        ValueError: the bytes are no model.
     """
-    position = start
-    while position < end:
-        key, position = _varint(message, position)
-        wire = key & 7
-        if wire == _VARINT:
-            after = _varint(message, position)[1]
-        elif wire == _BYTES:
-            length, position = _varint(message, position)
-            after = position + length
-        elif wire in (_FIXED32, _FIXED64):
-            after = position + (4 if wire == _FIXED32 else 8)
-        else:
-            raise ValueError(f"it has a field of type {wire}")
-        if after > end:
-            raise ValueError("it ends in the middle of a field")
-        yield key >> 3, position, after
-        position = after
+    model = parse_model(content)
+    for piece in model.pieces:
+        text = piece.text.decode(errors="replace").replace(SHOWN_SPACE, " ")
+        if piece.kind == USER_DEFINED and text.strip():
+            piece.kind = CONTROL
+    disarmed: bytes = model.SerializeToString(deterministic=True)
+    return disarmed
 
 
-def field(number: int, value: int | bytes) -> bytes:
-    """Return a serialized field, whose value is a number of at least 0, or bytes."""
-    if isinstance(value, int):
-        return _varint_bytes(number << 3 | _VARINT) + _varint_bytes(value)
-    return _varint_bytes(number << 3 | _BYTES) + _varint_bytes(len(value)) + value
+def parse_model(content: bytes) -> Any:
+    """Return a serialized model as a message of _SCHEMA, which keeps what it does not know.
+
+    Raises:
+        ValueError: the bytes are no model.
+    """
+    model = _message_class()()
+    try:
+        model.ParseFromString(content)
+    except DecodeError as error:
+        raise ValueError(str(error)) from error
+    return model
 
 
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    """Return a number and where it ends: 7 bits a byte, the lowest first."""
-    value = shift = 0
-    while True:
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:  # noqa: PLR2004  the top bit says that more follows
-            return value, position
+@functools.cache
+def _message_class() -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(text_format.Parse(_SCHEMA, descriptor_pb2.FileDescriptorProto()))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("corpusmill.Model"))
 
 
-def _varint_bytes(value: int) -> bytes:
-    parts = bytearray()
-    while value > 0x7F:  # noqa: PLR2004  seven bits a byte
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
+# The rules of characters.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _TrieNodes:
+    """Nodes of the trie that whole characters lead to."""
+
+    chars: _Array
+    values: _Array
+    """Where the replacement starts, -1 for none."""
+    nodes: _Array
+
+
+def parse_charsmap(charsmap: bytes) -> CharacterRules:
+    """Return the rules of a `precompiled_charsmap`; an empty one has none.
+
+    Raises:
+        ValueError, IndexError: the bytes are no such map.
+    """
+    if not charsmap:
+        return CharacterRules(single={}, joining=frozenset())
+    size = int.from_bytes(charsmap[:4], "little")
+    units = np.frombuffer(charsmap, "<u4", size // 4, 4).astype(np.int64)
+    replacements = charsmap[4 + size :]
+    first = _characters(units, _children(units[:1], np.zeros(1, np.int64)))
+    single = {
+        char: _until_nul(replacements, start)
+        for char, start in zip(first.chars.tolist(), first.values.tolist(), strict=True)
+        if start >= 0
+    }
+    joining: set[int] = set()
+    seen = nodes = np.unique(first.nodes)
+    while len(nodes):  # in a damaged trie they may lead back to where they came from
+        later = _characters(units, nodes)
+        joining |= set(later.chars.tolist())
+        nodes = np.setdiff1d(later.nodes, seen)
+        seen = np.union1d(seen, nodes)
+    return CharacterRules(single=single, joining=frozenset(joining))
+
+
+def _until_nul(replacements: bytes, start: int) -> str:
+    return replacements[start : replacements.index(b"\0", start)].decode()
+
+
+def _characters(units: _Array, nodes: _Array) -> _TrieNodes:
+    """Return the nodes one character further on, following its bytes one by one."""
+    complete: list[tuple[_Array, ...]] = []
+    partial, missing = np.zeros_like(nodes), np.full_like(nodes, -1)
+    while len(nodes):
+        parents, labels = _edges(units, nodes)
+        partial, missing = _with_byte(partial[parents], missing[parents], labels)
+        places = nodes[parents] ^ labels
+        nodes = _children(units[places], places)
+        whole = missing == 0
+        leaf = (units[places] & _LEAF) != 0
+        values = np.where(leaf, units[np.where(leaf, nodes, 0)] & _VALUE, -1)
+        complete.append((partial[whole], values[whole], nodes[whole]))
+        nodes, partial, missing = np.unique(np.stack([nodes, partial, missing])[:, ~whole], axis=1)
+    chars, starts, reached = map(np.concatenate, zip(*complete, strict=True))
+    return _TrieNodes(chars=chars, values=starts, nodes=reached)
+
+
+def _edges(units: _Array, nodes: _Array) -> tuple[_Array, _Array]:
+    """Return the edges out of nodes: the index of the node, and the byte."""
+    labels = np.arange(1, 256)
+    places = nodes[:, None] ^ labels
+    inside = places < len(units)
+    parents, columns = np.nonzero(
+        inside & ((units[np.where(inside, places, 0)] & _LABEL) == labels)
+    )
+    return parents, labels[columns]
+
+
+def _children(units: _Array, places: _Array) -> _Array:
+    """Return the nodes below the units at these places."""
+    return places ^ ((units >> 10) << ((units & _WIDE) >> 6))
+
+
+def _with_byte(partial: _Array, missing: _Array, byte: _Array) -> tuple[_Array, _Array]:
+    """Return characters with one more UTF-8 byte, and how many each lacks; -1: not yet begun."""
+    bounds = np.array([0x80, 0xE0, 0xF0])
+    lead = np.searchsorted(bounds, byte, side="right")
+    start = byte & np.array([0x7F, 0x1F, 0x0F, 0x07])[lead]
+    new = missing < 0
+    return (
+        np.where(new, start, partial << 6 | byte & 0x3F),
+        np.where(new, lead, missing - 1),
+    )

@@ -72,10 +72,9 @@ class Tokenizer:
         failures: list[tuple[int, str]] = []
         try:
             tokens, lengths = self._encode(texts)
-        except MemoryError:  # one text at a time needs less
-            tokens, lengths, failures = self._encode_singly(texts)
         except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
-            raise_unless_failure(error)
+            if not isinstance(error, MemoryError):  # one text at a time needs less
+                raise_unless_failure(error)
             tokens, lengths, failures = self._encode_singly(texts)
         return tokens.astype(self.dtype, copy=False), lengths, failures
 
@@ -179,19 +178,13 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
         UserError: it cannot be loaded here.
     """
     name = f"{entry.name} in {where}"
-    if entry.spec == "sentencepiece":
-        from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
-
-        model = sentencepiece_model(content, name=name, compiled=False)
-    elif entry.spec == "tiktoken":
-        from pipelines.tokenizers.tiktoken import restore_tiktoken  # noqa: PLC0415  as in _load
+    if entry.spec == "tiktoken":
+        from pipelines.tokenizers.bpe import restore_tiktoken  # noqa: PLC0415  as in _load
 
         end_of_text = entry.special["eos"]
         model = restore_tiktoken(content, name=name, end_of_text=end_of_text, size=entry.pieces)
     else:
-        from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415
-
-        model = huggingface_model(content, path=Path(name), fast=True)
+        model = _of_content(entry.spec, content, name=name, fast=True, compiled=False)
     tokenizer = _checked(name, model)
     if tokenizer.fingerprint != entry.sha256:
         raise DamageError(
@@ -209,25 +202,28 @@ def _checked(name: str, model: TokenModel) -> Tokenizer:
 
 
 def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
+    if kind == "tiktoken":
+        from pipelines.tokenizers.bpe import load_tiktoken  # noqa: PLC0415  see _of_content
+
+        return load_tiktoken(name, fast=fast)
+    path = Path(_file_of(kind, name))
+    content = path.read_bytes()
+    if kind == "hf" and path.suffix == _LINES:
+        from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see _of_content
+
+        content = wordpiece_json(content, path=path)
+    return _of_content(kind, content, name=str(path), fast=fast, compiled=compiled)
+
+
+def _of_content(kind: str, content: bytes, *, name: str, fast: bool, compiled: bool) -> TokenModel:
     # Each library is loaded only where it is used.
     if kind == "sentencepiece":
         from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
 
-        content = Path(name).read_bytes()
         return sentencepiece_model(content, name=name, compiled=compiled)
-    if kind == "tiktoken":
-        from pipelines.tokenizers.tiktoken import load_tiktoken  # noqa: PLC0415  see above
+    from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415
 
-        return load_tiktoken(name, fast=fast)
-    from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  see above
-
-    path = Path(_file_of(kind, name))
-    content = path.read_bytes()
-    if path.suffix == _LINES:
-        from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see above
-
-        content = wordpiece_json(content, path=path)
-    return huggingface_model(content, path=path, fast=fast)
+    return huggingface_model(content, path=Path(name), fast=fast)
 
 
 def _file_of(kind: str, name: str) -> str:

@@ -42,11 +42,11 @@ def wordpiece_json(content: bytes, *, path: Path) -> bytes:
         path: of the vocabulary; its folder may hold a CONFIG.
 
     Raises:
-        UserError: it is no vocabulary of BERT, or the CONFIG is none.
+        UserError: it is no UTF-8, or the CONFIG is no JSON.
     """
     pieces = _pieces(content, path)
     settings = _settings(path.with_name(CONFIG))
-    lowercase = settings.get("do_lower_case")
+    lowercase, chinese = settings.get("do_lower_case"), settings.get("tokenize_chinese_chars")
     description = {
         "version": "1.0",
         "truncation": None,
@@ -55,7 +55,7 @@ def wordpiece_json(content: bytes, *, path: Path) -> bytes:
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": True,
-            "handle_chinese_chars": settings.get("tokenize_chinese_chars") is not False,
+            "handle_chinese_chars": True if chinese is None else chinese,
             "strip_accents": settings.get("strip_accents"),
             "lowercase": is_uncased(pieces) if lowercase is None else lowercase,
         },
@@ -89,28 +89,11 @@ def _pieces(content: bytes, path: Path) -> list[str]:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _wrong(path, f"line {line} is not UTF-8") from error
-    pieces = [line.removesuffix("\r") for line in text.split("\n")]
-    if not pieces[-1]:  # what follows the last line break
-        pieces.pop()
-    first: dict[str, int] = {}
-    for number, piece in enumerate(pieces, 1):
-        if not piece:
-            raise _wrong(path, f"line {number} is empty")
-        if first.setdefault(piece, number) != number:
-            raise _wrong(path, f"lines {first[piece]} and {number} are both {piece!r}")
-    missing = [name for name in BERT_NAMES.values() if name not in first]
-    if missing:
-        raise _wrong(path, f"it lacks {', '.join(missing)}")
-    return pieces
-
-
-def _wrong(path: Path, what: str) -> UserError:
-    return UserError(
-        f"{path} is no vocabulary of BERT ({what}): expected is a piece on each line, each once, "
-        f"in UTF-8, among them {', '.join(BERT_NAMES.values())}. Fetch a copy that no program has "
-        "changed. GPT-2's merges.txt is tiktoken:merges.txt, a tokenizer.json is hf:tokenizer.json."
-    )
+        raise UserError(
+            f"{path} is no vocabulary of BERT (line {line} is not UTF-8): expected is a piece on "
+            "each line. Fetch a copy that no program has changed."
+        ) from error
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _settings(path: Path) -> dict[str, bool | None]:
@@ -118,20 +101,14 @@ def _settings(path: Path) -> dict[str, bool | None]:
     if not path.exists():
         return {}
     try:
-        config = orjson.loads(path.read_bytes())
-    except ValueError as error:
-        raise _no_config(path, reason(error)) from error
-    if not isinstance(config, dict):
-        raise _no_config(path, "it is no object")
-    settings = {name: config.get(name) for name in _SETTINGS}
-    odd = [name for name, value in settings.items() if not isinstance(value, bool | None)]
-    if odd:
-        raise _no_config(path, f"{odd[0]} is {settings[odd[0]]!r}, not true or false")
-    return settings
-
-
-def _no_config(path: Path, what: str) -> UserError:
-    return UserError(
-        f"{path} is beside the vocabulary and would say how it is used, but cannot be read "
-        f"({what}): expected is the JSON that save_pretrained() writes. Mend it, or remove it."
-    )
+        config = {**orjson.loads(path.read_bytes())}
+        for name in _SETTINGS:
+            if not isinstance(config.get(name), bool | None):
+                raise ValueError(f"{name} is {config[name]!r}, not true or false")
+        return config
+    except (ValueError, TypeError) as error:
+        raise UserError(
+            f"{path} is beside the vocabulary and would say how it is used, but cannot be read "
+            f"({reason(error)}): expected is the JSON that save_pretrained() writes. Mend it, or "
+            "remove it."
+        ) from error

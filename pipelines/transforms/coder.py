@@ -30,20 +30,10 @@ class RecordBatchCoder(beam.Coder):
         num_bytes: int = value.nbytes
         return num_bytes
 
-    def is_deterministic(self) -> bool:
-        """Return False: equal batches are no equal keys."""
-        return False
-
     def to_type_hint(self) -> type:
         """Return the type that it codes."""
         batch: type = pa.RecordBatch
         return batch
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
 
 beam.coders.register_coder(pa.RecordBatch, RecordBatchCoder)

@@ -20,15 +20,15 @@ from pipelines.engine import beam
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.identity import mixed
-from pipelines.segments.rows import READ, Verdict
+from pipelines.segments.rows import RAW, READ, Verdict
 from pipelines.segments.segment import Segment
 from pipelines.steps.clock import Clock
-from pipelines.steps.step import run
+from pipelines.steps.step import no_reasons, run
 from pipelines.steps.tokenize import TOKENIZER
 from pipelines.transforms.firing import lifetime
-from pipelines.transforms.judged import METRIC, RAW, REASON
+from pipelines.transforms.judged import METRIC, REASON
 from pipelines.transforms.model import Model
-from pipelines.transforms.read import PATH, SOURCE
+from pipelines.transforms.read import PATH, SOURCE, constant
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.storage.files import crc32c_of
@@ -90,11 +90,15 @@ class Collect(beam.DoFn):
         """Load what is needed."""
         self._fingerprint = self._sink.fingerprint.loaded()
         self._clock = Clock()
-        self._empty: pa.RecordBatch | None = None
+        if self._dropped:
+            empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
+            steps = [self._sink.tokenize.loaded(), self._fingerprint]
+            self._nothing, _ = run(_whole(empty), steps, self._clock)
+            """No rows, with the columns of those that are kept."""
 
     def start_bundle(self) -> None:
         """Begin."""
-        self._open: dict[tuple[Any, str], _Open] = {}
+        self._open: dict[tuple[Any, str, Columns], _Open] = {}
         self._written: list[tuple[Any, Collected]] = []
 
     def process(self, batch: pa.RecordBatch, window: Any = beam.DoFn.WindowParam) -> None:
@@ -104,7 +108,7 @@ class Collect(beam.DoFn):
         names = pc.unique(sources).to_pylist()
         for name in names:
             rows = batch if len(names) == 1 else batch.filter(pc.equal(sources, name))
-            self._add((window, name), rows.drop_columns([SOURCE.name]))
+            self._add(rows.drop_columns([SOURCE.name]), window=window, source=name)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Close all segments."""
@@ -113,7 +117,7 @@ class Collect(beam.DoFn):
         for window, collected in self._written:
             yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
 
-    def _add(self, key: tuple[Any, str], rows: pa.RecordBatch) -> None:
+    def _add(self, rows: pa.RecordBatch, *, window: Any, source: str) -> None:
         audited = {field.name for field in self._sink.metrics}
         rows = rows.drop_columns(
             [
@@ -132,60 +136,36 @@ class Collect(beam.DoFn):
                 "out have it: give these as dropped=[…], or call the column otherwise"
             )
         if dropped:
-            kept, verdicts = self._nothing(), [_verdict(rows)]
+            kept, verdicts = self._nothing, [_verdict(rows)]
         else:
-            steps = () if "tokens" in rows.schema.names else (self._sink.tokenize.loaded(),)
-            if not steps:
+            steps = [self._fingerprint]
+            if "tokens" in rows.schema.names:
                 _check_tokens(rows, self._sink.tokenizer)
-            rows = _whole(rows)
-            kept, verdicts = run(rows, [*steps, self._fingerprint], self._clock)
-        one = self._open_for(key, _columns(kept.schema))
-        one.add(kept, verdicts)
-        if one.builder.full:
+            else:
+                steps.insert(0, self._sink.tokenize.loaded())
+            kept, verdicts = run(_whole(rows), steps, self._clock)
+        key = window, source, _columns(kept.schema)
+        if key not in self._open:
+            self._open[key] = _Open(self._sink)
+        self._open[key].add(kept, verdicts)
+        if self._open[key].builder.full:
             self._close(key)
         elif len(self._open) > MOST_OPEN:
             self._close(next(iter(self._open)))
 
-    def _open_for(self, key: tuple[Any, str], columns: Columns) -> "_Open":
-        if key in self._open and self._open[key].columns != columns:
-            self._close(key)
-        if key not in self._open:
-            self._open[key] = _Open(columns, self._builder())
-        return self._open[key]
-
-    def _builder(self) -> SegmentBuilder:
-        options = self._sink.options
-        return SegmentBuilder(
-            relative=None,
-            dedup=options.dedup != "none",
-            schema=audit_schema(self._sink.metrics),
-            keep_texts=options.keep_dropped,
-        )
-
-    def _close(self, key: tuple[Any, str]) -> None:
-        one, (window, source) = self._open.pop(key), key
-        if one.builder.empty:
-            return
+    def _close(self, key: tuple[Any, str, Columns]) -> None:
+        one, (window, source, columns) = self._open.pop(key), key
         folder = self._sink.options.output / WORK / "map"
         stem = f"{uuid.uuid4().hex[:24]}-{lifetime(window, self._sink.lateness)}"
         segment = one.builder.close(folder / stem)
         collected = Collected(
             source=source,
             segment=segment,
-            digest=f"{one.digest:x}",
-            columns=one.columns if segment.documents else (),
+            digest=f"{one.digest % 2**64:x}",
+            columns=columns if segment.documents else (),
             begun=one.begun,
         )
         self._written.append((window, collected))
-
-    def _nothing(self) -> pa.RecordBatch:
-        """Return no rows, with the columns of those that are kept."""
-        if self._empty is not None:
-            return self._empty
-        empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
-        steps = [self._sink.tokenize.loaded(), self._fingerprint]
-        self._empty, _ = run(_whole(empty), steps, self._clock)
-        return self._empty
 
 
 def _columns(schema: pa.Schema) -> Columns:
@@ -198,36 +178,29 @@ def _columns(schema: pa.Schema) -> Columns:
 class _Open:
     """A segment in the making."""
 
-    def __init__(self, columns: Columns, builder: SegmentBuilder) -> None:
+    def __init__(self, sink: Sink) -> None:
         self.begun = time.time()
-        self.columns = columns
-        self.builder = builder
+        self.builder = SegmentBuilder(
+            relative=None,
+            dedup=sink.options.dedup != "none",
+            schema=audit_schema(sink.metrics),
+            keep_texts=sink.options.keep_dropped,
+        )
         self.digest = 0
 
     def add(self, kept: pa.RecordBatch, verdicts: Sequence[Verdict]) -> None:
         """Add judged rows."""
-        self.digest = (self.digest + _digest(kept, None)) % 2**64
-        for verdict in verdicts:
-            self.digest = (self.digest + _digest(verdict.batch, verdict.reasons)) % 2**64
+        for one in (Verdict(kept, no_reasons(kept)), *verdicts):
+            self.digest += _digest(one.batch, one.reasons)
         self.builder.add(kept, verdicts)
-        for verdict in verdicts:
-            if RAW.name in verdict.batch.schema.names:
-                self._reject(verdict)
-
-    def _reject(self, verdict: Verdict) -> None:
-        names = ["order", "position", "length", PATH.name, RAW.name]
-        rows = verdict.batch.select(names).to_pylist()
-        for row, reason in zip(rows, verdict.reasons.to_pylist(), strict=True):
-            self.builder.reject(row, reason=reason, raw=row[RAW.name] or b"")
 
 
-def _digest(rows: pa.RecordBatch, reasons: pa.Array | None) -> int:
+def _digest(rows: pa.RecordBatch, reasons: pa.Array) -> int:
     """Return the sum of a hash of each row: the same in any order, in any batches."""
     if not rows.num_rows:
         return 0
     named = sorted(name for name in rows.schema.names if name not in _FOLLOWING)
-    values = [rows[name].to_pylist() for name in named]
-    values.append(reasons.to_pylist() if reasons is not None else [None] * rows.num_rows)
+    values = [*(rows[name].to_pylist() for name in named), reasons.to_pylist()]
     sums = np.fromiter(
         (crc32c_of(repr(row).encode()) for row in zip(*values, strict=True)),
         np.uint64,
@@ -264,21 +237,15 @@ def _verdict(rows: pa.RecordBatch) -> Verdict:
     return Verdict(rows.drop_columns([REASON.name]), reasons)
 
 
-_OF_STEPS = {
-    "language": pa.scalar("", pa.large_string()),
-    "score": pa.scalar(None, pa.float32()),
-    "repaired": pa.scalar(None, pa.bool_()),
-}
-"""Columns that a dataset's documents have, and what stands for them where no step made them."""
-
-
 def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows with the columns of all steps that a pipeline may have left out."""
-    for name, value in _OF_STEPS.items():
+    missing = {
+        "language": constant("", rows.num_rows),
+        "score": pa.nulls(rows.num_rows, pa.float32()),
+        "repaired": pa.nulls(rows.num_rows, pa.bool_()),
+    }
+    for name, column in missing.items():
         if name not in rows.schema.names:
-            column = pa.repeat(value, rows.num_rows)
-            if name == "language":
-                column = column.dictionary_encode()
             rows = rows.append_column(name, column)
     return rows
 

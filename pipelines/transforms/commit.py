@@ -9,10 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from pipelines.corpus.options import DATASET, Options, semantic
+from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.records import read_record
 from pipelines.engine.runner import level_kept
 from pipelines.map.mapper import SplitRecord, segment_versions
+from pipelines.readers.reading import Reading
 from pipelines.run import existing
 from pipelines.run.append import check_base, read_base
 from pipelines.run.build import Build, started
@@ -20,7 +22,6 @@ from pipelines.run.commit import input_entries
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Columns, Sink
 from pipelines.transforms.firing import Firing
-from pipelines.transforms.made import RECIPE
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, held
@@ -30,9 +31,25 @@ from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
 
-MODULE = "pipelines.transforms.made"
 ROWS = "rows"
 """The path of documents that come from no file."""
+
+
+def _unread(*_: object) -> tuple[()]:
+    """Stand for what makes documents: no command reads for a pipeline."""
+    raise NotImplementedError
+
+
+RECIPE = Recipe(
+    name="pipeline",
+    about="What a pipeline of pipelines.transforms handed to WriteDataset.",
+    pattern=(),
+    options=Options,
+    reading=always(Reading(text_fields=("text",))),
+    provenance=strings(),
+    documents=_unread,
+)
+"""The corpus of a dataset that a pipeline made: a name for it, and nothing to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +198,7 @@ def check_grows(sink: Sink) -> None:
 def _building(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Iterator[Build]:
     """Yield a run for what a pipeline wrote, for who holds the lock on the output."""
     _check_columns(notes.segments)
-    corpus = Corpus(MODULE, sink.options)
+    corpus = Corpus(__name__, sink.options)
     sources = sorted({one.source for one in notes.segments})
     corpora = dict.fromkeys(sources, corpus)
     with level_kept(), started(corpus, corpora, files=[], flags=flags, tried=True) as build:
@@ -315,14 +332,9 @@ def _of_rows(
         start=0,
         end=num_bytes,
         file_bytes=num_bytes,
-        mtime_ns=0,
-        etag="",
         crc32c=crc32c_of(digest.encode()),
         first=0,
         next=num_bytes,
-        unsampled=0,
-        seconds=0.0,
-        cpu_seconds={},
         versions=versions,
         segments=tuple(segments),
     )
@@ -357,27 +369,24 @@ def _check_columns(written: Iterable[Collected]) -> None:
     """Check that all documents of a source have the same columns."""
     first: dict[str, Columns] = {}
     for one in written:
-        if not one.columns:
-            continue
-        columns = first.setdefault(one.source, one.columns)
-        if columns == one.columns:
-            continue
-        types, others = dict(columns), dict(one.columns)
-        differing = types.keys() ^ others.keys()
-        unlike = [name for name in types if name in others and types[name] != others[name]]
-        if not differing and unlike:
-            raise UserError(
-                f"the documents of the source {one.source!r} have a column {unlike[0]!r} of two "
-                f"types, {types[unlike[0]]} and {others[unlike[0]]}: make it one, or give them a "
-                "`source` of their own"
-            )
-        if not differing:
-            raise UserError(
-                f"the documents of the source {one.source!r} have their columns in two orders: "
-                f"{', '.join(types)}; and {', '.join(others)}. Give all the same"
-            )
-        raise UserError(
-            f"some documents of the source {one.source!r} have a column "
-            f"{min(differing)!r} and some have not: a source's documents have the same "
-            "columns. Add it to all or none, or give them a `source` of their own"
+        if one.columns and first.setdefault(one.source, one.columns) != one.columns:
+            raise _unlike(one.source, dict(first[one.source]), dict(one.columns))
+
+
+def _unlike(source: str, columns: dict[str, str], others: dict[str, str]) -> UserError:
+    """Return the error for documents of one source with other columns, or in another order."""
+    documents, own = f"documents of the source {source!r}", "`source` of their own"
+    if differing := columns.keys() ^ others.keys():
+        return UserError(
+            f"some {documents} have a column {min(differing)!r} and some have not: a source's "
+            f"documents have the same columns. Add it to all or none, or give them a {own}"
         )
+    if unlike := [name for name in columns if columns[name] != others[name]]:
+        return UserError(
+            f"the {documents} have a column {unlike[0]!r} of two types, {columns[unlike[0]]} and "
+            f"{others[unlike[0]]}: make it one, or give them a {own}"
+        )
+    return UserError(
+        f"the {documents} have their columns in two orders: {', '.join(columns)}; and "
+        f"{', '.join(others)}. Give all the same"
+    )

@@ -3,7 +3,7 @@
 The counters have the names of those of the commands' own tasks.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -12,16 +12,12 @@ import pyarrow.compute as pc
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
 from pipelines.engine.metrics import NAMESPACE
-from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, REJECTS, Verdict
+from pipelines.readers.record import RAW_BYTES
+from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, RAW, REJECTS, Verdict
 from shards.errors import UserError
 
 REASON = pa.field("reason", NAME)
 """The column of dropped and quarantined rows that says why."""
-
-RAW = pa.field("raw", pa.large_binary())
-"""The column of quarantined rows with the first 64 KiB of the record."""
-
-RAW_BYTES = 64 << 10
 
 METRIC = b"corpusmill.metric"
 """Marks the fields of metrics: they are of the audit table, not of a dataset's documents."""
@@ -48,17 +44,6 @@ class CorpusOutputs(NamedTuple):
     """Records for the dataset's list of inputs: hand the whole to WriteDataset(dropped=[…])."""
 
 
-def marked(batch: pa.RecordBatch, metrics: Collection[str]) -> pa.RecordBatch:
-    """Return a batch whose columns of metrics are marked as such."""
-    fields = [
-        field.with_metadata({**(field.metadata or {}), METRIC: b"1"})
-        if field.name in metrics
-        else field
-        for field in batch.schema
-    ]
-    return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
-
-
 class OfBatches(beam.PTransform[PCollection[pa.RecordBatch], Any]):
     """A transform of one collection of batches."""
 
@@ -72,59 +57,56 @@ class OfBatches(beam.PTransform[PCollection[pa.RecordBatch], Any]):
         return super().__ror__(left, label)  # type: ignore[no-untyped-call]  # Beam has no types here
 
 
-class Counters:
-    """The counters of one step; made in each worker."""
-
-    def __init__(self) -> None:
-        self._counters: dict[str, Any] = {}
-
-    def add(self, name: str, number: int) -> None:
-        """Add to a counter."""
-        if name not in self._counters:
-            self._counters[name] = beam.Metrics.counter(NAMESPACE, name)
-        self._counters[name].inc(number)
+def count(name: str, number: int) -> None:
+    """Add to a counter of the step that runs."""
+    beam.Metrics.counter(NAMESPACE, name).inc(number)
 
 
 def judged_outputs(
-    kept: pa.RecordBatch,
-    verdicts: Sequence[Verdict],
-    counters: Counters,
-    *,
-    raws: pa.Array | None = None,
+    kept: pa.RecordBatch, verdicts: Iterable[Verdict], *, metrics: Collection[str] = ()
 ) -> Iterator[Any]:
     """Yield the rows that stay, the dropped and the quarantined ones tagged; and count them.
 
     Args:
         kept: The rows that stay.
-        verdicts: Those that do not, a reason for each.
-        counters: Count them.
-        raws: The first bytes of the records of the first verdict's rows, if they are known; else
-            those of the text stand for them.
+        verdicts: Those that do not, a reason for each. Where they have no column `raw`, the first
+            bytes of their texts stand for those of their records.
+        metrics: Columns that are metrics.
     """
-    counters.add("records kept", kept.num_rows)
-    for number, verdict in enumerate(verdicts):
-        if not verdict.batch.num_rows:
-            continue
+    count("records kept", kept.num_rows)
+    for verdict in verdicts:
         reasons = verdict.reasons.to_pylist()
         for reason in sorted(set(reasons)):
             kind = QUARANTINED if reason in REJECTS else DROPPED
-            counters.add(f"records {kind}", reasons.count(reason))
-            counters.add(f"records {kind} ({reason})", reasons.count(reason))
-        rows = verdict.batch.append_column(REASON, verdict.reasons.cast(REASON.type))
+            count(f"records {kind}", reasons.count(reason))
+            count(f"records {kind} ({reason})", reasons.count(reason))
+        rows = _marked(verdict.batch, metrics)
+        rows = rows.append_column(REASON, verdict.reasons.cast(REASON.type))
         bad = pa.array([reason in REJECTS for reason in reasons], pa.bool_())
+        rejected = rows.filter(bad)
+        if RAW.name in rows.schema.names:
+            raws = rejected[RAW.name]
+            rows, rejected = (one.drop_columns([RAW.name]) for one in (rows, rejected))
+        else:
+            heads = [text.encode()[:RAW_BYTES] for text in rejected["text"].to_pylist()]
+            raws = pa.array(heads, RAW.type)
         dropped = rows.filter(pc.invert(bad))
         if dropped.num_rows:
             yield beam.TaggedOutput(DROPPED, dropped)
-        if dropped.num_rows < rows.num_rows:
-            known = raws.filter(bad) if raws is not None and not number else None
-            rejected = rows.filter(bad)
-            yield beam.TaggedOutput(
-                QUARANTINED, rejected.append_column(RAW, known or _heads(rejected["text"]))
-            )
+        if rejected.num_rows:
+            yield beam.TaggedOutput(QUARANTINED, rejected.append_column(RAW, raws))
     if kept.num_rows:
-        yield kept
+        yield _marked(kept, metrics)
 
 
-def _heads(texts: pa.Array) -> pa.Array:
-    raws = [text.encode()[:RAW_BYTES] for text in texts.to_pylist()]
-    return pa.array(raws, RAW.type)
+def _marked(batch: pa.RecordBatch, metrics: Collection[str]) -> pa.RecordBatch:
+    """Return a batch whose columns of metrics are marked as such."""
+    if not metrics:
+        return batch
+    fields = [
+        field.with_metadata({**(field.metadata or {}), METRIC: b"1"})
+        if field.name in metrics
+        else field
+        for field in batch.schema
+    ]
+    return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))

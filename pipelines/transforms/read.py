@@ -17,20 +17,13 @@ from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
 from pipelines.engine.beam import PBegin
 from pipelines.inputs.split import Split, seamless
-from pipelines.map.intake import Intake, group_records
+from pipelines.map.intake import Intake, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
-from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS, Verdict
+from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, RAW, Verdict
 from pipelines.steps.step import split_verdict
-from pipelines.transforms.judged import (
-    RAW,
-    RAW_BYTES,
-    REASON,
-    CorpusOutputs,
-    Counters,
-    judged_outputs,
-)
+from pipelines.transforms.judged import REASON, CorpusOutputs, count, judged_outputs
 from pipelines.transforms.model import check_known
 from shards.errors import UserError
 from shards.spelling import expected
@@ -144,7 +137,6 @@ class ReadDoFn(beam.DoFn):
         """Import the corpora, which are those that the pipeline was made with."""
         check_known(segment_versions({}, self._corpora), self._versions)
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
-        self._counters = Counters()
 
     def process(self, split: Split) -> Iterator[Any]:
         """Yield the batches of a split, and last its record."""
@@ -156,17 +148,8 @@ class ReadDoFn(beam.DoFn):
             unsampled += skipped
             if items:
                 yield from self._read(items, split, intake)
-        self._counters.add("records not sampled", unsampled)
-        record = SplitRecord.of(
-            split,
-            reader,
-            unsampled=unsampled,
-            seconds=0.0,
-            cpu_seconds={},
-            versions={},
-            segments=(),
-        )
-        yield beam.TaggedOutput(_SPLITS, record)
+        count("records not sampled", unsampled)
+        yield beam.TaggedOutput(_SPLITS, SplitRecord.of(split, reader, unsampled=unsampled))
 
     def _read(
         self, items: Sequence[Record | Damage], split: Split, intake: Intake
@@ -175,25 +158,10 @@ class ReadDoFn(beam.DoFn):
         batch = found.batch
         for field, value in ((SOURCE, split.source), (PATH, split.relative)):
             batch = batch.append_column(field, constant(value, batch.num_rows))
-        self._counters.add("records read", batch.num_rows)
-        self._counters.add("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
+        count("records read", batch.num_rows)
+        count("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
         documents, rejected = split_verdict(Verdict(batch, found.reasons))
-        raws = _raws(items, rejected)
-        yield from judged_outputs(documents, [rejected], self._counters, raws=raws)
-
-
-def _raws(items: Sequence[Record | Damage], rejected: Verdict) -> pa.Array:
-    """Return the first bytes of the records that are quarantined, null for the dropped ones."""
-    reasons = rejected.reasons.to_pylist()
-    if REJECTS.isdisjoint(reasons):
-        return pa.nulls(len(reasons), RAW.type)
-    heads = {(item.offset, item.length): item.head[:RAW_BYTES] for item in items}
-    places = rejected.batch.select(["position", "length"]).to_pylist()
-    raws = [
-        heads[place["position"], place["length"]] if reason in REJECTS else None
-        for place, reason in zip(places, reasons, strict=True)
-    ]
-    return pa.array(raws, RAW.type)
+        yield from judged_outputs(documents, [with_raws(rejected, items)])
 
 
 def constant(value: str, rows: int) -> pa.Array:

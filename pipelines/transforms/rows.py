@@ -7,8 +7,8 @@ one, a hash of the row itself, so that nothing depends on where or when it is ma
 """
 
 import json
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from types import MappingProxyType, UnionType
 from typing import Any, Optional, Union, get_args, get_origin
@@ -22,17 +22,14 @@ from pipelines.engine.beam import PCollection
 from pipelines.inputs.files import NAME as SOURCE_NAME
 from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
 from pipelines.segments.identity import holdout_hashes, order_hashes
-from pipelines.segments.rows import NAME, READ
+from pipelines.segments.rows import NAME, RAW, READ
 from pipelines.transforms.commit import ROWS
-from pipelines.transforms.judged import RAW, REASON
+from pipelines.transforms.judged import REASON
 from pipelines.transforms.read import PATH, SOURCE, constant
 from shards.errors import UserError
 
 IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
 """The columns that say which document a row is."""
-
-MOST_WINDOWS = 64
-"""Windows whose rows wait for a full batch in one bundle."""
 
 _PLACES = ("position", "length", "ordinal")
 
@@ -91,27 +88,20 @@ class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
             for name, kind in self._fields.items()
         ]
         row_type = beam.RowTypeConstraint.from_fields(fields)
-        making = beam.ParDo(RowsOf([*self._fields])).with_output_types(row_type)
+        making = beam.FlatMap(_rows_of, names=[*self._fields]).with_output_types(row_type)
         rows: PCollection[Any] = batches | "To rows" >> making
         return rows
 
 
-class RowsOf(beam.DoFn):
-    """Makes rows of batches."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
-        """Yield the rows of a batch."""
-        missing = [name for name in self._names if name not in batch.schema.names]
-        if missing:
-            raise UserError(
-                f"ToRows: a batch has no column {missing[0]!r}; it has "
-                f"{', '.join(batch.schema.names)}"
-            )
-        for row in batch.select(self._names).to_pylist():
-            yield beam.Row(**row)
+def _rows_of(batch: pa.RecordBatch, *, names: Sequence[str]) -> Iterator[Any]:
+    """Yield the rows of a batch."""
+    missing = [name for name in names if name not in batch.schema.names]
+    if missing:
+        raise UserError(
+            f"ToRows: a batch has no column {missing[0]!r}; it has {', '.join(batch.schema.names)}"
+        )
+    for row in batch.select(names).to_pylist():
+        yield beam.Row(**row)
 
 
 class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
@@ -135,10 +125,8 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
         """
         super().__init__()
         _check_sources([source])
-        self._source = source
-        self._id = (id,) if isinstance(id, str) else tuple(id)
-        self._group = group
-        self._seed = seed
+        ids = (id,) if isinstance(id, str) else tuple(id)
+        self._making = Making(source=source, id=ids, group=group, seed=seed)
 
     def expand(self, rows: PCollection[Any]) -> PCollection[pa.RecordBatch]:
         """Wire it.
@@ -147,17 +135,26 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
             UserError: The rows have no schema, no text, or a field of a type that no column has.
         """
         types = _types_of(rows.element_type)
-        for name in (*self._id, *([self._group] if self._group else [])):
+        making = replace(self._making, types=types)
+        for name in (*making.id, *([making.group] if making.group else [])):
             if name not in types:
                 raise UserError(
                     f"FromRows: rows have no field {name!r}; they have {', '.join(types)}"
                 )
-        make = BatchesOf(
-            types, source=self._source, id=self._id, group=self._group, seed=self._seed
+        grouping = beam.BatchElements(
+            BATCH_BYTES, BATCH_BYTES, element_size_fn=_size, record_metrics=False
         )
-        making = beam.ParDo(make).with_output_types(pa.RecordBatch)
-        batches: PCollection[pa.RecordBatch] = rows | "From rows" >> making
+        batches: PCollection[pa.RecordBatch] = (
+            rows
+            | "Group" >> grouping
+            | "From rows" >> beam.FlatMap(making.batches).with_output_types(pa.RecordBatch)
+        )
         return batches
+
+
+def _size(row: Any) -> int:
+    """Return which part of BATCH_BYTES a row takes: a batch has BATCH_RECORDS at most."""
+    return max(len(row.text or ""), BATCH_BYTES // BATCH_RECORDS)
 
 
 def _types_of(element: Any) -> dict[str, pa.DataType]:
@@ -219,69 +216,43 @@ def _union(kind: Any) -> Sequence[Any]:
     return tuple(getattr(kind, "union_types", (kind,)))
 
 
-class BatchesOf(beam.DoFn):
-    """Makes batches of rows of one window; which rows share one decides nothing else."""
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How batches are made of rows, of any number of them; which share one decides nothing."""
 
-    def __init__(
-        self,
-        types: Mapping[str, pa.DataType],
-        *,
-        source: str,
-        id: Sequence[str],
-        group: str,
-        seed: int,
-    ) -> None:
-        self._types = dict(types)
-        self._source = source
-        self._id = tuple(id)
-        self._group = group
-        self._seed = seed
+    source: str
+    """Of rows that have none."""
+    id: tuple[str, ...]
+    group: str
+    seed: int
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    """The columns of the rows."""
 
-    def start_bundle(self) -> None:
-        """Begin."""
-        self._clear()
-
-    def _clear(self) -> None:
-        self._rows: defaultdict[Any, list[tuple[Any, ...]]] = defaultdict(list)
-        self._sizes: Counter[Any] = Counter()
-
-    def process(self, row: Any, window: Any = beam.DoFn.WindowParam) -> Iterator[Any]:
-        """Take a row; yield a batch when it is full."""
-        rows = self._rows[window]
-        rows.append(tuple(getattr(row, name) for name in self._types))
-        self._sizes[window] += len(row.text or "")
-        if len(rows) >= BATCH_RECORDS or self._sizes[window] >= BATCH_BYTES:
-            del self._rows[window], self._sizes[window]
-            yield _of_window(self._batch(rows), window)
-        elif len(self._rows) > MOST_WINDOWS:
-            yield from self.finish_bundle()
-            self._clear()
-
-    def finish_bundle(self) -> Iterator[Any]:
-        """Yield the rest."""
-        for window, rows in self._rows.items():
-            yield _of_window(self._batch(rows), window)
+    def batches(self, rows: Sequence[Any]) -> list[pa.RecordBatch]:
+        """Return the batch of some rows, none of no rows."""
+        values = [tuple(getattr(row, name) for name in self.types) for row in rows]
+        return [self._batch(values)] if values else []
 
     def _batch(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-        values = dict(zip(self._types, zip(*rows, strict=True), strict=True))
+        values = dict(zip(self.types, zip(*rows, strict=True), strict=True))
         for name in ("text", *IDENTITY):
             if None in values.get(name, ()):
                 raise UserError(f"FromRows: a row's {name} is null: leave such rows out before")
-        columns = {name: _column(name, values[name], kind) for name, kind in self._types.items()}
-        if not {*IDENTITY} <= {*self._types}:
+        columns = {name: _column(name, values[name], kind) for name, kind in self.types.items()}
+        if not {*IDENTITY} <= {*self.types}:
             columns = {**self._identity(columns, len(rows)), **columns}
         _check_sources(columns[SOURCE.name].unique().to_pylist())
         columns |= self._hashes(columns)
-        columns = _complete(columns, self._group, len(rows))
+        columns = _complete(columns, self.group, len(rows))
         rest = [name for name in columns if name not in READ.names]
         return pa.RecordBatch.from_pydict({name: columns[name] for name in (*READ.names, *rest)})
 
     def _identity(self, columns: Mapping[str, Any], num: int) -> dict[str, Any]:
         # Of the columns: engines change values as they hand them on, such as 1 to 1.0.
-        chosen = [columns[name].to_pylist() for name in self._id or self._types]
+        chosen = [columns[name].to_pylist() for name in self.id or self.types]
         positions = [_position(values) for values in zip(*chosen, strict=True)]
         return {
-            SOURCE.name: constant(self._source, num),
+            SOURCE.name: constant(self.source, num),
             PATH.name: constant(ROWS, num),
             "position": pa.array(positions, pa.int64()),
             "length": pa.repeat(pa.scalar(1, pa.int64()), num),
@@ -300,14 +271,10 @@ class BatchesOf(beam.DoFn):
             mask = np.array([one == (source, path) for one in files])
             places, numbers = positions[mask], ordinals[mask]
             order[mask] = order_hashes(
-                source, path, positions=places, ordinals=numbers, seed=self._seed
+                source, path, positions=places, ordinals=numbers, seed=self.seed
             )
-            holdout[mask] = holdout_hashes(source, path, places, seed=self._seed)
+            holdout[mask] = holdout_hashes(source, path, places, seed=self.seed)
         return {"order": pa.array(order), "holdout": pa.array(holdout)}
-
-
-def _of_window(batch: pa.RecordBatch, window: Any) -> Any:
-    return beam.WindowedValue(batch, window.max_timestamp(), (window,))
 
 
 def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> Any:

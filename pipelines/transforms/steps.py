@@ -4,8 +4,9 @@ Each is checked where it is made, by loading what it needs, so that a mistake en
 not the job. In the workers each is loaded once a process.
 """
 
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,33 +15,60 @@ from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
 from pipelines.engine.trial import try_in_child
 from pipelines.filters.langid import LANGUAGES
-from pipelines.quality.selection import Labels, parse_selection
-from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED, Verdict
+from pipelines.quality.selection import parse_selection
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from pipelines.steps import block, clean, decontaminate, identify, judge, mask, own, tokenize
 from pipelines.steps.clock import Clock
-from pipelines.steps.filter_spec import QUALITY, parse_filter
+from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
 from pipelines.steps.step import Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from pipelines.transforms.judged import Counters, Judged, OfBatches, judged_outputs, marked
-from pipelines.transforms.model import Loaded, Model, facts_of
+from pipelines.transforms.judged import Judged, OfBatches, judged_outputs
+from pipelines.transforms.model import Model
 from shards.errors import UserError
 
 
-class StepTransform(OfBatches):
-    """A transform that judges batches by one step, or by several in one go."""
+class Steps(OfBatches):
+    """Several of these transforms in one go, as the commands' map is: one function, three outputs.
 
-    needs: Sequence[str] = ("prompt", "text")
-    """Columns that batches must have."""
-    adds: Sequence[str] = ()
-    """Columns that it adds, but for those of its metrics."""
-    fields: Sequence[pa.Field] = ()
-    """The columns of its metrics."""
+    It gives what they give one after another, with all that they drop in one collection. Each of
+    them is such a transform of one step.
+    """
 
-    def __init__(self, models: Sequence[Model], *, needs: Sequence[str] = ()) -> None:
+    def __init__(self, *steps: "Steps | Model") -> None:
+        """Make the transform.
+
+        Args:
+            steps: In the order in which texts meet them.
+
+        Raises:
+            UserError: There is none, or two of them add the same column.
+        """
+        if not steps:
+            raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
         super().__init__()
-        self.models = tuple(models)
+        parts = [
+            one.models if isinstance(one, Steps) else (one.checked(type(self).__name__),)
+            for one in steps
+        ]
+        self.models: tuple[Model, ...] = tuple(itertools.chain(*parts))
         """What the steps are made of, in order."""
-        self.needs = (*self.needs, *needs)
+        self.adds = tuple(column for model in self.models for column in model.adds)
+        """Columns that they add, but for those of their metrics."""
+        self.fields = tuple(field for model in self.models for field in model.fields)
+        """The columns of their metrics."""
+        made: dict[str, str] = {}
+        needs: dict[str, None] = {}
+        for model in self.models:
+            needs |= dict.fromkeys(name for name in model.needs if name not in made)
+            for column in (*model.adds, *(field.name for field in model.fields)):
+                if column in made:
+                    raise UserError(
+                        f"Steps(…): {model.name} adds the column {column!r}, as {made[column]} "
+                        "before it does: give each transform once"
+                    )
+                made[column] = model.name
+        self.needs = tuple(needs)
+        """Columns that batches must have."""
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> Any:
         """Wire it."""
@@ -57,15 +85,12 @@ class StepsDoFn(beam.DoFn):
     def __init__(self, models: Sequence[Model], needs: Sequence[str]) -> None:
         self._models = models
         self._needs = needs
-        self._steps: Sequence[Loaded] = ()
 
     def setup(self) -> None:
         """Load the models, if this process has not."""
         self._steps = [model.loaded() for model in self._models]
-        self._counters = Counters()
         self._clock = Clock()
-        steps = (one.step for one in self._steps)
-        self._metrics = {field.name for step in steps if step for field in step.fields}
+        self._metrics = {field.name for model in self._models for field in model.fields}
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """Judge a batch."""
@@ -84,20 +109,7 @@ class StepsDoFn(beam.DoFn):
                 f"{self._steps[-1].name} adds a column {twice!r} to batches that have one: give "
                 "each transform once, and call a field of rows otherwise"
             )
-        if self._metrics:
-            kept = marked(kept, self._metrics)
-            verdicts = [Verdict(marked(one.batch, self._metrics), one.reasons) for one in verdicts]
-        yield from judged_outputs(kept, verdicts, self._counters)
-
-
-def _model(
-    make: Callable[..., Step], *, parts: Sequence[str] = (), native: bool | None, **arguments: Any
-) -> Model:
-    """Return a model that can be loaded here, with what is known of it."""
-    model = Model(make, arguments, uuid.uuid4().hex, parts=parts, native=native)
-    step = model.loaded().step
-    assert step is not None
-    return Model(make, arguments, model.identity, parts=parts, native=native, known=facts_of(step))
+        yield from judged_outputs(kept, verdicts, metrics=self._metrics)
 
 
 def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
@@ -110,7 +122,7 @@ def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
         raise UserError(f"{call}({odd[0]!r}): give names one by one, as in {call}({example})")
 
 
-class DropAddresses(StepTransform):
+class DropAddresses(Steps):
     """Drops documents whose column `url` matches an entry of a list; reason `url-blocklist`."""
 
     def __init__(self, *paths: str) -> None:
@@ -123,23 +135,22 @@ class DropAddresses(StepTransform):
             UserError: A file cannot be read, or an entry is invalid.
         """
         _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
-        super().__init__([_model(block.Block, native=None, paths=paths)], needs=("url",))
+        needs = ("prompt", "text", "url")
+        super().__init__(Model(make=block.Block, arguments={"paths": paths}, needs=needs))
 
 
-class Clean(StepTransform):
+class Clean(Steps):
     """Repairs the Unicode of each text and adds `repaired`; drops `empty` texts."""
-
-    adds = ("repaired",)
 
     def __init__(self, *, native: bool | None = None) -> None:
         """Make the transform; `native` as in docs/transforms.md."""
-        super().__init__([_model(clean.Clean, parts=("texts",), native=native)])
+        super().__init__(
+            Model(make=clean.Clean, parts=("texts",), native=native, adds=("repaired",))
+        )
 
 
-class IdentifyLanguage(StepTransform):
+class IdentifyLanguage(Steps):
     """Adds `language` and `score`; drops what is in others (`language`, `language-score`)."""
-
-    adds = ("language", "score")
 
     def __init__(
         self,
@@ -162,19 +173,24 @@ class IdentifyLanguage(StepTransform):
             UserError: A language is unknown, or the model cannot be loaded.
         """
         _check_names(languages, call="IdentifyLanguage", example='"zh", "en"')
-        made = _model(
-            identify.Identify,
-            parts=("texts",),
-            native=native,
-            languages=languages or ("all",),
-            threshold=threshold,
-            model=model,
-            chars=chars,
+        arguments = {
+            "languages": languages or ("all",),
+            "threshold": threshold,
+            "model": model,
+            "chars": chars,
+        }
+        super().__init__(
+            Model(
+                make=identify.Identify,
+                arguments=arguments,
+                parts=("texts",),
+                native=native,
+                adds=("language", "score"),
+            )
         )
-        super().__init__([made])
 
 
-class JudgeQuality(StepTransform):
+class JudgeQuality(Steps):
     """Adds the metrics of the rules of each text's language; drops what breaks a rule."""
 
     def __init__(
@@ -204,49 +220,40 @@ class JudgeQuality(StepTransform):
         labels = None if model else LANGUAGES
         selection = parse_selection(rules, thresholds, labels)
         names = {bound.profile.name for chosen in selection.values() for bound in chosen}
-        made = _model(
-            _prepared_judge,
-            parts=("texts", *(f"profile {name}" for name in sorted(names))),
-            native=native,
-            rules=rules,
-            thresholds=thresholds,
-            labels=labels,
-            scored_by=(tuple(classifier), tuple(perplexity)),
-            languages=tuple(sorted({"en", "zh"} & {*selection} or {"en", "zh"})),
+        arguments = {
+            "rules": rules,
+            "thresholds": thresholds,
+            "labels": labels,
+            "scored_by": (tuple(classifier), tuple(perplexity)),
+            "languages": tuple(sorted({"en", "zh"} & {*selection} or {"en", "zh"})),
+        }
+        super().__init__(
+            Model(
+                make=_prepared_judge,
+                arguments=arguments,
+                parts=("texts", *(f"profile {name}" for name in sorted(names))),
+                native=native,
+                needs=("prompt", "text", "language"),
+            )
         )
-        super().__init__([made], needs=("language",))
-        step = made.loaded().step
-        assert step is not None
-        self.fields = step.fields
-        """The columns of its metrics."""
 
 
 def _prepared_judge(
     *,
-    rules: Sequence[str],
-    thresholds: Sequence[str],
-    labels: Labels,
     scored_by: tuple[Sequence[str], Sequence[str]],
     languages: Sequence[str],
     compiled: bool = False,
+    **arguments: Any,
 ) -> Step:
-    step = judge.Judge(
-        rules,
-        thresholds=thresholds,
-        labels=labels,
-        scorers=judge.load_scorers(*scored_by),
-        compiled=compiled,
-    )
+    scorers = judge.load_scorers(*scored_by)
+    step = judge.Judge(**arguments, scorers=scorers, compiled=compiled)
     if compiled:
         step.prepare(languages)
     return step
 
 
-class Decontaminate(StepTransform):
+class Decontaminate(Steps):
     """Drops texts that share 13 words in a row with a benchmark; reason `contaminated`."""
-
-    fields = decontaminate.Decontaminate.fields
-    """The column of its metric."""
 
     def __init__(self, *paths: str, native: bool | None = None) -> None:
         """Make the transform.
@@ -259,24 +266,25 @@ class Decontaminate(StepTransform):
             UserError: A file cannot be read, or holds no text that is long enough.
         """
         _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
-        made = _model(
-            decontaminate.Decontaminate, parts=("benchmarks",), native=native, paths=paths
+        super().__init__(
+            Model(
+                make=decontaminate.Decontaminate,
+                arguments={"paths": paths},
+                parts=("benchmarks",),
+                native=native,
+            )
         )
-        super().__init__([made])
 
 
-class MaskPersonalData(StepTransform):
+class MaskPersonalData(Steps):
     """Replaces e-mail and IP addresses, phone and Chinese ID numbers, and counts them by kind."""
-
-    fields = mask.Mask.fields
-    """The columns of its counts."""
 
     def __init__(self) -> None:
         """Make the transform."""
-        super().__init__([_model(mask.Mask, native=None)])
+        super().__init__(Model(make=mask.Mask))
 
 
-class OwnFilter(StepTransform):
+class OwnFilter(Steps):
     """Drops, measures or changes texts by a filter in a module of the user's (docs/own.md)."""
 
     def __init__(self, spec: str) -> None:
@@ -288,28 +296,25 @@ class OwnFilter(StepTransform):
         Raises:
             UserError: It cannot be loaded.
         """
-        made = _model(_own, native=None, text=spec)
-        step = made.loaded().step
+        parsed = parse_filter(spec)
+        if parsed.after != QUALITY:
+            raise UserError(
+                f'OwnFilter("{spec}"): its place is where it is put, so leave {parsed.after}= out'
+            )
+        model = Model(make=_own, arguments={"spec": parsed})
+        step = model.loaded().step
         assert isinstance(step, own.Own)
-        super().__init__([made], needs=("language",) if step.bounds else ())
-        self.fields = step.fields
-        """The columns that it adds."""
+        needs = (*model.needs, *(["language"] if step.bounds else []))
+        super().__init__(replace(model, needs=needs))
 
 
-def _own(*, text: str) -> Step:
-    parsed = parse_filter(text)
-    if parsed.after != QUALITY:
-        raise UserError(
-            f'OwnFilter("{text}"): its place is where it is put, so leave {parsed.after}= out'
-        )
-    (step,) = own.load_filters([parsed])
+def _own(spec: FilterSpec) -> Step:
+    (step,) = own.load_filters([spec])
     return step
 
 
-class Tokenize(StepTransform):
+class Tokenize(Steps):
     """Adds `tokens`, eos last, and `prompt_tokens`; quarantines what its library fails on."""
-
-    adds = ("tokens", "prompt_tokens")
 
     def __init__(self, tokenizer: str, *, native: bool | None = None) -> None:
         """Make the transform.
@@ -322,42 +327,12 @@ class Tokenize(StepTransform):
             UserError: It cannot be loaded.
         """
         try_in_child(lambda: load_tokenizer(tokenizer, fast=False), f"the tokenizer {tokenizer}")
-        parts = ("pieces",) if tokenizer.startswith("sentencepiece:") else ()
-        super().__init__([_model(tokenize.Tokenize, parts=parts, native=native, spec=tokenizer)])
-
-
-class Steps(StepTransform):
-    """Several of these transforms in one go, as the commands' map is: one function, three outputs.
-
-    It gives what they give one after another, with all that they drop in one collection.
-    """
-
-    def __init__(self, *transforms: StepTransform) -> None:
-        """Make the transform.
-
-        Args:
-            transforms: In the order in which texts meet them.
-
-        Raises:
-            UserError: There is none, or two of them add the same column.
-        """
-        if not transforms:
-            raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
-        super().__init__([model for one in transforms for model in one.models])
-        made: dict[str, str] = {}
-        needs: list[str] = []
-        for one in transforms:
-            name = type(one).__name__
-            needs += [column for column in one.needs if column not in made]
-            for column in (*one.adds, *(field.name for field in one.fields)):
-                if column in made:
-                    raise UserError(
-                        f"Steps(…): {name} adds the column {column!r}, as {made[column]} before it "
-                        "does: give each transform once"
-                    )
-                made[column] = name
-        self.adds = tuple(column for one in transforms for column in one.adds)
-        self.needs = tuple(dict.fromkeys(needs))
-        fields = [field for one in transforms for field in getattr(one, "fields", ())]
-        self.fields = tuple(fields)
-        """The columns of their metrics."""
+        super().__init__(
+            Model(
+                make=tokenize.Tokenize,
+                arguments={"spec": tokenizer},
+                parts=("pieces",) if tokenizer.startswith("sentencepiece:") else (),
+                native=native,
+                adds=("tokens", "prompt_tokens"),
+            )
+        )

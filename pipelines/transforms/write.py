@@ -33,7 +33,7 @@ from pipelines.transforms.commit import (
 from pipelines.transforms.firing import Firing
 from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches
 from pipelines.transforms.model import Model
-from pipelines.transforms.steps import StepTransform, Tokenize
+from pipelines.transforms.steps import Steps, Tokenize
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.spelling import expected
@@ -69,7 +69,7 @@ class WriteDataset(OfBatches):
         *,
         tokenizer: str,
         dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
-        metrics: Iterable[StepTransform] | StepTransform = (),
+        metrics: Iterable[Steps] | Steps = (),
         commit: bool = True,
         **options: Any,
     ) -> None:
@@ -286,9 +286,9 @@ def _keyed(written: Collected) -> tuple[str, Collected]:
     return "", written
 
 
-def _fields(metrics: Iterable[StepTransform] | StepTransform) -> tuple[pa.Field, ...]:
-    given = [metrics] if isinstance(metrics, StepTransform) else [*metrics]
-    odd = next((one for one in given if not isinstance(one, StepTransform)), None)
+def _fields(metrics: Iterable[Steps] | Steps) -> tuple[pa.Field, ...]:
+    given = [metrics] if isinstance(metrics, Steps) else [*metrics]
+    odd = next((one for one in given if not isinstance(one, Steps)), None)
     if odd is not None:
         raise UserError(
             f"WriteDataset(metrics=[…]) was given {odd!r}: give it the transforms themselves whose "
@@ -347,4 +347,4 @@ def _check_same_windows(dropped: PCollection[Any], kept: PCollection[Any]) -> No
 def _fingerprint(options: Options) -> Model:
     near = options.dedup == "minhash"
     parts = ("texts", "signatures") if near else ("texts",)
-    return Model(Fingerprint, {"near": near}, uuid.uuid4().hex, parts=parts)
+    return Model(make=Fingerprint, arguments={"near": near}, parts=parts)

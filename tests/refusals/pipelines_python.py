@@ -292,7 +292,7 @@ MAKING = {
         " before it does: give each transform once"
     ),
     "Steps(Clean(), Steps(Clean()))": (
-        "UserError: Steps(…): Steps adds the column 'repaired', as Clean before it does: give each"
+        "UserError: Steps(…): Clean adds the column 'repaired', as Clean before it does: give each"
         " transform once"
     ),
     "ToRows(year=list)": (

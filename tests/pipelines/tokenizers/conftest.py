@@ -7,7 +7,7 @@ import sentencepiece
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from pipelines.tokenizers.byte_bpe import byte_alphabet
+from pipelines.tokenizers.bpe import byte_alphabet
 from tests.pipelines.tokenizers.texts import SENTENCES
 from tests.pipelines.tokenizers.trained import KINDS, save_bert, train
 
@@ -80,6 +80,15 @@ def gpt2_path(models_path: Path, byte_level: tokenizers.Tokenizer) -> Path:
     vocabulary = {piece: i for i, piece in enumerate([*pieces, "<|endoftext|>"])}
     (models_path / "tiny-vocab.json").write_text(json.dumps(vocabulary))
     return path
+
+
+@pytest.fixture(scope="session")
+def gpt2_ranks(gpt2_path: Path) -> dict[bytes, int]:
+    """The model of GPT-2's two files as ranks."""
+    alphabet = byte_alphabet()
+    vocabulary = json.loads(gpt2_path.with_name("tiny-vocab.json").read_bytes())
+    del vocabulary["<|endoftext|>"]
+    return {bytes(alphabet[letter] for letter in piece): i for piece, i in vocabulary.items()}
 
 
 @pytest.fixture(scope="session")

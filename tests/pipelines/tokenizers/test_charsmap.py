@@ -1,6 +1,6 @@
 import sentencepiece
 
-from pipelines.tokenizers.charsmap import parse_charsmap
+from pipelines.tokenizers.sentencepiece_model import parse_charsmap
 from tests.pipelines.tokenizers.trained import model_of
 
 

@@ -14,9 +14,10 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.tokenizers import fast_sentencepiece, piece_kernels
-from pipelines.tokenizers.fast_sentencepiece import compiled_encoder, piece_encoder
+from pipelines.tokenizers import piece_kernels
+from pipelines.tokenizers import sentencepiece as encoding
 from pipelines.tokenizers.model import Encode
+from pipelines.tokenizers.sentencepiece import compiled_encoder, piece_encoder
 from pipelines.tokenizers.sentencepiece_model import disarm_symbols
 from tests.pipelines.tokenizers.texts import shared
 from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference, train
@@ -144,7 +145,7 @@ def test_models_that_spell_unknown_characters() -> None:
 
 def test_groups_change_nothing(nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     library = reference(nmt_nfkc)
-    monkeypatch.setattr(fast_sentencepiece, "CHUNK_CHARS", 50)
+    monkeypatch.setattr(encoding, "CHUNK_CHARS", 50)
     fast = compiled_encoder(model_of(nmt_nfkc), library)
     check((fast, library), [*SENTENCES, "", *SENTENCES, " ".join(SENTENCES * 2), "the dog"])
 

@@ -17,12 +17,10 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine.trial import try_in_child
 from pipelines.tokenizers import huggingface
 from pipelines.tokenizers.agreement import CHECK_TEXTS
-from pipelines.tokenizers.byte_bpe import byte_alphabet
-from pipelines.tokenizers.sentencepiece_model import field
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.pipelines.mutations import HUGE, harmed_bytes, harmed_json, harmed_messages
-from tests.pipelines.tokenizers.trained import KINDS, train
+from tests.pipelines.tokenizers.trained import KINDS, field, train
 
 Harmed = Iterator[tuple[str, bytes]]
 
@@ -93,13 +91,11 @@ def test_tokenizer_json(
 
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
-def test_tiktoken_ranks(gpt2_path: Path, tmp_path: Path, seed: int, number: int) -> None:
-    alphabet = byte_alphabet()
-    vocabulary = json.loads((gpt2_path.with_name("tiny-vocab.json")).read_bytes())
-    pieces = [piece for piece in vocabulary if piece != "<|endoftext|>"]
+def test_tiktoken_ranks(
+    gpt2_ranks: dict[bytes, int], tmp_path: Path, seed: int, number: int
+) -> None:
     content = b"".join(
-        base64.b64encode(bytes(alphabet[letter] for letter in piece)) + b" %d\n" % rank
-        for rank, piece in enumerate(pieces)
+        base64.b64encode(piece) + b" %d\n" % rank for piece, rank in gpt2_ranks.items()
     )
     check_all(
         harmed_bytes(content, seed=seed, number=number),

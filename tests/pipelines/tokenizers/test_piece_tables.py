@@ -4,10 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.tokenizers import piece_tables as making
-from pipelines.tokenizers.charsmap import CharacterRules
 from pipelines.tokenizers.piece_kernels import LEFT, ODD, READING, RIGHT, SYMBOL, encode_texts
 from pipelines.tokenizers.piece_tables import piece_tables
-from pipelines.tokenizers.sentencepiece_model import CuttableModel, VocabularyPiece
+from pipelines.tokenizers.sentencepiece_model import CharacterRules, CuttableModel, VocabularyPiece
 from tests.pipelines.tokenizers.trained import model_of
 
 

@@ -146,12 +146,10 @@ def test_any_name_that_ends_in_txt_and_windows_line_breaks(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[PAD]\n\n[UNK]\n", r"vocab\.txt is no vocabulary of BERT \(line 2 is empty\)"),
-        (b"[PAD]\na\nb\na\n", r"lines 2 and 4 are both 'a'"),
-        (b"[PAD]\n[CLS]\n[SEP]\na\n", r"it lacks \[MASK\], \[UNK\]"),
-        (b"#version: 0.2\nt h\n", r"lacks .* GPT-2's merges\.txt is tiktoken:merges\.txt"),
+        (b"[PAD]\n[CLS]\n[SEP]\na\n", r"no token to end a document .*or all of \[PAD\]"),
+        (b"#version: 0.2\nt h\n", r"vocab\.txt has no token to end a document with"),
         (b"[PAD]\n\xb5\xc4\n", r"line 2 is not UTF-8"),
-        (b"", r"it lacks \[PAD\]"),
+        (b"", r"no token to end a document with"),
     ],
 )
 def test_what_is_no_vocabulary(content: bytes, message: str, tmp_path: Path) -> None:
@@ -165,7 +163,7 @@ def test_what_is_no_vocabulary(content: bytes, message: str, tmp_path: Path) -> 
     ("config", "message"),
     [
         ("{", "cannot be read"),
-        ("[]", "it is no object"),
+        ("[]", "is not a mapping"),
         ('{"do_lower_case": "no"}', "do_lower_case is 'no', not true or false"),
     ],
 )
@@ -174,6 +172,11 @@ def test_a_config_that_cannot_be_read(config: str, message: str, tmp_path: Path)
     (tmp_path / "tokenizer_config.json").write_text(config)
     with pytest.raises(UserError, match=rf"tokenizer_config\.json is beside .*{message}"):
         load(path)
+
+
+def test_empty_lines_and_pieces_twice_take_a_number_as_by_transformers(tmp_path: Path) -> None:
+    tokenizer = load(write(tmp_path, [*WORDS[:-1], "", "dog", WORDS[-1]]))
+    assert ids(tokenizer, "the dogs") == [WORDS.index("the"), len(WORDS), len(WORDS) + 1]
 
 
 def test_folders(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_batch_without_what_a_step_needs_is_refused() -> None:
 def test_a_process_loads_a_model_once_and_refuses_another() -> None:
     (made,) = Tokenize(TOKENIZER).models
     assert made.loaded() is made.loaded()
-    other = Model(made.make, made.arguments, "other", known={"tokenizer": "another"})
+    other = replace(made, identity="other", known={"tokenizer": "another"})
     with pytest.raises(UserError, match=r"this worker has tokenizer \w{64}, the pipeline was made"):
         other.loaded()
 
@@ -148,48 +148,23 @@ def test_a_process_of_another_library_is_refused(monkeypatch: pytest.MonkeyPatch
         other.loaded()
 
 
-def test_native_loops_of_another_model_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Changing(CleanStep):
-        def __init__(self, *, compiled: bool = False) -> None:
-            super().__init__()
-            self.facts = {"model": "two" if compiled else "one"}
-
-    rows = batch(ENGLISH)
-    monkeypatch.setattr("pipelines.transforms.model.NATIVE_AFTER", rows.nbytes)
-    monkeypatch.setattr("pipelines.compiled.available", lambda: True)
-    monkeypatch.setattr("pipelines.compiled.kept", lambda _: True)
-    monkeypatch.setattr("pipelines.compiled.usable", lambda: False)
-    known = {"model": "one"}
-    step = Model(Changing, {}, "changes", parts=("texts",), known=known).loaded()
-    with pytest.raises(UserError, match=r"this worker has model two, the pipeline was made with o"):
-        step(rows)
-
-
-def test_native_loops_begin_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("asked", "compiled_before", "used"),
+    [(None, True, True), (None, False, False), (True, False, True), (False, True, False)],
+)
+def test_native_loops_are_used_where_they_are_compiled_or_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: bool | None, compiled_before: bool, used: bool
+) -> None:
     made: list[bool] = []
 
     def make(*, compiled: bool = False) -> CleanStep:
         made.append(compiled)
         return CleanStep()
 
-    rows = batch(ENGLISH)
-    monkeypatch.setattr("pipelines.transforms.model.NATIVE_AFTER", 3 * rows.nbytes)
-    monkeypatch.setattr("pipelines.compiled.available", lambda: True)
-    monkeypatch.setattr("pipelines.compiled.kept", lambda _: True)
+    monkeypatch.setattr("pipelines.compiled.kept", lambda _: compiled_before)
     monkeypatch.setattr("pipelines.compiled.usable", lambda: False)
-    step = Model(make, {}, "native after a while", parts=("texts",)).loaded()
-    for _ in range(2):
-        step(rows)
-    assert made == [False]
-    for _ in range(2):
-        step(rows)
-    assert made == [False, True]
-    never = Model(make, {}, "never", parts=("texts",), native=False).loaded()
-    for _ in range(5):
-        never(rows)
-    assert made == [False, True, False]
-    Model(make, {}, "at once", parts=("texts",), native=True).loaded()
-    assert made == [False, True, False, True]
+    Model(make=make, parts=("texts",), native=asked).loaded()
+    assert made == [used]
 
 
 def test_a_filter_of_ones_own_is_a_transform(
@@ -235,7 +210,7 @@ def test_what_does_not_fit_together_is_told(
             made(["zh", "en"])  # type: ignore[arg-type]  # as people write it
     with pytest.raises(UserError, match=r"MaskPersonalData adds the column 'pii\.email', as MaskP"):
         Steps(MaskPersonalData(), Clean(), MaskPersonalData())
-    with pytest.raises(UserError, match="Steps adds the column 'repaired', as Clean before it"):
+    with pytest.raises(UserError, match="Clean adds the column 'repaired', as Clean before it"):
         Steps(Clean(), Steps(Clean()))
     assert Steps(Clean(), JudgeQuality("en=gopher")).needs == ("prompt", "text", "language")
     both = Steps(IdentifyLanguage("en"), OwnFilter("own_bounds_here:Long"))

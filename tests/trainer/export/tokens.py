@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from pipelines.tokenizers.byte_bpe import byte_alphabet
+from pipelines.tokenizers.bpe import byte_alphabet
 
 MERGES = [("t", "h"), ("th", "e"), ("\u0120", "the"), ("o", "n"), ("\u0120", "on")]
 

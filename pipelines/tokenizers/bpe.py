@@ -1,10 +1,18 @@
-"""Byte-level BPE of OpenAI's kind: tiktoken's encodings and rank files, GPT-2's two files."""
+"""Byte-level BPE: GPT-2's alphabet of bytes, ranks and merges, tiktoken's encodings and files.
+
+fastokens encodes where it is installed and gives the ids of the reference: it is several times as
+fast as tiktoken and tokenizers, and young; hence the check (agreement.py).
+"""
 
 import base64
 import binascii
 import dataclasses
+import importlib.util
 import logging
-from collections.abc import Sequence
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +21,15 @@ import numpy.typing as npt
 import orjson
 import tiktoken
 
-from pipelines.tokenizers.byte_bpe import PieceRanks, byte_alphabet, gpt2_json
+from pipelines.compiled import proven
+from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.command_tokens import byte_bpe_commands
-from pipelines.tokenizers.fast_bpe import fast_from_json, fast_from_ranks, fastokens_encoder
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
 from shards.errors import UserError
 from shards.spelling import expected
+
+PieceRanks = Mapping[bytes, int]
+"""The bytes of each piece, and its id, which is also its rank: lower ranks are merged first."""
 
 END_OF_TEXT = "<|endoftext|>"
 
@@ -122,11 +133,9 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
     )
     encode, engine = _reference(ranks, encoding), version("tiktoken")
     if fast:
-        rapid = fastokens_encoder(
+        encode, engine = fastest(
             lambda: _build_rapid(ranks, lines, encoding.pattern), encode, engine=engine
         )
-        if rapid is not None:
-            encode, engine = rapid, version("fastokens")
     pieces = [b""] * encoding.size
     for piece, rank in ranks.items():
         pieces[rank] = piece
@@ -252,15 +261,13 @@ def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
 
 
 def _vocabulary_path(path: Path) -> Path:
-    names = {"vocab.bpe": "encoder.json"}
-    if path.name.endswith("merges.txt"):
-        names[path.name] = f"{path.name.removesuffix('merges.txt')}vocab.json"
-    if path.name not in names:
+    name = re.sub("merges.txt$", "vocab.json", re.sub("^vocab.bpe$", "encoder.json", path.name))
+    if name == path.name:
         raise UserError(
             f"tiktoken:{path}: expected a file called NAME.tiktoken, or GPT-2's merges.txt or "
             "vocab.bpe."
         )
-    vocabulary_path = path.with_name(names[path.name])
+    vocabulary_path = path.with_name(name)
     if not vocabulary_path.is_file():
         raise UserError(f"{path} needs its vocabulary beside it: {vocabulary_path} is missing.")
     return vocabulary_path
@@ -280,3 +287,115 @@ def _check_ranks(path: Path, ranks: PieceRanks, encoding: Encoding) -> tuple[Pie
             "it is damaged."
         )
     return ranks, encoding
+
+
+def byte_alphabet() -> dict[str, int]:
+    """Return the byte that each character stands for in GPT-2's files.
+
+    Bytes that print in Latin-1 stand for themselves, the others follow from U+0100 on
+    (openai/gpt-2, src/encoder.py).
+    """
+    printing = [b for b in range(256) if chr(b).isprintable() and chr(b) != " "]
+    others = [b for b in range(256) if b not in printing]
+    return {chr(b): b for b in printing} | {chr(256 + i): b for i, b in enumerate(others)}
+
+
+def gpt2_json(ranks: PieceRanks) -> str:
+    """Return the `tokenizer.json` of ranks, for texts split into words as GPT-2 splits them.
+
+    Raises:
+        ValueError: some piece is not made of two others of lower rank.
+    """
+    letters = {byte: letter for letter, byte in byte_alphabet().items()}
+
+    def spell(piece: bytes) -> str:
+        return piece.decode("latin-1").translate(letters)
+
+    model = {
+        "type": "BPE",
+        "vocab": {spell(piece): rank for piece, rank in ranks.items()},
+        "merges": [[spell(left), spell(right)] for left, right in merges(ranks)],
+    }
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    description = {"version": "1.0", "added_tokens": [], "pre_tokenizer": level, "model": model}
+    return orjson.dumps(description).decode()
+
+
+def merges(ranks: PieceRanks) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the two pieces that each longer piece is merged from, by rank.
+
+    They are what the merges of lower rank leave of the piece.
+
+    Raises:
+        ValueError: these merges do not leave two pieces.
+    """
+    for piece, rank in sorted(ranks.items(), key=lambda item: item[1]):
+        if len(piece) > 1:
+            parts = _merge_below(piece, ranks, rank)
+            if len(parts) != 2:  # noqa: PLR2004  a merge joins two
+                raise ValueError(f"no two pieces of lower rank than {rank} make {piece!r}")
+            yield parts[0], parts[1]
+
+
+def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
+    parts = [piece[i : i + 1] for i in range(len(piece))]
+    joined = [ranks.get(piece[i : i + 2], limit) for i in range(len(piece) - 1)]
+    while joined and (rank := min(joined)) < limit:
+        i = joined.index(rank)
+        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+        del joined[i]
+        if i > 0:
+            joined[i - 1] = ranks.get(parts[i - 1] + parts[i], limit)
+        if i < len(joined):
+            joined[i] = ranks.get(parts[i] + parts[i + 1], limit)
+    return parts
+
+
+def fastest(build: Callable[[], Encode], reference: Encode, *, engine: str) -> tuple[Encode, str]:
+    """Return the encoder that `build` makes if fastokens is installed and agrees, and its name.
+
+    Args:
+        build: makes the encoder by one of the functions below.
+        reference: gives the right ids; it is returned otherwise.
+        engine: the library behind the reference.
+    """
+    if importlib.util.find_spec("fastokens") is None:
+        return reference, engine
+    return proven(
+        version("fastokens"),
+        lambda: (build(), version("fastokens")),
+        lambda fast: first_difference(fast[0], reference, CHECK_TEXTS),
+        plain=(reference, engine),
+        instead=engine,
+        native=False,
+    )
+
+
+def fast_from_json(description: str) -> Encode:
+    """Return the encoder of a `tokenizer.json`."""
+    return _encoder(lambda library: library.from_json_str(description))
+
+
+def fast_from_ranks(ranks: bytes, *, pattern: str) -> Encode:
+    """Return the encoder of tiktoken's ranks, given the lines of their file and the pattern."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "ranks.tiktoken")
+        path.write_bytes(ranks)
+        return _encoder(lambda library: library.from_tiktoken(str(path), pattern=pattern))
+
+
+def _encoder(build: Callable[[Any], Any]) -> Encode:
+    # Work is shared out as one process per core; threads of its own would only get in the way.
+    # (fastokens 0.3 reads the first for its own workers, the second through Rayon.)
+    os.environ.setdefault("FASTOKENS_BPE_THREADS", "1")
+    os.environ.setdefault("RAYON_NUM_THREADS", "1")
+    import fastokens  # noqa: PLC0415  optional
+
+    tokenizer = build(fastokens.Tokenizer)
+
+    def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        ids, offsets = tokenizer.encode_batch_flat(list(texts), split_special_tokens=True)
+        ends = np.frombuffer(offsets, "<u8").astype(np.int64)
+        return np.frombuffer(ids, "<u4"), np.diff(ends)
+
+    return encode
