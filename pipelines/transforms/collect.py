@@ -8,7 +8,7 @@ it.
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class Sink:
     """The library that tokenizes, with its version."""
     metrics: tuple[pa.Field, ...]
     """Further columns of the audit table."""
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:24])
+    """Tells the notes of this pipeline from those of others."""
     lateness: int = 0
     """Seconds that rows may come after the end of their window."""
 

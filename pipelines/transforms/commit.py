@@ -84,14 +84,14 @@ def _rank(one: Collected) -> tuple[str, bool, str]:
     return one.source, not one.segment.documents, one.segment.stem
 
 
-def note(sink: Sink, run: str, notes: Notes) -> None:
+def note(sink: Sink, notes: Notes) -> None:
     """Write notes where `noted` finds them."""
-    write_json(_path(sink, run), sealed(notes))
+    write_json(_path(sink), sealed(notes))
 
 
-def noted(sink: Sink, run: str) -> Notes | None:
-    """Return the notes of a run of a pipeline, None if it has not finished."""
-    path = _path(sink, run)
+def noted(sink: Sink) -> Notes | None:
+    """Return the notes of a pipeline, None if it has not finished."""
+    path = _path(sink)
     return read_record(Notes, path) if path.exists() else None
 
 
@@ -109,8 +109,8 @@ def nothing_noted(options: Options) -> UserError:
     return UserError(message)
 
 
-def _path(sink: Sink, run: str) -> AnyPath:
-    return sink.options.output / WORK / "map" / f"{run}.json"
+def _path(sink: Sink) -> AnyPath:
+    return sink.options.output / WORK / "map" / f"{sink.run}.json"
 
 
 def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:

@@ -1,8 +1,7 @@
 """The end of a pipeline: what it made becomes a dataset, by the commands' dedup and merge."""
 
 import time
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -31,7 +30,7 @@ from pipelines.transforms.commit import (
     nothing_noted,
 )
 from pipelines.transforms.firing import Firing
-from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches
+from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches, count
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import Steps, Tokenize
 from shards.errors import UserError
@@ -48,6 +47,9 @@ TAKEN = (
 
 MILLISECONDS_TO_COMMIT = "milliseconds from a row to its generation"
 """Of the first row of each segment: from its arrival in a worker to the commit."""
+
+_COMMITTING = "Find duplicates, merge, commit"
+"""How engines call the last step."""
 
 _OUTPUTS: WeakKeyDictionary[beam.Pipeline, set[str]] = WeakKeyDictionary()
 """The outputs of each pipeline."""
@@ -117,7 +119,6 @@ class WriteDataset(OfBatches):
         )
         self._dropped = tuple(dropped)
         self._commits = commit
-        self._run = uuid.uuid4().hex[:24]
         self._made: Manifest | None = None
 
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
@@ -154,12 +155,12 @@ class WriteDataset(OfBatches):
         records = collected | "All records" >> beam.Flatten()
         if in_windows:
             return self._commit_windows(records)
-        finish = Finish(self._sink, self._run, commits=self._commits)
+        label, finish = (_COMMITTING, commit) if self._commits else ("Note what was written", note)
         folder: PCollection[str] = (
             kept.pipeline
             | "Once" >> beam.Impulse()
-            | ("Find duplicates, merge, commit" if self._commits else "Note what was written")
-            >> beam.ParDo(finish, beam.AsList(records)).with_output_types(str)
+            | label
+            >> beam.Map(_finish, beam.AsList(records), self._sink, finish).with_output_types(str)
         )
         return folder
 
@@ -168,8 +169,7 @@ class WriteDataset(OfBatches):
             records
             | "One after the other" >> beam.Map(_keyed).with_output_types(tuple[str, Any])
             | "A firing" >> beam.GroupByKey()
-            | "Find duplicates, merge, commit"
-            >> beam.ParDo(CommitFirings(self._sink)).with_output_types(str)
+            | _COMMITTING >> beam.ParDo(CommitFirings(self._sink)).with_output_types(str)
         )
         return made
 
@@ -207,7 +207,7 @@ class WriteDataset(OfBatches):
         Raises:
             UserError: The pipeline has not finished, or the dataset cannot be made.
         """
-        notes = noted(self._sink, self._run)
+        notes = noted(self._sink)
         if notes is None:
             if self._made is not None:
                 return self._made
@@ -224,22 +224,15 @@ class WriteDataset(OfBatches):
         return self._made
 
 
-class Finish(beam.DoFn):
-    """Makes the dataset of all that was written, or notes it for who will."""
-
-    def __init__(self, sink: Sink, run: str, *, commits: bool) -> None:
-        self._sink = sink
-        self._run = run
-        self._commits = commits
-
-    def process(self, _: bytes, records: Sequence[Collected | SplitRecord]) -> Iterator[str]:
-        """Do it, and yield the folder of the dataset."""
-        notes = Notes.of(records)
-        if self._commits:
-            commit(self._sink, notes)
-        else:
-            note(self._sink, self._run, notes)
-        yield str(self._sink.options.output)
+def _finish(
+    _: bytes,
+    records: Sequence[Collected | SplitRecord],
+    sink: Sink,
+    finish: Callable[[Sink, Notes], object],
+) -> str:
+    """Make the dataset of all that was written, or note it for who will; return its folder."""
+    finish(sink, Notes.of(records))
+    return str(sink.options.output)
 
 
 class CommitFirings(beam.DoFn):
@@ -247,13 +240,6 @@ class CommitFirings(beam.DoFn):
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-
-    def setup(self) -> None:
-        """Name what engines show."""
-        self._generations, self._repeated = (
-            beam.Metrics.counter(NAMESPACE, name) for name in ("generations", "firings repeated")
-        )
-        self._lag = beam.Metrics.distribution(NAMESPACE, MILLISECONDS_TO_COMMIT)
 
     def start_bundle(self) -> None:
         """Begin."""
@@ -273,11 +259,12 @@ class CommitFirings(beam.DoFn):
         for firing, window, notes in sorted(self._fired, key=itemgetter(0)):
             made = commit_firing(self._sink, notes, firing)
             if made is None:
-                self._repeated.inc()
+                count("firings repeated", 1)
                 continue
-            self._generations.inc()
+            count("generations", 1)
+            lag = beam.Metrics.distribution(NAMESPACE, MILLISECONDS_TO_COMMIT)
             for one in notes.segments:
-                self._lag.update(round(1000 * (time.time() - one.begun)))
+                lag.update(round(1000 * (time.time() - one.begun)))
             name = f"{self._sink.options.output}@{made.number}"
             yield beam.WindowedValue(name, window.max_timestamp(), (window,))
 
