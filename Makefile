@@ -31,8 +31,9 @@ test: setup  ## the fast tests
 test-all: setup  ## all tests but test-engines: kills and restarts, other processes, training
 	$(BIN)/python -m pytest -n auto -q -m "not nightly and not engine" $(ARGS)
 
-nightly: setup  ## what is rare and takes hours: harm by the thousand, a long soak, mutants
-	$(BIN)/python -m pytest -n auto -q -m nightly $(ARGS)
+nightly: setup engines  ## what is rare and takes hours: harm by the thousand, more engines, a long soak, mutants
+	$(BIN)/python -m pytest -n auto -q -m "nightly and not engine" $(ARGS)
+	$(BIN)/python -m pytest -n 0 -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
 

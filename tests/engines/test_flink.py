@@ -24,7 +24,9 @@ def run(folder: Path, flags: Sequence[str], *tasks: duties.Task) -> None:
         runner.run(tasks, duties.prepare, folder)
 
 
-@pytest.mark.parametrize("flags", ["job_server", "session"])
+@pytest.mark.parametrize(
+    "flags", [pytest.param("job_server", marks=pytest.mark.nightly), "session"]
+)
 def test_both_slots_work_at_once_each_in_a_process_of_its_own(
     request: pytest.FixtureRequest, tmp_path: Path, flags: str
 ) -> None:

@@ -127,7 +127,7 @@ def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
     return refusals
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_faults_on_every_call_change_nothing(
     bucket: tuple[Proxy, Path], tmp_path: Path, seed: int
 ) -> None:

@@ -120,7 +120,7 @@ def test_credentials_are_nowhere(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.nightly), "2"])
 def test_storage_that_fails_now_and_then_changes_nothing(
     folder: Path, environment: Proxy, expected: dict[str, str], workers: str
 ) -> None:

@@ -71,7 +71,7 @@ def beam(request: pytest.FixtureRequest) -> Sequence[str]:
 @pytest.mark.parametrize(
     ("engine", "beam", "corpus"),
     [
-        (engine, engine, corpus)
+        pytest.param(engine, engine, corpus, marks=() if corpus == "mixed" else pytest.mark.nightly)
         for engine, corpora in {
             "1 worker": ["mixed"],
             "2 workers": ["mixed"],
