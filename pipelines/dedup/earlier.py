@@ -165,11 +165,6 @@ def known_bands(
     return KnownHashes(values[ranked], order[ranked], generation[ranked])
 
 
-def known_path(work: AnyPath, reference: str) -> AnyPath:
-    """Return the path of a file of candidates."""
-    return work / f"{reference}.known"
-
-
 def candidate_table(
     known: KnownHashes, places: np.ndarray, segment: np.ndarray, signer: np.ndarray
 ) -> pa.Table:

@@ -6,7 +6,7 @@ smallest order is kept.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,10 @@ import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import utf8
+from shards.range import Range
+from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import column, open_between
 from shards.text_hash import digest, halves
 
 SIGNATURES = pa.schema(
@@ -54,18 +58,6 @@ class Candidates:
     segment: np.ndarray
     row: np.ndarray
     copies: np.ndarray
-
-    @classmethod
-    def empty(cls, num: int) -> "Candidates":
-        """Return uninitialized columns of a length."""
-        return cls(
-            high=np.empty(num, np.uint64),
-            low=np.empty(num, np.uint64),
-            order=np.empty(num, np.uint64),
-            segment=np.empty(num, np.uint32),
-            row=np.empty(num, np.uint32),
-            copies=np.empty(num, np.uint8),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +116,34 @@ def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
     least = rows_per_task or ROWS_PER_TASK
     rows = min(max(least, -(-num_rows // MANY_RANGES)), MOST_GROWTH * least)
     return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
+
+
+def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
+    """Return the documents of a range of all segments, given their .hashes files."""
+    parts = side_by_side(
+        lambda path: open_between(path, "hash_high", low=within.low, high=within.high),
+        paths,
+        where=paths[0],
+    )
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    num = ends[-1]
+    found = Candidates(
+        high=np.empty(num, np.uint64),
+        low=np.empty(num, np.uint64),
+        order=np.empty(num, np.uint64),
+        segment=np.empty(num, np.uint32),
+        row=np.empty(num, np.uint32),
+        copies=np.empty(num, np.uint8),
+    )
+    parts.reverse()
+    for number, end in enumerate(ends):
+        part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
+        rows = slice(end - len(part), end)
+        found.high[rows], found.low[rows] = column(part, "hash_high"), column(part, "hash_low")
+        for name in ("order", "row", "copies"):
+            getattr(found, name)[rows] = column(part, name)
+        found.segment[rows] = number
+    return found
 
 
 def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:

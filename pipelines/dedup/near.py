@@ -200,8 +200,3 @@ def edges_between(member: Members, smallest: Members) -> Edges:
         side.segment.astype(np.uint64) << np.uint64(32) | side.signer for side in (member, smallest)
     ]
     return Edges(member.order, places[0], smallest.order, places[1])
-
-
-def edge_path(work: AnyPath, reference: str) -> AnyPath:
-    """Return the path of a file of edges."""
-    return work / f"{reference}.edges"
