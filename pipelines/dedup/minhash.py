@@ -129,7 +129,7 @@ def _mixed_grams(units: np.ndarray) -> np.ndarray:
         return np.zeros(0, _U64)
     pairs = units[:-1] * _PAIR + units[1:]
     quads = pairs[:-2] * _QUAD + pairs[2:]
-    grams = quads[:-1] * _LAST + units[4:]
+    grams: np.ndarray = quads[:-1] * _LAST + units[4:]
     grams ^= grams >> _U64(32)
     grams *= _MIX
     grams ^= grams >> _U64(29)

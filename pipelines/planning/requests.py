@@ -456,7 +456,7 @@ def _prepare_attempt(work: RemotePath) -> RunTask:
     """Return a task of the map without its split."""
 
     def do(task: GroupTask) -> None:
-        with begin_attempt(work, task.name, run="", skip_poison=False, description=task.name):
+        with begin_attempt(work, task.name, run="", description=task.name):
             record = GroupRecord(stem="", files={})
             write_json(work / "map" / f"{task.name}.json", sealed(record))
 
