@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import utf8
 from shards.range import Range
 from shards.storage.remote import AnyPath
@@ -101,6 +100,19 @@ def fold_column(texts: pa.Array) -> FoldedTexts:
     ends = np.empty(len(texts), np.int64)
     kernels.fold(data, offsets, kernels.KINDS, folded, ends)
     return FoldedTexts(folded, ends)
+
+
+def run_starts(*columns: np.ndarray) -> np.ndarray:
+    """Return which rows (bool[n]) begin a run of equal ones: the first, and those unlike the last.
+
+    Args:
+        columns: Of n rows each, at least one.
+    """
+    first = np.ones(len(columns[0]), bool)
+    first[1:] = False
+    for values in columns:
+        first[1:] |= values[1:] != values[:-1]
+    return first
 
 
 def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:

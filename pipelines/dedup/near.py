@@ -26,9 +26,8 @@ from pipelines.dedup.bands import (
 )
 from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import NEAR, drop_table
-from pipelines.dedup.exact import HashGroups, colliding_rows
+from pipelines.dedup.exact import HashGroups, colliding_rows, run_starts
 from pipelines.dedup.minhash import NUM_SLOTS
-from pipelines.dedup.runs import run_starts
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 
