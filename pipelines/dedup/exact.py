@@ -58,6 +58,18 @@ class Candidates:
     row: np.ndarray
     copies: np.ndarray
 
+    @classmethod
+    def empty(cls, num: int) -> "Candidates":
+        """Return uninitialized columns of a length."""
+        return cls(
+            high=np.empty(num, np.uint64),
+            low=np.empty(num, np.uint64),
+            order=np.empty(num, np.uint64),
+            segment=np.empty(num, np.uint32),
+            row=np.empty(num, np.uint32),
+            copies=np.empty(num, np.uint8),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class HashGroups:
@@ -138,15 +150,7 @@ def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
         where=paths[0],
     )
     ends = np.cumsum([len(part) for part in parts]).tolist()
-    num = ends[-1]
-    found = Candidates(
-        high=np.empty(num, np.uint64),
-        low=np.empty(num, np.uint64),
-        order=np.empty(num, np.uint64),
-        segment=np.empty(num, np.uint32),
-        row=np.empty(num, np.uint32),
-        copies=np.empty(num, np.uint8),
-    )
+    found = Candidates.empty(ends[-1])
     parts.reverse()
     for number, end in enumerate(ends):
         part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 from pipelines.corpus.options import Options
 from pipelines.inputs.files import InputFile
-from pipelines.look.fields import Field
 from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
 from pipelines.look.look import Kind, Look, ending_of
 from pipelines.planning.table import bytes_text, cut, table, width
+from pipelines.readers.fields import Field
 from shards.program import called
 from shards.secrets import masked
 from shards.shown import visible_line
