@@ -37,7 +37,7 @@ class BaikeOptions(Options):
 def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Document]:
     """Return the document of one article."""
     if not any(name in record for name in _FIELDS):
-        raise Rejected("missing-field")
+        raise Rejected("missing-field", "content")
     parts = [optional_text(record, name) for name in _FIELDS]
     text = options.separator.join(part for part in parts if part)
     return (Document(text, {"title": parts[0]}),)

@@ -87,7 +87,7 @@ def documents(record: Mapping[str, Any], options: PileOptions) -> tuple[Document
     """Return the document of one record."""
     text, meta = required_text(record, "text"), record.get("meta")
     if not isinstance(meta, Mapping):
-        raise Rejected("missing-field" if meta is None else "wrong-type")
+        raise Rejected("missing-field" if meta is None else "wrong-type", "meta")
     subset = required_text(meta, "pile_set_name")
     share = options.share(subset)
     reason = None if is_taken(text, share, seed=options.seed) else "subset-share"

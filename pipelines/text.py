@@ -99,7 +99,7 @@ def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document
     """Return the document of one record."""
     text = value_at(record, options.text_field)
     if not isinstance(text, str):
-        raise Rejected("missing-field" if text is None else "wrong-type")
+        raise Rejected("missing-field" if text is None else "wrong-type", options.text_field)
     origin = {"id": as_text(value_at(record, options.id_field))}
     for name, field in _columns(options.provenance):
         origin[name] = as_text(value_at(record, field))

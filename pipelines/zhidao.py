@@ -58,10 +58,11 @@ def _answers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the kind, best or other, and the text of each answer."""
     best, others = record.get("best_answer"), record.get("other_answers") or []
     if not isinstance(others, list):
-        raise Rejected("wrong-type")
+        raise Rejected("wrong-type", "other_answers")
     for kind, answer in [("best", best or {}), *(("other", other) for other in others)]:
         if not isinstance(answer, Mapping):
-            raise Rejected("wrong-type")
+            name = "best_answer" if kind == "best" else "other_answers"
+            raise Rejected("wrong-type", name)
         if answer:
             yield kind, optional_text(answer, "content")
 

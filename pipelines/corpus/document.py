@@ -22,3 +22,13 @@ class Document:
 
 class Rejected(Exception):
     """Raised by a corpus for a malformed record, with the reason as its message."""
+
+    def __init__(self, reason: str, field: str = "") -> None:
+        """Make it.
+
+        Args:
+            reason: One of REJECTS.
+            field: The field that the corpus needs, if there is one: it is named to the user.
+        """
+        super().__init__(reason)
+        self.field = field

@@ -16,7 +16,7 @@ def required_text(record: Mapping[str, Any], name: str) -> str:
         Rejected: It is missing or null, or no string.
     """
     if record.get(name) is None:
-        raise Rejected("missing-field")
+        raise Rejected("missing-field", name)
     return optional_text(record, name)
 
 
@@ -28,7 +28,7 @@ def optional_text(record: Mapping[str, Any], name: str) -> str:
     """
     value = record.get(name)
     if value is not None and not isinstance(value, str):
-        raise Rejected("wrong-type")
+        raise Rejected("wrong-type", name)
     return value or ""
 
 

@@ -1,7 +1,8 @@
-"""Flags of other tools that make training data, and what each is for a corpus here.
+"""Flags of older and other tools that make training data, and what each is for a corpus here.
 
-They are of THUDM/GLM (commit 4f61ed7), tools/preprocess_data.py of Megatron-LM, dev/data of llm.c,
-datatrove, and scripts of transformers. Dashes stand for underscores too.
+They are of earlier versions, of THUDM/GLM (commit 4f61ed7), tools/preprocess_data.py of
+Megatron-LM, dev/data of llm.c, datatrove, and scripts of transformers. Dashes stand for underscores
+too.
 """
 
 from collections.abc import Mapping
@@ -77,5 +78,9 @@ OLD: Mapping[str, str] = {
     "--train-iters": _TRAINER,
     "--max-steps": _TRAINER,
     "--model": _TRAINER,
+    "--skip-poison": (
+        "no longer: a run names the file at which its workers die; mend it, or leave it out of "
+        "--input"
+    ),
 }
 """By flag."""

@@ -311,9 +311,6 @@ class Options:
         action="store_true",
         group=IN,
     )
-    skip_poison: bool = option(
-        False, "Quarantine records that crash the process that judges them.", action="store_true"
-    )
     keep_segments: bool = option(
         False, "Keep the intermediate files in <output>/.work.", action="store_true", group=RUNNING
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.runs import run_starts
+from pipelines.dedup.exact import run_starts
 from shards.tables import column
 
 EDGE_SCHEMA = pa.schema(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.runs import run_starts
+from pipelines.dedup.exact import run_starts
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from shards.range import Range
 from shards.storage.remote import AnyPath

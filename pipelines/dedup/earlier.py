@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.bands import PAIRS_AT_ONCE, are_similar
-from pipelines.dedup.exact import BLOCK_ROWS, SIGNATURES
+from pipelines.dedup.exact import BLOCK_ROWS, SIGNATURES, run_starts
 from pipelines.dedup.minhash import NUM_SLOTS
 from pipelines.dedup.near import Members, look_up
-from pipelines.dedup.runs import run_starts
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
@@ -163,11 +162,6 @@ def known_bands(
     values, order = column(found, "hash"), column(found, "order")
     ranked = np.argsort(values)
     return KnownHashes(values[ranked], order[ranked], generation[ranked])
-
-
-def known_path(work: AnyPath, reference: str) -> AnyPath:
-    """Return the path of a file of candidates."""
-    return work / f"{reference}.known"
 
 
 def candidate_table(

@@ -6,14 +6,17 @@ smallest order is kept.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import utf8
+from shards.range import Range
+from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import column, open_between
 from shards.text_hash import digest, halves
 
 SIGNATURES = pa.schema(
@@ -111,6 +114,19 @@ def fold_column(texts: pa.Array) -> FoldedTexts:
     return FoldedTexts(folded, ends)
 
 
+def run_starts(*columns: np.ndarray) -> np.ndarray:
+    """Return which rows (bool[n]) begin a run of equal ones: the first, and those unlike the last.
+
+    Args:
+        columns: Of n rows each, at least one.
+    """
+    first = np.ones(len(columns[0]), bool)
+    first[1:] = False
+    for values in columns:
+        first[1:] |= values[1:] != values[:-1]
+    return first
+
+
 def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
     """Return the number of ranges, a power of two, that keeps a task within its rows.
 
@@ -124,6 +140,26 @@ def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
     least = rows_per_task or ROWS_PER_TASK
     rows = min(max(least, -(-num_rows // MANY_RANGES)), MOST_GROWTH * least)
     return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
+
+
+def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
+    """Return the documents of a range of all segments, given their .hashes files."""
+    parts = side_by_side(
+        lambda path: open_between(path, "hash_high", low=within.low, high=within.high),
+        paths,
+        where=paths[0],
+    )
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    found = Candidates.empty(ends[-1])
+    parts.reverse()
+    for number, end in enumerate(ends):
+        part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
+        rows = slice(end - len(part), end)
+        found.high[rows], found.low[rows] = column(part, "hash_high"), column(part, "hash_low")
+        for name in ("order", "row", "copies"):
+            getattr(found, name)[rows] = column(part, name)
+        found.segment[rows] = number
+    return found
 
 
 def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:

@@ -5,14 +5,13 @@ column of Arrow holds: no string is made for a text.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.compiled import proven
 from pipelines.dedup.exact import fold_column, text_hashes
-from pipelines.dedup.minhash import PIECE_CHARACTERS, CompiledSigner, Signatures, Signer
+from pipelines.dedup.minhash import PIECE_CHARACTERS, Signatures, Signer, sign
 from shards.text_hash import fold
 
 # All white space and what begins like it, runs of it; scripts; few and many grams; ends of pieces.
@@ -41,38 +40,28 @@ class Fingerprints:
     signatures: Signatures | None
     """None where near-duplicates are not looked for."""
 
+    def same_as(self, other: "Fingerprints") -> bool:
+        """Return whether others of as many texts are equal."""
+        pairs = [(self.high, other.high), (self.low, other.low)]
+        if self.signatures and other.signatures:
+            pairs += zip(self.signatures.columns, other.signatures.columns, strict=True)
+        return all(np.array_equal(*pair) for pair in pairs)
 
-class Fingerprinter(Protocol):
-    """Makes the fingerprints of texts."""
 
-    def fingerprints(self, texts: pa.Array) -> Fingerprints:
-        """Return the fingerprints of a column of large_string without nulls."""
-        ...
+class Fingerprinter:
+    """Makes the fingerprints of texts, by native loops or by plain functions that define them."""
 
-
-class PlainFingerprinter:
-    """Defines what fingerprints are."""
-
-    def __init__(self, *, near: bool = False) -> None:
+    def __init__(self, *, near: bool, compiled: bool = False) -> None:
         """Make a fingerprinter; `near` says whether it signs texts."""
-        self._signer = Signer() if near else None
+        self.compiled = compiled
+        self._near = near
+        self._signer = Signer() if near and compiled else None
 
     def fingerprints(self, texts: pa.Array) -> Fingerprints:
         """Return the fingerprints of a column of large_string without nulls."""
-        folded = [fold(text) for text in texts.to_pylist()]
-        signatures = self._signer.signatures(folded) if self._signer else None
-        return Fingerprints(*text_hashes(folded), signatures)
-
-
-class CompiledFingerprinter:
-    """Makes the same fingerprints by native loops."""
-
-    def __init__(self, *, near: bool = False) -> None:
-        """Make a fingerprinter; `near` says whether it signs texts."""
-        self._signer = CompiledSigner() if near else None
-
-    def fingerprints(self, texts: pa.Array) -> Fingerprints:
-        """Return the fingerprints of a column of large_string without nulls."""
+        if not self.compiled:
+            plain = [fold(text) for text in texts.to_pylist()]
+            return Fingerprints(*text_hashes(plain), sign(plain) if self._near else None)
         folded = fold_column(texts)
         signatures = self._signer.signatures(folded) if self._signer else None
         return Fingerprints(*folded.hashes(), signatures)
@@ -85,28 +74,18 @@ def load_fingerprinter(*, near: bool, compiled: bool = False) -> Fingerprinter:
         near: Sign texts, so that near-duplicates can be found.
         compiled: By native loops, if these can be compiled and give the same for a few texts.
     """
-    plain = PlainFingerprinter(near=near)
+    plain = Fingerprinter(near=near)
     if not compiled:
         return plain
     texts = pa.array(_CHECK_TEXTS, pa.large_string())
 
     def differs(native: Fingerprinter) -> str | None:
-        same = _same(native.fingerprints(texts), plain.fingerprints(texts))
+        same = native.fingerprints(texts).same_as(plain.fingerprints(texts))
         return None if same else "it makes others"
 
     return proven(
         "Compiled code for fingerprints",
-        lambda: CompiledFingerprinter(near=near),
+        lambda: Fingerprinter(near=near, compiled=True),
         differs,
         plain=plain,
     )
-
-
-def _same(one: Fingerprints, other: Fingerprints) -> bool:
-    pairs = [(one.high, other.high), (one.low, other.low)]
-    if one.signatures and other.signatures:
-        names = ("bands", "slots", "signed")
-        pairs += [
-            (getattr(one.signatures, name), getattr(other.signatures, name)) for name in names
-        ]
-    return all(np.array_equal(*pair) for pair in pairs)

@@ -26,9 +26,8 @@ from pipelines.dedup.bands import (
 )
 from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import NEAR, drop_table
-from pipelines.dedup.exact import HashGroups, colliding_rows
+from pipelines.dedup.exact import HashGroups, colliding_rows, run_starts
 from pipelines.dedup.minhash import NUM_SLOTS
-from pipelines.dedup.runs import run_starts
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 
@@ -200,8 +199,3 @@ def edges_between(member: Members, smallest: Members) -> Edges:
         side.segment.astype(np.uint64) << np.uint64(32) | side.signer for side in (member, smallest)
     ]
     return Edges(member.order, places[0], smallest.order, places[1])
-
-
-def edge_path(work: AnyPath, reference: str) -> AnyPath:
-    """Return the path of a file of edges."""
-    return work / f"{reference}.edges"

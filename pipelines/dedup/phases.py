@@ -8,31 +8,14 @@ slots        the slots of the signatures that are left for later generations
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.tasks import (
-    TEXT,
-    ComponentsRecord,
-    ComponentsTask,
-    DedupRecord,
-    DedupTask,
-    DropsRecord,
-    DropsTask,
-    KnownRecord,
-    KnownTask,
-    SlotsRecord,
-    SlotsTask,
-    prepare_components,
-    prepare_dedup,
-    prepare_drops,
-    prepare_known,
-    prepare_slots,
-)
+from pipelines.dedup.tasks import TEXT, Task, TaskRecord, prepare_task
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.segments.plan import Plan, task_name
@@ -55,6 +38,9 @@ SLOTS_PER_TASK = 500_000
 DROPS_PER_TASK = 1_000_000
 """Most drops of one drop file; a document that several tasks found counts once for each."""
 
+Records = Mapping[str, TaskRecord]
+"""The records of tasks, by reference: phase/name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Deduplicated:
@@ -62,7 +48,7 @@ class Deduplicated:
 
     drops: tuple[str, ...] = ()
     """References of the final drop files."""
-    records: Sequence[DropsRecord] = ()
+    records: Sequence[TaskRecord] = ()
     signatures: tuple[TableEntry, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
     """For report.json: groups by size, candidates, components."""
@@ -126,100 +112,98 @@ class Dedup:
         """Run the phases and return their results."""
         if self._dedup == "none" or not self._plan.segments:
             return Deduplicated()
-        tasks = [*self._tasks(TEXT)]
-        if self._near:
-            tasks += [task for band in range(NUM_BANDS) for task in self._tasks(band)]
-        records: dict[str, DedupRecord] = self._finish("dedup", tasks, DedupRecord, prepare_dedup)
-        near = {task.name: records[task.name] for task in tasks if task.band != TEXT}
-        exact = [records[task.name] for task in tasks if task.band == TEXT]
+        bands = [TEXT, *(range(NUM_BANDS) if self._near else ())]
+        tasks = [task for band in bands for task in self._tasks_of(band)]
+        records = self._finish(tasks)
+        pairs = [*zip(tasks, records.items(), strict=True)]
+        exact = [record for task, (_, record) in pairs if task.band == TEXT]
+        near = dict(named for task, named in pairs if task.band != TEXT)
         known = self._known(near)
         components = self._connect(near) if self._components else {}
-        drops = self._drops(
-            {f"dedup/{name}": record.drops for name, record in records.items()}
-            | {f"known/{name}": record.drops for name, record in known.items()}
-            | {f"components/{name}": record.drops for name, record in components.items()}
-        )
-        signatures: list[DedupRecord | SlotsRecord] = [*records.values()]
-        signatures += self._slots(near.values(), drops).values()
-        references = tuple(f"drops/{name}" for name in drops)
+        drops = self._drops({**records, **known, **components})
+        slots = self._slots(near.values(), drops) if self._near and not self._components else {}
+        signatures = [*records.values(), *slots.values()]
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
-            figures["near"] = self._near_figures(near.values(), known.values())
+            compared = [*near.values(), *known.values()]
+            figures["near"] = {
+                "band_groups": _sizes(near.values()),
+                "compared": sum(record.compared for record in compared),
+                "failed": sum(record.failed for record in compared),
+            }
         if components:
             figures["near"]["components"] = _sizes(components.values())
         if self._plan.earlier:
             figures["known"] = _known_figures(drops.values())
         return Deduplicated(
-            drops=references,
+            drops=tuple(drops),
             records=tuple(drops.values()),
             signatures=tuple(entry for record in signatures for entry in record.signatures),
             figures=figures,
         )
 
-    def _finish(
-        self, phase: str, tasks: Sequence[Any], record_type: type[Any], prepare: Any
-    ) -> dict[str, Any]:
-        return self._phases.finish(
-            phase, tasks, prepare, self._output, record_type=record_type, complete=self._complete
+    def _task(self, phase: str, **settings: Any) -> Task:
+        """Return a task with the name that belongs to its settings."""
+        name = task_name(self._plan.name, phase, settings)
+        return Task(name=name, phase=phase, plan=self._plan.name, **settings)
+
+    def _finish(self, tasks: Sequence[Task]) -> dict[str, TaskRecord]:
+        """Run the tasks of one phase and return their records by reference."""
+        phase = tasks[0].phase
+        records = self._phases.finish(
+            phase,
+            tasks,
+            prepare_task,
+            self._output,
+            record_type=TaskRecord,
+            complete=lambda record: complete_files(
+                self._output, (*record.signatures, *record.files)
+            ),
         )
+        return {f"{phase}/{name}": record for name, record in records.items()}
 
-    def _complete(self, record: Any) -> bool:
-        entries = (*getattr(record, "signatures", ()), *getattr(record, "files", ()))
-        return complete_files(self._output, entries)
-
-    def _name(self, *parts: Any) -> str:
-        return task_name(self._plan.name, *parts)
-
-    def _tasks(self, band: int) -> Iterable[DedupTask]:
+    def _tasks_of(self, band: int) -> Iterator[Task]:
         """Yield the tasks of the text hash or of a band."""
         ranges = _ranges(self._sieved, band)
-        threshold, drops = self._threshold, not self._components
         for index in range(ranges):
-            yield DedupTask(
-                name=self._name("dedup", band, index, ranges, threshold, drops),
-                plan=self._plan.name,
+            yield self._task(
+                "dedup",
+                index=index,
+                ranges=ranges,
                 band=band,
-                index=index,
-                ranges=ranges,
-                threshold=threshold,
-                drops=drops,
-            )
-
-    def _connect(self, near: Iterable[str]) -> dict[str, ComponentsRecord]:
-        """Return the record of the components."""
-        inputs = tuple(f"dedup/{name}" for name in near)
-        task = ComponentsTask(
-            name=self._name("components", inputs), plan=self._plan.name, inputs=inputs
-        )
-        return self._finish("components", [task], ComponentsRecord, prepare_components)
-
-    def _known(self, near: Mapping[str, DedupRecord]) -> dict[str, KnownRecord]:
-        """Return the records of the comparisons with earlier generations."""
-        inputs = tuple(f"dedup/{name}" for name, record in near.items() if record.candidates)
-        candidates = sum(record.candidates for record in near.values())
-        if not candidates:
-            return {}
-        ranges = num_ranges(candidates, rows_per_task=CANDIDATES_PER_TASK)
-        tasks = [
-            KnownTask(
-                name=self._name("known", index, ranges, self._threshold, inputs),
-                plan=self._plan.name,
-                index=index,
-                ranges=ranges,
                 threshold=self._threshold,
-                inputs=inputs,
+                edges=self._components,
             )
-            for index in range(ranges)
-        ]
-        return self._finish("known", tasks, KnownRecord, prepare_known)
 
-    def _slots(
-        self, near: Iterable[DedupRecord], drops: Mapping[str, DropsRecord]
-    ) -> dict[str, SlotsRecord]:
-        """Return the records of the slots of the signatures."""
-        if not self._near or self._components:
+    def _known(self, near: Records) -> Records:
+        """Return the records of the comparisons with earlier generations."""
+        inputs = tuple(name for name, record in near.items() if record.candidates)
+        if not inputs:
             return {}
-        dropped = Deduplicated(drops=tuple(f"drops/{name}" for name in drops))
+        candidates = sum(record.candidates for record in near.values())
+        ranges = num_ranges(candidates, rows_per_task=CANDIDATES_PER_TASK)
+        settings = {"ranges": ranges, "threshold": self._threshold, "inputs": inputs}
+        return self._finish(
+            [self._task("known", index=index, **settings) for index in range(ranges)]
+        )
+
+    def _connect(self, near: Records) -> Records:
+        """Return the record of the components."""
+        return self._finish([self._task("components", inputs=tuple(near))])
+
+    def _drops(self, found: Records) -> Records:
+        """Return the records of the final drop files."""
+        inputs = tuple(name for name, record in found.items() if record.drops)
+        rows = sum(record.drops for record in found.values())
+        ranges = num_ranges(rows, rows_per_task=DROPS_PER_TASK)
+        settings = {"ranges": ranges, "inputs": inputs}
+        return self._finish(
+            [self._task("drops", index=index, **settings) for index in range(ranges)]
+        )
+
+    def _slots(self, near: Iterable[TaskRecord], drops: Records) -> Records:
+        """Return the records of the slots of the signatures."""
+        dropped = Deduplicated(drops=tuple(drops))
         equal = sum(
             counts[DUPLICATE] for record in drops.values() for counts in record.dropped.values()
         )
@@ -227,47 +211,17 @@ class Dedup:
         hashes = sum(entry.rows for record in near for entry in record.signatures)
         signed = sum(counts.signed for counts in self._sieved)
         ranges = num_ranges(max(signed - equal, hashes // NUM_BANDS), rows_per_task=SLOTS_PER_TASK)
-        tasks = []
-        for index in range(ranges):
-            mine = dropped.drops_within(Range.of(index, ranges))
-            tasks.append(
-                SlotsTask(
-                    name=self._name("slots", index, ranges, mine),
-                    plan=self._plan.name,
+        return self._finish(
+            [
+                self._task(
+                    "slots",
                     index=index,
                     ranges=ranges,
-                    drops=mine,
+                    inputs=dropped.drops_within(Range.of(index, ranges)),
                 )
-            )
-        return self._finish("slots", tasks, SlotsRecord, prepare_slots)
-
-    def _drops(self, rows: Mapping[str, int]) -> dict[str, DropsRecord]:
-        """Return the records of the final drop files, by name."""
-        inputs = tuple(name for name, count in rows.items() if count)
-        ranges = num_ranges(sum(rows.values()), rows_per_task=DROPS_PER_TASK)
-        tasks = [
-            DropsTask(
-                name=self._name("drops", index, ranges, inputs),
-                plan=self._plan.name,
-                index=index,
-                ranges=ranges,
-                inputs=inputs,
-            )
-            for index in range(ranges)
-        ]
-        return self._finish("drops", tasks, DropsRecord, prepare_drops)
-
-    def _near_figures(
-        self, near: Iterable[DedupRecord], known: Iterable[KnownRecord]
-    ) -> dict[str, Any]:
-        """Return groups by size, of all bands together, and how many candidates there were."""
-        records = list(near)
-        counts: list[DedupRecord | KnownRecord] = [*records, *known]
-        return {
-            "band_groups": _sizes(records),
-            "compared": sum(part.compared for part in counts),
-            "failed": sum(part.failed for part in counts),
-        }
+                for index in range(ranges)
+            ]
+        )
 
 
 def _ranges(sieved: Iterable[SieveCounts], band: int) -> int:
@@ -288,7 +242,7 @@ def num_tasks(plan: Plan, dedup: str) -> int:
     return exact + NUM_BANDS * _ranges(sieved, 0) + num_ranges(signed, rows_per_task=SLOTS_PER_TASK)
 
 
-def _known_figures(records: Iterable[DropsRecord]) -> dict[str, int]:
+def _known_figures(records: Iterable[TaskRecord]) -> dict[str, int]:
     """Return how many documents of all sources are dropped because of earlier generations."""
     counts: Counter[str] = Counter()
     for record in records:
@@ -297,7 +251,7 @@ def _known_figures(records: Iterable[DropsRecord]) -> dict[str, int]:
     return {"exact": counts[DUPLICATE], "near": counts[NEAR_DUPLICATE]}
 
 
-def _sizes(records: Iterable[DedupRecord | ComponentsRecord]) -> dict[str, int]:
+def _sizes(records: Iterable[TaskRecord]) -> dict[str, int]:
     """Return the number of groups by size, of all records together."""
     sizes: Counter[str] = Counter()
     for record in records:

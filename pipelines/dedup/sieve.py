@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.bands import Signers, write_bands, write_slots
-from pipelines.dedup.exact import MOST_COPIES
+from pipelines.dedup.exact import MOST_COPIES, run_starts
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
-from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import DUPLICATE
 from pipelines.segments.segment import SieveCounts, with_suffix
 from shards.storage.files import FileEntry

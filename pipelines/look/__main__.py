@@ -11,9 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.look.command import command
 from pipelines.look.look import Look, look
-from pipelines.look.page import page
+from pipelines.look.page import command, page
 from shards.command import Parser, exit_code, log_errors
 from shards.secrets import masked
 from shards.shown import json_text, print_line, print_lines

@@ -1,19 +1,22 @@
-"""What was seen of an input as lines for a terminal of some 90 columns."""
+"""What was seen of an input as lines for a terminal of some 90 columns, and its command."""
 
+import os
 import shlex
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 
 from pipelines.corpus.options import Options
-from pipelines.look.command import command
-from pipelines.look.fields import Field
+from pipelines.inputs.files import InputFile
 from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
-from pipelines.look.look import Kind, Look
-from pipelines.planning.table import bytes_text
+from pipelines.look.look import Kind, Look, ending_of
+from pipelines.planning.table import bytes_text, cut, table, width
+from pipelines.readers.fields import Field
 from shards.program import called
 from shards.secrets import masked
 from shards.shown import visible_line
+from shards.storage.address import is_url
 
 COLUMNS = 96
 """No line but those of paths and commands is wider."""
@@ -21,6 +24,8 @@ COLUMNS = 96
 MOST_FIELDS, MOST_KINDS, MOST_REFUSED = 24, 10, 5
 _LEAST_EXAMPLE = 20
 _LEAST_SHARE = 0.005
+_RARE = 0.02
+"""Languages with a smaller share of the texts are not asked for."""
 
 MOST_REJECTED: float = Options().max_reject_rate
 """Share of the records."""
@@ -214,36 +219,61 @@ def example(text: str, room: int) -> str:
     return cut(visible_line(masked(" ".join(text[: 8 * room].split()))), room)
 
 
-def width(text: str) -> int:
-    """Return how many columns a terminal gives a text: two for a character of East Asia."""
-    return sum(
-        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
-    )
-
-
-def cut(text: str, room: int) -> str:
-    """Return a text that takes at most `room` columns, with an ellipsis where it was cut."""
-    if width(text) <= room:
-        return text
-    taken = 1
-    for index, character in enumerate(text):
-        taken += width(character)
-        if taken > room:
-            return f"{text[:index]}…"
-    return text
-
-
-def table(rows: Sequence[Sequence[str]], *, left: Sequence[int]) -> Iterator[str]:
-    """Yield rows with columns under each other; those not in `left` end at the same place."""
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = []
-        for index, (cell, room) in enumerate(zip(row, widths, strict=True)):
-            blanks = " " * (room - width(cell))
-            cells.append(cell + blanks if index in left else blanks + cell)
-        yield "  ".join(cells).rstrip()
-
-
 def _files(number: int) -> str:
     return f"{number:,} file{'s' * (number != 1)}"
+
+
+def command(look: Look, guess: Guess) -> str:
+    """Return the command line that makes a dataset of an input, as its recipe was tried."""
+    words = ["python", "-m", f"pipelines.{guess.corpus}", "--input", _input(look, guess)]
+    words += _own_flags(look, guess)
+    words += _language_flags(look, guess)
+    words += ["--skip-unreadable"] if look.refused else []
+    words += ["--tokenizer", _tokenizer(guess)]
+    return called(shlex.join(words))
+
+
+def _own_flags(look: Look, guess: Guess) -> Iterator[str]:
+    field = getattr(guess.options, "text_field", "text")
+    if look.form != "lines" and field != "text":
+        yield from ("--text-field", field)
+
+
+def _language_flags(look: Look, guess: Guess) -> Sequence[str]:
+    """Return the flag for languages of the texts that the recipe would leave out."""
+    frequent = [name for name, share in look.languages.items() if share >= _RARE]
+    if not set(frequent) - {*guess.options.languages} or "all" in guess.options.languages:
+        return ()
+    return ("--languages", ",".join(sorted({*frequent} - {"und"}) or ["all"]))
+
+
+def _input(look: Look, guess: Guess) -> str:
+    """Return the path, or a glob where the recipe would take other files of a folder."""
+    patterns = guess.recipe.pattern
+    patterns = (patterns,) if isinstance(patterns, str) else patterns
+    files = look.files
+    named = [file for file in files if _matches(file, patterns)]
+    alone = all(kind.form == look.form for kind in look.taken)
+    if (alone and len(named) == len(files)) or not _below(look.path, files):
+        return look.path
+    endings = {ending_of(file.relative) for file in files}
+    ending = endings.pop() if len(endings) == 1 else ""
+    deep = any("/" in file.relative for file in files)
+    return f"{look.path.rstrip('/')}/{'**/' if deep else ''}*{ending}"
+
+
+def _matches(file: InputFile, patterns: Sequence[str]) -> bool:
+    name = PurePosixPath(file.relative).name
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _below(path: str, files: Sequence[InputFile]) -> bool:
+    """Return whether a path is the folder of files, not a file, a glob or a dataset of the hub."""
+    start = path if is_url(path) else os.path.abspath(path)  # noqa: PTH100 - as files have it
+    return all(file.path == f"{start.rstrip('/')}/{file.relative}" for file in files)
+
+
+def _tokenizer(guess: Guess) -> str:
+    kind, _, path = guess.recipe.sample_tokenizer.partition(":")
+    here = Path.cwd()
+    return f"{kind}:{Path(path).relative_to(here) if Path(path).is_relative_to(here) else path}"

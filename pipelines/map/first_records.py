@@ -105,9 +105,9 @@ def _look(first: FirstFiles) -> None:
     """Read the first records of the files; a process that died of it does so no more."""
     job = first.job
     with begin_attempt(
-        job.work, _NOTE, run=job.run, skip_poison=True, description="look at the first records"
-    ) as attempt:
-        if not attempt.deaths:  # otherwise the map finds the record that kills
+        job.work, _NOTE, run=job.run, description="look at the first records"
+    ) as deaths:
+        if not deaths:  # otherwise the map finds the file that kills
             check_sources(first)
 
 

@@ -20,7 +20,7 @@ from pipelines.engine.progress import Heartbeat
 from pipelines.engine.task import last_line
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.split import Link, Split
-from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, begin_attempt
+from pipelines.map.attempts import begin_attempt
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, group_records, with_raws
@@ -96,8 +96,6 @@ class SplitRecord:
     """CPU seconds of the process, by stage."""
     versions: Mapping[str, str] = field(default_factory=dict)
     segments: tuple[Segment, ...] = ()
-    poison: tuple[tuple[int, ...], ...] = ()
-    """Start and end of the records that --skip-poison left out."""
     failure: str = ""
     """Why a watch leaves the file out for now; the record is then of no use but to say so."""
 
@@ -226,7 +224,8 @@ class Mapper:
         the others. Trouble with the output is no fault of the file.
         """
         try:
-            self._attempt(task)
+            with begin_attempt(self._job.work, task.name, run=self._job.run, description=str(task)):
+                self._map(task)
         except Exception as error:
             options = self._job.options
             of_output = str(options.output) in str(error)
@@ -235,25 +234,15 @@ class Mapper:
             message = str(error) if isinstance(error, UserError) else last_line(error)
             self._write(task, SplitRecord.failed(task.split, message))
 
-    def _attempt(self, task: MapTask) -> None:
-        with begin_attempt(
-            self._job.work,
-            task.name,
-            run=self._job.run,
-            skip_poison=self._job.options.skip_poison,
-            description=str(task),
-        ) as attempt:
-            self._map(task, attempt)
-
     def _write(self, task: MapTask, record: SplitRecord) -> None:
         write_json(self._folder / f"{task.name}.json", sealed(record))
 
-    def _map(self, task: MapTask, attempt: Attempt) -> None:
+    def _map(self, task: MapTask) -> None:
         started = time.monotonic()
         clock = Clock()
         split = task.split
         reader = self._job.corpora[split.source].reader(split)
-        segments, unsampled = self.segments(reader, task, clock, attempt=attempt)
+        segments, unsampled = self.segments(reader, task, clock)
         record = SplitRecord.of(
             split,
             reader,
@@ -262,13 +251,10 @@ class Mapper:
             cpu_seconds=clock.shares("read"),
             versions=dict(self._job.versions),
             segments=tuple(segments),
-            poison=tuple(sorted(attempt.poison)),
         )
         self._write(task, record)
 
-    def segments(
-        self, reader: Reader, task: MapTask, clock: Clock, *, attempt: Attempt
-    ) -> tuple[list[Segment], int]:
+    def segments(self, reader: Reader, task: MapTask, clock: Clock) -> tuple[list[Segment], int]:
         """Write the segments of what a reader yields.
 
         Returns:
@@ -279,17 +265,15 @@ class Mapper:
         segments: list[Segment] = []
 
         def close() -> None:
-            attempt.note(AttemptPosition(doing=WRITING, end=reader.done))
             with clock.time("segment"):
                 segments.append(builder.close(self._folder / f"{task.name}-{len(segments):04}"))
 
         intake = self._intakes[split.source]
         unsampled = 0
-        for batch in attempt.watch(group_records(reader), start=split.start):
+        for batch in group_records(reader):
             items, skipped = intake.sampled(batch, split)
             unsampled += skipped
-            for step in attempt.steps(items):
-                self._add(builder, step, split=split, clock=clock)
+            self._add(builder, items, split=split, clock=clock)
             self._heartbeat.beat(task.name, reader.done, rows=len(items), about=str(task))
             if builder.full:
                 close()

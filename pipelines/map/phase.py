@@ -7,10 +7,9 @@ from typing import Any
 from pipelines.corpus.part import MERGE
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import read_record
-from pipelines.engine.workers import MOST_DEATHS, LostTask
+from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split, seamless
-from pipelines.map.attempts import MOST_POISON, death_advice
 from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
 from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
 from pipelines.map.resume import changed_versions, is_usable
@@ -56,7 +55,6 @@ class MapPhase:
         self._folder = job.work / "map"
         self._part = job.options.part
         self._merging = self._part == (MERGE,)
-        self._skip_poison = job.options.skip_poison
 
     def map_all(self) -> list[SplitRecord]:
         """Map what is not mapped yet, and return the records of all splits, by file and place.
@@ -168,7 +166,6 @@ class MapPhase:
                 self._folder,
                 # A merge does not look at the files: on its machine they may have other times.
                 reading=None if self._merging else self._readings[task.split.source],
-                skip_poison=self._skip_poison,
                 sizes=sizes,
             ):
                 return True
@@ -190,18 +187,14 @@ class MapPhase:
     def _map(self, tasks: Sequence[MapTask], todo: Sequence[MapTask]) -> dict[Split, SplitRecord]:
         """Return the records of tasks by split, after running those tasks that are `todo`."""
         self._names |= {task.name for task in tasks}
-        try:
-            self._phases.run(
-                "map",
-                todo,
-                prepare_map,
-                self._job,
-                weights=[task.split.end - task.split.start for task in todo],
-                done=len(tasks) - len(todo),
-            )
-        except LostTask as lost:
-            advice = death_advice(self._job.work, lost.task.name, run=self._job.run)
-            raise UserError(f"{lost}.{advice}" if advice else str(lost)) from lost
+        self._phases.run(
+            "map",
+            todo,
+            prepare_map,
+            self._job,
+            weights=[task.split.end - task.split.start for task in todo],
+            done=len(tasks) - len(todo),
+        )
         records = side_by_side(
             lambda task: read_record(SplitRecord, self._folder / f"{task.name}.json"),
             tasks,
@@ -221,8 +214,7 @@ class MapPhase:
             "finished is kept). If their files are on other machines, copy those of .work/map "
             "here. Then give --part merge again"
             + (
-                f" ({unusable} of them have a record that cannot be used: it is damaged, or was "
-                "made with --skip-poison, which merge then needs as well)"
+                f" ({unusable} of them have a record that cannot be used: it is damaged)"
                 if unusable
                 else ""
             )
@@ -238,9 +230,7 @@ def map_tasks(splits: Iterable[Split], job: Job, facts: Mapping[str, Any]) -> li
         facts: Fingerprints in place of the options that are paths.
     """
     most_deaths = MOST_DEATHS
-    if job.options.skip_poison:  # it takes two to four deaths to find a record
-        most_deaths += (MOST_DEATHS + 1) * MOST_POISON
-    elif job.options.watch:  # the attempt after those deaths names the record, and the rest goes on
+    if job.options.watch:  # the attempt after those deaths names the file, and the rest goes on
         most_deaths += MOST_DEATHS
     return [
         MapTask(

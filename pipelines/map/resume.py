@@ -17,29 +17,24 @@ def is_usable(
     folder: AnyPath,
     *,
     reading: Reading | None,
-    skip_poison: bool = False,
     sizes: Mapping[str, int] | None = None,
 ) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
     A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
     of the same file. Without a reading its name and size, which the task's name covers, suffice. A
-    split from which poison was left out counts as finished only for runs that leave it out too; one
-    that failed is tried again.
+    split that failed is tried again.
 
     Args:
         task: The split's task.
         folder: Where its record lies.
         reading: How the file is read; None if it is not to be looked at.
-        skip_poison: Whether this run leaves poison out.
         sizes: The size of every file in the folder, for a folder behind a URL; None looks at each.
     """
     if sizes is not None and f"{task.name}.json" not in sizes:
         return False
     record = finished_record(SplitRecord, folder / f"{task.name}.json")
-    if record is None or not _of_this_file(record, task.split, reading):
-        return False
-    if record.failure or (record.poison and not skip_poison):
+    if record is None or record.failure or not _of_this_file(record, task.split, reading):
         return False
     written = {
         f"{segment.stem}.{suffix}": entry

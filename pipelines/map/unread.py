@@ -2,14 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from pipelines.corpus.document import Rejected
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.found_file import shown
+from pipelines.readers.fields import Field, fields_of
 from pipelines.readers.file_head import other_encoding
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
 from shards.errors import UserError
@@ -22,8 +24,9 @@ NAMES_SHOWN = 12
 _EXCERPT, _TEXT = 240, 30
 """Most characters shown of a record, and of a text in it."""
 _LONGEST_NAME = 60
-_DEPTH = 3
-"""How deep fields within fields are looked for."""
+
+_RECORDS = 100
+"""Of so many records the fields are looked at."""
 
 _MEANINGS = {
     "bad-json": "no JSON object could be made of what is there",
@@ -49,10 +52,8 @@ class Unread:
     """About how much of the files they take up."""
     _example: Record | Damage | None = None
     _asked: Counter[str] = field(default_factory=Counter)
-    _kinds: dict[str, Counter[str]] = field(default_factory=dict)
-    """By field, how often it has a value of each kind."""
-    _characters: Counter[str] = field(default_factory=Counter)
-    """By field, in its strings."""
+    """By field, how many records were rejected because of it."""
+    _looked_at: list[Record] = field(default_factory=list)
 
     @property
     def records(self) -> int:
@@ -68,11 +69,21 @@ class Unread:
         self._example = self._example or item
         if isinstance(item, Damage):
             return
-        for name, value in _fields(item.value):
-            self._kinds.setdefault(name, Counter())[_kind(value)] += 1
-            self._characters[name] += len(value) if isinstance(value, str) else 0
-        if asked := _asked_last(self.corpus, item.value):
-            self._asked[asked] += 1
+        if len(self._looked_at) < _RECORDS:
+            self._looked_at.append(item)
+        try:
+            self.corpus.recipe.documents(item.value, self.corpus.options)
+        except Rejected as rejection:
+            self._asked[rejection.field] += 1
+
+    @cached_property
+    def _fields(self) -> list[Field]:
+        """The fields of the records: texts first, then by how often they are there, then length."""
+
+        def rank(field: Field) -> tuple[bool, float, float, str]:
+            return field.types[0] != "text", -field.present, -field.chars, field.name
+
+        return sorted(fields_of(self._looked_at), key=rank)
 
     def error(self, *, whole: bool) -> UserError:
         """Return the error that names all this.
@@ -99,7 +110,7 @@ class Unread:
         )
 
     def _cause(self, reason: str, item: Record | Damage) -> str:
-        if self._kinds and reason in ("missing-field", "wrong-type"):
+        if self._fields and reason in ("missing-field", "wrong-type"):
             return self._mismatch()
         if reason == "bad-utf8":
             encoding = other_encoding(item.head)
@@ -109,31 +120,31 @@ class Unread:
 
     def _mismatch(self) -> str:
         """Return what was asked for, and what there is."""
-        names = self._names()
+        names = [_short(field.name) for field in self._fields]
         more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-        have = f"these records have {', '.join(map(_short, names[:NAMES_SHOWN]))}{more}"
+        have = f"these records have {', '.join(names[:NAMES_SHOWN])}{more}"
         asked = self._most_asked()
         name = self.corpus.recipe.name
         if not asked:
             return f"the corpus {name} does not find in these records what it needs: {have}"
         flag, given = self._flag(asked)
         ask = f"{flag} {given}" if flag else f"the corpus {name} needs the field {_short(asked)}"
-        if given in self._kinds or asked in self._kinds:
-            kinds = self._kinds.get(given) or self._kinds[asked]
-            (kind, _), *_ = kinds.most_common(1)
-            return f"{ask}: in these records it is {kind}, and not a text; {have}"
-        return f"{ask}: {have}"
+        kinds = {field.name: field.types[0] for field in self._fields}
+        is_object = any(name.startswith(f"{given}.") for name in kinds)
+        kind = "object" if is_object else kinds.get(given)
+        instead = f"in these records it is of type {kind}, not text; " if kind else ""
+        return f"{ask}: {instead}{have}"
 
     def _remedy(self, reason: str) -> str:
         if reason == "bad-utf8":
             return "Convert the files, as in: iconv -f GB18030 -t UTF-8 FILE > NEW."
-        if reason not in ("missing-field", "wrong-type") or not self._kinds:
+        if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (
                 "Is it the right folder, and the right corpus? python -m pipelines.look "
                 f"{shown(self.paths[0])} says what there is."
             )
         flag, given = self._flag(self._most_asked())
-        texts = [name for name in self._names() if self._characters[name]]
+        texts = [field.name for field in self._fields if field.chars]
         texts = [*nearest(given, texts), *texts]
         if flag:
             meant = f" Did you mean {flag} {_short(texts[0])}?" if texts else ""
@@ -157,72 +168,6 @@ class Unread:
             if asked and isinstance(value, str) and asked in (value, value.partition(".")[0]):
                 return flag_of(name), value
         return "", asked
-
-    def _names(self) -> list[str]:
-        """Return the fields: texts first, then by how often they are there, long texts first."""
-
-        def rank(name: str) -> tuple[bool, int, int, str]:
-            kinds = self._kinds[name]
-            is_text = 2 * kinds["a text"] > kinds.total()
-            return not is_text, -kinds.total(), -self._characters[name], name
-
-        return sorted(self._kinds, key=rank)
-
-
-class _Asked(dict[str, Any]):
-    """A record that notes which of its fields are asked for, those of objects in it with dots."""
-
-    def __init__(self, record: Mapping[str, Any], notes: list[str], within: str = "") -> None:
-        super().__init__(
-            (name, _Asked(value, notes, f"{within}{name}."))
-            if isinstance(value, dict)
-            else (name, value)
-            for name, value in record.items()
-        )
-        self._notes, self._within = notes, within
-
-    def _note(self, name: object) -> None:
-        self._notes.append(f"{self._within}{name}")
-
-    def __getitem__(self, name: str) -> Any:
-        self._note(name)
-        return super().__getitem__(name)
-
-    def __contains__(self, name: object) -> bool:
-        self._note(name)
-        return super().__contains__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a field, after noting that it was asked for."""
-        self._note(name)
-        return super().get(name, default)
-
-
-def _asked_last(corpus: Corpus, record: Mapping[str, Any]) -> str:
-    """Return the field that a corpus asked for before it rejected a record; empty if not known."""
-    notes: list[str] = []
-    try:
-        corpus.recipe.documents(_Asked(record, notes), corpus.options)
-    except Rejected:
-        return notes[-1] if notes else ""
-    return ""
-
-
-def _fields(record: Mapping[str, Any], within: str = "", depth: int = 1) -> Iterator[Any]:
-    """Yield the fields of a record with their values; those of objects in it with dots."""
-    for name, value in record.items():
-        path = f"{within}{name}"
-        yield path, value
-        if isinstance(value, Mapping) and depth < _DEPTH:
-            yield from _fields(value, f"{path}.", depth + 1)
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    kinds = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
-    kinds |= {list: "a list", dict: "an object", bytes: "bytes"}
-    return kinds.get(type(value), "an object" if isinstance(value, Mapping) else "something else")
 
 
 def _short(text: str, *, most: int = _LONGEST_NAME) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pipelines.dedup.exact import ROWS_PER_TASK
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.tasks import DedupTask, SlotsTask
+from pipelines.dedup.tasks import Task
 from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
@@ -167,9 +167,7 @@ def beam_bytes(extent: Extent, split: Split) -> float:
     # The task of a shard names the drop files that may hold its orders.
     drops = tuple(f"drops/{index:024}" for index in range(1 + extent.drop_ranges // shards))
     map_task = MapTask(name=name, split=split)
-    dedup_task = DedupTask(
-        name=name, plan=name, band=0, index=0, ranges=1, threshold=0.7, drops=True
-    )
+    dedup_task = Task(name=name, phase="dedup", plan=name, band=0, threshold=0.7)
     merge_task = MergeTask(
         name=name, plan=name, source=split.source, split="train", index=0, total=1, holdout=2**63,
         drops=drops,
@@ -178,7 +176,7 @@ def beam_bytes(extent: Extent, split: Split) -> float:
         name=name, plan=name, numbers=tuple(range(2**16, 2**16 + 100)), index=0, total=1,
         drops=drops,
     )  # fmt: skip
-    slots_task = SlotsTask(name=name, plan=name, index=0, ranges=1, drops=drops)
+    slots_task = Task(name=name, phase="slots", plan=name, inputs=drops)
     pairs = (
         (slots_task, extent.slot_ranges),
         (range_task, copied_by_ranges(with_groups(extent))[1]),

@@ -20,18 +20,7 @@ from pipelines.dedup.bands import Signers, write_bands, write_slots
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Deduplicated
-from pipelines.dedup.tasks import (
-    TEXT,
-    DedupRecord,
-    DedupTask,
-    DropsRecord,
-    DropsTask,
-    SlotsRecord,
-    SlotsTask,
-    prepare_dedup,
-    prepare_drops,
-    prepare_slots,
-)
+from pipelines.dedup.tasks import TEXT, Task, TaskRecord, prepare_task
 from pipelines.engine.phases import Phases
 from pipelines.engine.progress import PLAIN_SECONDS
 from pipelines.engine.runner import Runner
@@ -326,13 +315,13 @@ class _Model:
             (0, extent.band_ranges, NUM_BANDS, "signed"),
         ):
             tasks = [
-                DedupTask(
-                    name=f"{band}-{index}", plan=self._plan.name, band=band, index=index,
-                    ranges=ranges, threshold=0.0, drops=band == TEXT or bool(extent.slot_ranges),
+                Task(
+                    name=f"{band}-{index}", phase="dedup", plan=self._plan.name, band=band,
+                    index=index, ranges=ranges, edges=band != TEXT and not extent.slot_ranges,
                 )
                 for index in _spread(ranges)
             ]  # fmt: skip
-            calls = self._finish("dedup", tasks, prepare_dedup, self._output, DedupRecord)
+            calls = self._finish("dedup", tasks, prepare_task, self._output, TaskRecord)
             mean = sum(
                 getattr(source, rows) / source.segments for source in extent.sources.values()
             )
@@ -340,8 +329,8 @@ class _Model:
             total += self._total(calls, tasks=ranges * bands, ran=len(tasks), growth=growth)
             inputs = inputs or tuple(f"dedup/{task.name}" for task in tasks[:1])
         if ranges := extent.drop_ranges:
-            task = DropsTask(name="d", plan=self._plan.name, index=0, ranges=ranges, inputs=inputs)
-            calls = self._finish("drops", [task], prepare_drops, self._output, DropsRecord)
+            task = Task(name="d", phase="drops", plan=self._plan.name, ranges=ranges, inputs=inputs)
+            calls = self._finish("drops", [task], prepare_task, self._output, TaskRecord)
             read, made = _divided(calls, "/dedup/")
             total += self._total(read, tasks=ranges * extent.dedup_tasks)
             total += self._total(made, tasks=ranges)
@@ -356,13 +345,14 @@ class _Model:
         """
         extent, dropped = self._extent, Deduplicated(drops=self._drops)
         tasks = [
-            SlotsTask(
-                name=f"{index}", plan=self._plan.name, index=index, ranges=extent.slot_ranges,
-                drops=dropped.drops_within(Range.of(index, extent.slot_ranges)),
+            Task(
+                name=f"{index}", phase="slots", plan=self._plan.name, index=index,
+                ranges=extent.slot_ranges,
+                inputs=dropped.drops_within(Range.of(index, extent.slot_ranges)),
             )
             for index in _spread(extent.slot_ranges)
         ]  # fmt: skip
-        calls = self._finish("slots", tasks, prepare_slots, self._output, SlotsRecord)
+        calls = self._finish("slots", tasks, prepare_task, self._output, TaskRecord)
         segments, made = _divided(calls, "/map/")
         count = {"tasks": extent.slot_ranges, "ran": len(tasks)}
         mean = sum(source.signed / source.segments for source in extent.sources.values())
@@ -466,7 +456,7 @@ def _prepare_attempt(work: RemotePath) -> RunTask:
     """Return a task of the map without its split."""
 
     def do(task: GroupTask) -> None:
-        with begin_attempt(work, task.name, run="", skip_poison=False, description=task.name):
+        with begin_attempt(work, task.name, run="", description=task.name):
             record = GroupRecord(stem="", files={})
             write_json(work / "map" / f"{task.name}.json", sealed(record))
 

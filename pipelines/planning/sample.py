@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
-from pipelines.map.attempts import Attempt
 from pipelines.map.mapper import Job, Mapper, MapTask
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
@@ -147,7 +146,7 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
     units = max(1, round(PIECE_BYTES / ratio))
     part = BoundedReader(corpus.reader(split), until=until, units=units, packed=packed)
     started = time.monotonic()
-    segments, _ = mapper.segments(part, replace(task, split=split), Clock(), attempt=Attempt())
+    segments, _ = mapper.segments(part, replace(task, split=split), Clock())
     return _Piece(
         stored=part.consumed(split) * ratio,
         seconds=time.monotonic() - started,

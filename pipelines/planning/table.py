@@ -1,6 +1,7 @@
-"""An estimate as the text that `--plan` prints."""
+"""An estimate as the text that `--plan` prints, and the tables of text in it."""
 
 import math
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipelines.corpus.options import Options
@@ -67,7 +68,7 @@ def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
         )
         for name, source in extent.sources.items()
     ]
-    yield from _table((head, *rows))
+    yield from table((head, *rows))
     yield "kept: before duplicates are looked for across the sample's pieces"
 
 
@@ -94,7 +95,7 @@ def _phases(estimate: Estimate, extent: Extent) -> Iterator[str]:
         f"of validation, {for_merge(later).merge_slices:,} slices"
     )
     yield ""
-    yield from _table(
+    yield from table(
         [(phase, duration_text(estimate.seconds[phase]), work) for phase, work in tasks.items()],
         left=(0, 2),
     )
@@ -107,7 +108,7 @@ def _requests(requests: Mapping[str, Requests]) -> Iterator[str]:
         counts = (*(getattr(asked, kind) for kind in KINDS), asked.all)
         rows.append((phase, *(f"{count:,.0f}" for count in counts), bytes_text(asked.bytes)))
     yield ""
-    yield from _table(rows)
+    yield from table(rows)
 
 
 def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
@@ -148,13 +149,34 @@ def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
         )
 
 
-def _table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+def width(text: str) -> int:
+    """Return how many columns a terminal gives a text: two for a character of East Asia."""
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def cut(text: str, room: int) -> str:
+    """Return a text that takes at most `room` columns, with an ellipsis where it was cut."""
+    if width(text) <= room:
+        return text
+    taken = 1
+    for index, character in enumerate(text):
+        taken += width(character)
+        if taken > room:
+            return f"{text[:index]}…"
+    return text
+
+
+def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iterator[str]:
+    """Yield rows with columns under each other; those not in `left` end at the same place."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (
-            cell.ljust(width) if index in left else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
+        cells = []
+        for index, (cell, room) in enumerate(zip(row, widths, strict=True)):
+            blanks = " " * (room - width(cell))
+            cells.append(cell + blanks if index in left else blanks + cell)
         yield "  ".join(cells).rstrip()
 
 

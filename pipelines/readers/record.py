@@ -24,7 +24,6 @@ Reason = Literal[
     "bad-archive",
     "bad-row-group",
     "wrong-type",
-    "poison",
 ]
 """What may be wrong before a record is judged; `pipelines.segments.rows.REJECTS` has each one."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from pipelines.dedup.tasks import DropsRecord
+from pipelines.dedup.tasks import TaskRecord
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.write import PAGE, REPORT
@@ -23,7 +23,7 @@ Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
 
 
-def expected_account(records: Iterable[SplitRecord], dedup: Iterable[DropsRecord]) -> Account:
+def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]) -> Account:
     """Return the account that the records of the map and of dedup add up to."""
     account: Account = Counter()
     for record in records:
@@ -48,7 +48,7 @@ def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
 
 def check_account(
     records: Sequence[SplitRecord],
-    dedup: Sequence[DropsRecord],
+    dedup: Sequence[TaskRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
     """Check that both accounts agree in rows and bytes, and that the shards hold all that was kept.

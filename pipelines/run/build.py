@@ -521,9 +521,6 @@ class Build:
             "options": self.semantic,
             "inputs": to_json(input_entries(records)),
         }
-        poison = [[split.source, split.relative, split.poison] for split in records if split.poison]
-        if poison:
-            identity["poison"] = poison
         replaces = self.options.overwrite and (self.output / manifests.NAME).exists()
         if replaces and manifests.read_manifest(self.output).libraries != self.job.versions:
             # Other libraries make other bytes, which must not take the names of the old files.

@@ -22,8 +22,6 @@ REJECTS = frozenset(
         "unterminated-array", "trailing-bytes", "bad-archive", "bad-row-group",
         # from a record that could be read
         "missing-field", "wrong-type", "nul", "tokenizer-failed",
-        # from the deaths of workers that judged it
-        "poison",
     }
 )  # fmt: skip
 """The reasons that quarantine a record; any other reason drops it."""

@@ -23,10 +23,9 @@ import numpy as np
 import pyarrow as pa
 import zstandard
 
-from pipelines.dedup import minhash
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.exact import text_hashes
-from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, sign, signatures_of
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
 from pipelines.engine.phases import Phases
@@ -133,7 +132,7 @@ def documents(ids: np.ndarray, total: int, *, versions: bool = False) -> pa.Tabl
             "order": order,
             "hash_high": high,
             "hash_low": high,
-            "signature": pack_signatures(minhash._signatures_of(values)),
+            "signature": pack_signatures(signatures_of(values)),
         }
     )
     return table.take(np.argsort(order))
@@ -294,7 +293,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
                          ordinals=np.zeros(len(texts), np.int32), seed=0)  # fmt: skip
     high, low = text_hashes(texts)
     table = pa.table({"order": order, "hash_high": high, "hash_low": low,
-                      "signature": pack_signatures(Signer().signatures(texts))})  # fmt: skip
+                      "signature": pack_signatures(sign(texts))})  # fmt: skip
     parts = [np.arange(at, len(texts), NUM_SEGMENTS) for at in range(NUM_SEGMENTS)]
     parts = [part[np.argsort(order[part])] for part in parts]
     sieves = [Sieve(table.take(part)) for part in parts]

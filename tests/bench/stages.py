@@ -156,7 +156,7 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     yield timed(Mapper, "map", "map")
     yield timed(SegmentBuilder, "add", "segment")
     yield timed(SegmentBuilder, "close", "segment")
-    yield timed(dedup_tasks, "run_dedup", "dedup")
+    yield timed(dedup_tasks, "run_task", "dedup")
     yield timed(tasks, "run_merge", "merge")
     yield timed(Runner, "run", "runner")
     yield timed(Build, "plan", "plan and commit")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.sieve import SIGNATURE
-from pipelines.dedup.tasks import TEXT, DedupRecord, DedupTask, prepare_dedup
+from pipelines.dedup.tasks import Task, TaskRecord, prepare_task
 from pipelines.engine.records import read_record
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.plan import Plan, PlannedSegment
@@ -157,20 +157,10 @@ def distinct_texts(parts: Sequence[Sequence[Doc]]) -> dict[tuple[int, int], Doc]
     return {(number, order): docs[order, number] for order, number in first.values()}
 
 
-def exact_dedup(output: Path, plan: Plan, *, ranges: int) -> list[DedupRecord]:
+def exact_dedup(output: Path, plan: Plan, *, ranges: int) -> list[TaskRecord]:
     """Run exact dedup in ranges named d0, d1, …, and return their records."""
-    run = prepare_dedup(output)
+    run = prepare_task(output)
     for index in range(ranges):
-        run(
-            DedupTask(
-                name=f"d{index}",
-                plan=plan.name,
-                band=TEXT,
-                index=index,
-                ranges=ranges,
-                threshold=0.0,
-                drops=True,
-            )
-        )
+        run(Task(name=f"d{index}", phase="dedup", plan=plan.name, index=index, ranges=ranges))
     paths = [output / ".work" / "dedup" / f"d{index}.json" for index in range(ranges)]
-    return [read_record(DedupRecord, path) for path in paths]
+    return [read_record(TaskRecord, path) for path in paths]

@@ -98,7 +98,6 @@ SAME = (
     "--workers 2",
     "--max-reject-rate 0.5",
     "--skip-unreadable",
-    "--skip-poison",
     "--keep-segments",
 )
 """Options that do not."""

@@ -155,40 +155,36 @@ ROWS = (
         "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862. Run"
         " the same command with --part 1/1, or run the parts that did not finish again (what they"
         " finished is kept). If their files are on other machines, copy those of .work/map here."
-        " Then give --part merge again (1 of them have a record that cannot be used: it is damaged,"
-        " or was made with --skip-poison, which merge then needs as well)",
+        " Then give --part merge again (1 of them have a record that cannot be used: it is"
+        " damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.json")),
     ),
     merging(
         "part: a file that was mapped is cut",
         f"{RUN} --part merge",
         "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged, or was made with --skip-poison,"
-        " which merge then needs as well)",
+        " of them have a record that cannot be used: it is damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.documents")),
     ),
     merging(
         "part: tokens that were mapped are missing",
         f"{RUN} --part merge",
         "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged, or was made with --skip-poison,"
-        " which merge then needs as well)",
+        " of them have a record that cannot be used: it is damaged)",
         scene=together(mapped_only, missing("data/.work/map/*.tokens")),
     ),
     merging(
         "part: tokens that were mapped are cut",
         f"{RUN} --part merge",
         "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged, or was made with --skip-poison,"
-        " which merge then needs as well)",
+        " of them have a record that cannot be used: it is damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.tokens")),
     ),
     merging(
         "part: hashes that were mapped are cut",
         f"{RUN} --part merge",
         "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged, or was made with --skip-poison,"
-        " which merge then needs as well)",
+        " of them have a record that cannot be used: it is damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.hashes")),
     ),
     refused(
@@ -263,9 +259,7 @@ ROWS = (
         f"{TEXT} --workers 1 --filter rules:dies",
         "a worker died 3 times at the same task, the last time with nothing running beside it: it"
         " exited with code 3. The task: map of bytes 0 to 2532 of …/in/part-1.jsonl. Finished work"
-        " is kept; the same command tries again. It died judging the record from 0 to 421 (bytes of"
-        " the text, or rows of a table); --skip-poison quarantines such records and keeps the"
-        " rest.",
+        " is kept; the same command tries again",
         scene=together(lines, holding("rules.py", DIES)),
         slow=True,
     ),

@@ -488,7 +488,7 @@ ROWS = (
     mapped(
         "damage: text that is a number",
         TEXT,
-        "--text-field text: in these records it is a number, and not a text; these records have"
+        "--text-field text: in these records it is of type number, not text; these records have"
         " text. So nothing of the source 'text' can be read: all 3 records, of …/in/a.jsonl, are"
         ' rejected (3 wrong-type). The first one, at byte 0: {"text": 5}. Give the field that'
         " holds the text.…",

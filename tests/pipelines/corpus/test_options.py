@@ -84,7 +84,6 @@ LEVELS = {
         "plan",
         "max_reject_rate",
         "skip_unreadable",
-        "skip_poison",
         "keep_segments",
         "overwrite",
         "append",

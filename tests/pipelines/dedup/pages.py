@@ -3,7 +3,7 @@
 import random
 from itertools import permutations
 
-from pipelines.dedup.minhash import Signer, similarity
+from pipelines.dedup.minhash import sign, similarity
 
 ALPHABET = [chr(code) for code in range(0x4E00, 0x6E00)]
 
@@ -39,7 +39,7 @@ def torn_pages(rng: random.Random, num: int) -> list[str]:
         for _ in range(40):
             at, size = rng.randrange(150), rng.randrange(24, 36)
             versions.append([*page[:at], *rng.choices(ALPHABET, k=size), *page[at + size :]])
-        found = Signer().signatures(["".join(each) for each in versions])
+        found = sign(["".join(each) for each in versions])
         shared = found.bands == found.bands[0]
         alike = similarity(found.slots, found.slots[[0] * len(versions)]) >= 0.7
         for one, two in permutations(range(1, len(versions)), 2):

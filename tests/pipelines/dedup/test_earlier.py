@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pipelines.dedup import exact, phases
 from pipelines.dedup.exact import text_hashes
-from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, sign
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.engine.phases import Phases
@@ -275,7 +275,7 @@ def test_equal_texts_are_found_in_any_generation(
 
 def real_generations(pages: Sequence[str], num: int) -> list[Parts]:
     """Pages as documents, every num-th in the same generation, in two segments each."""
-    found = Signer().signatures(list(pages))
+    found = sign(list(pages))
     signatures = pack_signatures(found).to_pylist()
     high, low = (half.tolist() for half in text_hashes(pages))
     docs = [

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from pipelines.dedup.exact import (
     group_by_hash,
     group_sizes,
     num_ranges,
+    run_starts,
     signature_table,
     size_histogram,
 )
@@ -185,3 +188,19 @@ def test_histogram_counts_from_two_on() -> None:
 )
 def test_tasks_grow_before_ranges_become_too_many(rows: int, ranges: int) -> None:
     assert num_ranges(rows) == ranges
+
+
+def test_a_run_begins_where_any_column_changes() -> None:
+    high, low = np.array([1, 1, 1, 2, 2]), np.array([5, 5, 6, 6, 6])
+    first = run_starts(high, low)
+    assert first.tolist() == [True, False, True, True, False]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1))))
+def test_runs_are_those_of_groupby(rows: list[tuple[int, int]]) -> None:
+    rows.sort()
+    columns = np.array(rows, np.int64).reshape(-1, 2).T
+    first = run_starts(*columns)
+    sizes = [len(list(group)) for _, group in itertools.groupby(rows)]
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    assert np.flatnonzero(first).tolist() == starts

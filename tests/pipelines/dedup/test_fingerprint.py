@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 
 from pipelines.compiled import available, kernel
 from pipelines.corpus.fields import value_at
-from pipelines.dedup import fingerprint
 from pipelines.dedup.exact import text_hashes
-from pipelines.dedup.fingerprint import (
-    CompiledFingerprinter,
-    Fingerprinter,
-    Fingerprints,
-    PlainFingerprinter,
-    load_fingerprinter,
-)
-from pipelines.dedup.minhash import PIECE_CHARACTERS, Signer
+from pipelines.dedup.fingerprint import Fingerprinter, Fingerprints, load_fingerprinter
+from pipelines.dedup.minhash import PIECE_CHARACTERS, sign
 from pipelines.readers.reading import Reading
 from shards.text_hash import fold
 from tests.pipelines.real import real_records
@@ -57,13 +50,13 @@ TEXT = st.one_of(
 )
 
 
-PLAIN = PlainFingerprinter(near=True)
+PLAIN = Fingerprinter(near=True)
 
 
 @functools.cache
 def native() -> Fingerprinter:
     found = load_fingerprinter(near=True, compiled=True)
-    assert isinstance(found, CompiledFingerprinter)
+    assert found.compiled
     return found
 
 
@@ -82,26 +75,26 @@ def column(texts: Sequence[str]) -> pa.Array:
 
 
 def check_same(texts: pa.Array, one: Fingerprinter, other: Fingerprinter) -> None:
-    assert fingerprint._same(one.fingerprints(texts), other.fingerprints(texts))
+    assert one.fingerprints(texts).same_as(other.fingerprints(texts))
 
 
 def test_the_plain_functions_define_fingerprints(plain: Fingerprinter) -> None:
     texts = [ENGLISH, f" {CHINESE}\n\n{ENGLISH} ", ""]
     found = plain.fingerprints(column(texts))
     folded = [fold(text) for text in texts]
-    expected = Fingerprints(*text_hashes(folded), Signer().signatures(folded))
-    assert fingerprint._same(found, expected)
-    assert PlainFingerprinter().fingerprints(column(texts)).signatures is None
+    expected = Fingerprints(*text_hashes(folded), sign(folded))
+    assert found.same_as(expected)
+    assert Fingerprinter(near=False).fingerprints(column(texts)).signatures is None
 
 
 def test_plain_fingerprints_are_made_unless_compiled_ones_are_asked_for() -> None:
-    assert isinstance(load_fingerprinter(near=True), PlainFingerprinter)
+    assert not load_fingerprinter(near=True).compiled
 
 
 def test_plain_fingerprints_are_made_where_numba_cannot_be_imported(
     broken_numba: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert isinstance(load_fingerprinter(near=True, compiled=True), PlainFingerprinter)
+    assert not load_fingerprinter(near=True, compiled=True).compiled
     assert caplog.messages == [broken_numba]
 
 
@@ -113,7 +106,7 @@ def test_plain_fingerprints_are_made_where_loops_do_not_compile(
         return data + offsets.no_such_thing
 
     monkeypatch.setattr("pipelines.dedup.kernels.fold", kernel(untyped))
-    assert isinstance(load_fingerprinter(near=True, compiled=True), PlainFingerprinter)
+    assert not load_fingerprinter(near=True, compiled=True).compiled
     [line] = caplog.messages
     assert line.startswith("Compiled code for fingerprints is not used: TypingError: ")
 
@@ -123,18 +116,22 @@ def test_plain_fingerprints_are_made_where_loops_do_not_compile(
 def test_plain_fingerprints_are_made_where_compiled_ones_differ(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, near: bool
 ) -> None:
-    def wrong(_: CompiledFingerprinter, texts: pa.Array) -> Fingerprints:
-        right = PlainFingerprinter(near=near).fingerprints(texts)
+    make = Fingerprinter.fingerprints
+
+    def wrong(self: Fingerprinter, texts: pa.Array) -> Fingerprints:
+        right = make(self, texts)
+        if not self.compiled:
+            return right
         if right.signatures is None:
             return replace(right, low=right.low + np.uint64(1))
         slots = right.signatures.slots.copy()
         slots[-1, -1] += 1
         return replace(right, signatures=replace(right.signatures, slots=slots))
 
-    monkeypatch.setattr(CompiledFingerprinter, "fingerprints", wrong)
+    monkeypatch.setattr(Fingerprinter, "fingerprints", wrong)
     with caplog.at_level(logging.WARNING):
         found = load_fingerprinter(near=near, compiled=True)
-    assert isinstance(found, PlainFingerprinter)
+    assert not found.compiled
     assert caplog.messages == [
         "Compiled code for fingerprints is not used: it makes others. Plain Python takes its place."
     ]

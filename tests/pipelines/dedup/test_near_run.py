@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.dedup.minhash import NUM_BANDS, Signer, similarity
+from pipelines.dedup.minhash import NUM_BANDS, sign, similarity
 from pipelines.run.build import build
 from shards import Dataset
 from shards.text_hash import fold
@@ -122,7 +122,7 @@ def test_the_report_says_what_was_compared(dataset: Callable[[str], Path]) -> No
 def test_no_two_that_are_kept_share_a_band(
     dataset: Callable[[str], Path], pages: list[str], name: str
 ) -> None:
-    signatures = Signer().signatures([fold(page) for page in pages])
+    signatures = sign([fold(page) for page in pages])
     kept = [
         int(key)
         for split in ("train", "validation")
@@ -161,7 +161,7 @@ def test_neither_splits_nor_files_decide_what_is_dropped(
 def plain_reasons(pages: list[str], orders: list[int]) -> list[str | None]:
     """Why each page is dropped, if it is: the rules, with each page compared with all others."""
     texts = [fold(page) for page in pages]
-    found = Signer().signatures(texts)
+    found = sign(texts)
     by_order = sorted(range(len(pages)), key=orders.__getitem__)
 
     def reason(one: int) -> str | None:

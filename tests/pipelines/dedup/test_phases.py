@@ -299,7 +299,7 @@ def test_tasks_are_called_by_what_they_do(tmp_path: Path) -> None:
     for name in (
         "dedup of text hash range 0 of 1",
         "dedup of band 13 range 0 of 1",
-        "components of similar documents",
+        "components of similar documents, range 0 of 1",
         "drops of order range 0 of 1",
     ):
         assert name in names

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.bands import open_bands, read_slots
-from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, sign
 from pipelines.dedup.sieve import SIGNATURE, pack_signatures
 from shards.tables import open_table
 from tests.pipelines.made_segments import Doc, judged, segment_builder, write_segment
@@ -78,12 +78,12 @@ def test_a_segment_of_which_nothing_is_kept_or_signed_has_its_files(tmp_path: Pa
 
 
 def test_packed_signatures_are_null_where_there_is_none() -> None:
-    found = Signer().signatures([ENGLISH, "too short", ENGLISH])
+    found = sign([ENGLISH, "too short", ENGLISH])
     column = pack_signatures(found)
     assert column.type == SIGNATURE
     assert column.is_valid().to_pylist() == [True, False, True]
     expected = found.bands[0].tobytes() + found.slots[0].tobytes()
     assert column.to_pylist() == [expected, None, expected]
-    assert pack_signatures(Signer().signatures([])).to_pylist() == []
+    assert pack_signatures(sign([])).to_pylist() == []
     both = pa.concat_arrays([column.slice(1), column])
     assert both.take(pa.array([1, 4])).to_pylist() == [expected] * 2

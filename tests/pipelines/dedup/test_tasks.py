@@ -6,18 +6,7 @@ import pytest
 from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import EXACT, NEAR, drop_path, drop_table
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.dedup.near import edge_path
-from pipelines.dedup.tasks import (
-    ComponentsRecord,
-    ComponentsTask,
-    DedupRecord,
-    DedupTask,
-    DropsRecord,
-    DropsTask,
-    prepare_components,
-    prepare_dedup,
-    prepare_drops,
-)
+from pipelines.dedup.tasks import Task, TaskRecord, prepare_task
 from pipelines.engine.records import read_record
 from pipelines.segments.plan import Plan
 from shards.storage.files import crc32c
@@ -89,18 +78,17 @@ def chain(tmp_path: Path) -> Plan:
     return write_segments(tmp_path / ".work", [[doc] for doc in docs], sources=["a", "a", "b"])
 
 
-def near_dedup(output: Path, plan: Plan, band: int, *, drops: bool = True) -> DedupRecord:
-    task = DedupTask(
+def near_dedup(output: Path, plan: Plan, band: int, *, edges: bool = False) -> TaskRecord:
+    task = Task(
         name=f"band{band}",
+        phase="dedup",
         plan=plan.name,
         band=band,
-        index=0,
-        ranges=1,
         threshold=0.7,
-        drops=drops,
+        edges=edges,
     )
-    prepare_dedup(output)(task)
-    return read_record(DedupRecord, output / ".work" / "dedup" / f"{task.name}.json")
+    prepare_task(output)(task)
+    return read_record(TaskRecord, output / ".work" / "dedup" / f"{task.name}.json")
 
 
 def test_near_dedup_of_a_band_writes_drops_or_edges(tmp_path: Path, chain: Plan) -> None:
@@ -109,19 +97,19 @@ def test_near_dedup_of_a_band_writes_drops_or_edges(tmp_path: Path, chain: Plan)
     assert record.groups["2"] == 1
     drops = open_table(drop_path(tmp_path / ".work", "dedup/band0")).to_pylist()
     assert drops == [{"order": 3, "segment": 1, "row": 0, "reason": NEAR, "own": 1}]
-    assert not edge_path(tmp_path / ".work", "dedup/band0").exists()
-    assert near_dedup(tmp_path, chain, 0, drops=False).drops == 0
-    edges = Edges.of(open_table(edge_path(tmp_path / ".work", "dedup/band0")))
+    assert not (tmp_path / ".work" / "dedup" / "band0.edges").exists()
+    assert near_dedup(tmp_path, chain, 0, edges=True).drops == 0
+    edges = Edges.of(open_table(tmp_path / ".work" / "dedup" / "band0.edges"))
     assert (edges.order.tolist(), edges.to_order.tolist()) == ([3], [1])
     assert (edges.place.tolist(), edges.to_place.tolist()) == ([1 << 32], [0])
 
 
 def test_components_join_a_chain_to_its_smallest_document(tmp_path: Path, chain: Plan) -> None:
     for band in (0, 1):
-        near_dedup(tmp_path, chain, band, drops=False)
-    task = ComponentsTask(name="all", plan=chain.name, inputs=("dedup/band0", "dedup/band1"))
-    prepare_components(tmp_path)(task)
-    record = read_record(ComponentsRecord, tmp_path / ".work" / "components" / "all.json")
+        near_dedup(tmp_path, chain, band, edges=True)
+    inputs = ("dedup/band0", "dedup/band1")
+    prepare_task(tmp_path)(Task(name="all", phase="components", plan=chain.name, inputs=inputs))
+    record = read_record(TaskRecord, tmp_path / ".work" / "components" / "all.json")
     assert (record.drops, record.groups["3"]) == (2, 1)
     drops = open_table(drop_path(tmp_path / ".work", "components/all"))
     assert drops["order"].to_pylist() == [2, 3]
@@ -139,8 +127,8 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
         orders = np.array([{0: 1, 1: 3, 2: 2}[number] for number in segments], np.uint64)
         write_table(drop_path(work, f"dedup/{name}"), drop_table(orders, *columns, reason=reason))
     inputs = ("dedup/near", "dedup/exact")
-    prepare_drops(tmp_path)(DropsTask(name="d", plan=chain.name, index=0, ranges=1, inputs=inputs))
-    record = read_record(DropsRecord, work / "drops" / "d.json")
+    prepare_task(tmp_path)(Task(name="d", phase="drops", plan=chain.name, inputs=inputs))
+    record = read_record(TaskRecord, work / "drops" / "d.json")
     assert record.dropped == {
         "a": {"duplicate": 2, "near-duplicate": 0},
         "b": {"duplicate": 0, "near-duplicate": 1},

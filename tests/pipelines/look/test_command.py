@@ -6,8 +6,8 @@ import pytest
 from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import list_corpora
-from pipelines.look.command import command
 from pipelines.look.look import look
+from pipelines.look.page import command
 from shards.program import STARTED
 from tests.pipelines.look.shapes import CHINESE, SHAPES, of_corpus, write
 

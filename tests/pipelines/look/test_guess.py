@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from pipelines.corpus.recipe import CORPORA
-from pipelines.look.fields import fields_of, text_field
 from pipelines.look.guess import Guess, guesses
+from pipelines.readers.fields import fields_of, text_field
 from pipelines.readers.record import Record
 from tests.pipelines.look.shapes import CHINESE, ENGLISH, FORMS, SHAPES
 

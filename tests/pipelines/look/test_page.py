@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.look.look import look
-from pipelines.look.page import COLUMNS, about, cut, example, page, table, width
+from pipelines.look.page import COLUMNS, about, example, page
+from pipelines.planning.table import cut, table, width
 from tests.pipelines.look.shapes import SHAPES, of_corpus, write
 
 

@@ -1,8 +1,7 @@
 import dataclasses
 import hashlib
 import multiprocessing
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -11,11 +10,9 @@ import pytest
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.engine.records import read_record
 from pipelines.inputs.split import Split
-from pipelines.map.attempts import JUDGING, Attempt, AttemptPosition, Items
 from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
     Job,
-    Mapper,
     MapTask,
     SplitRecord,
     prepare_map,
@@ -23,7 +20,6 @@ from pipelines.map.mapper import (
     segment_versions,
 )
 from pipelines.readers.reading import splits
-from pipelines.steps.clock import Clock
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from tests.pipelines.inline import JobMaker
@@ -55,34 +51,6 @@ def hashes(folder: Path) -> dict[str, str]:
         for path in (folder / ".work" / "map").iterdir()
         if path.suffix != ".json"
     }
-
-
-@dataclass
-class RecordedAttempt(Attempt):
-    """Keeps how many records were judged together in each step."""
-
-    sizes: list[int] = field(default_factory=list)
-
-    def steps(self, items: Items) -> Iterator[Items]:
-        for step in super().steps(items):
-            self.sizes.append(len(step))
-            yield step
-
-
-def test_records_judged_one_by_one_make_the_same_bytes(
-    tmp_path: Path, pages: Path, make_job: JobMaker
-) -> None:
-    suspects = [AttemptPosition(doing=JUDGING, end=1 << 40, records=9)]
-    for name, deaths, sizes in (("usual", [], [12]), ("careful", suspects, [1] * 12)):
-        job, files = make_job(small(tmp_path / name, pages))
-        (split,) = splits(files[0], job.corpora["wudao"].reading, split_bytes=files[0].bytes)
-        (job.work / "map").mkdir(parents=True)
-        reader, task = job.corpora["wudao"].reader(split), MapTask(name="t", split=split)
-        attempt = RecordedAttempt(deaths=deaths)
-        segments, unsampled = Mapper(job).segments(reader, task, Clock(), attempt=attempt)
-        assert (len(segments), unsampled) == (1, 0)
-        assert attempt.sizes == sizes
-    assert hashes(tmp_path / "careful") == hashes(tmp_path / "usual")
 
 
 SPLIT = Split(

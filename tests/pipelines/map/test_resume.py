@@ -100,15 +100,6 @@ def test_behind_a_url_one_listing_shows_whether_segments_are_there(
         assert not is_usable(task, tmp_path, reading=READING, sizes=cut)
 
 
-def test_a_split_without_its_poison_is_finished_only_for_runs_that_skip_poison(
-    tmp_path: Path, file: Path
-) -> None:
-    task = MapTask(name="t", split=splits(file)[0])
-    leave(tmp_path, "t", record(task.split, poison=((3, 9),)))
-    assert not is_usable(task, tmp_path, reading=READING)
-    assert is_usable(task, tmp_path, reading=READING, skip_poison=True)
-
-
 def test_changed_versions_are_reported_with_the_segments_they_cost(
     tmp_path: Path, file: Path
 ) -> None:

@@ -46,11 +46,11 @@ def test_a_field_that_was_mistyped_comes_before_longer_texts(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("field", "told"),
     [
-        ("body", "--text-field body: these records have meta.text, id, meta. "),
-        ("meta.body", "--text-field meta.body: these records have meta.text, id, meta. "),
-        ("page.text", "--text-field page.text: these records have meta.text, id, meta. "),
-        ("meta", "--text-field meta: in these records it is an object, and not a text; "),
-        ("id", "--text-field id: in these records it is null, and not a text; "),
+        ("body", "--text-field body: these records have meta.text, id. "),
+        ("meta.body", "--text-field meta.body: these records have meta.text, id. "),
+        ("page.text", "--text-field page.text: these records have meta.text, id. "),
+        ("meta", "--text-field meta: in these records it is of type object, not text; "),
+        ("id", "--text-field id: in these records it is of type null, not text; "),
     ],
 )
 def test_fields_in_fields_and_fields_that_are_no_text(
@@ -67,7 +67,7 @@ def test_fields_in_fields_and_fields_that_are_no_text(
     [
         ("wudao", {"title": "t", "text": "x"}, "the corpus wudao needs the field content: these "),
         ("pile", {"text": "x"}, "the corpus pile needs the field meta: these records have text."),
-        ("pile", {"text": "x", "meta": {"set": 1}}, "pile needs the field meta.pile_set_name: "),
+        ("pile", {"text": "x", "meta": {"set": 1}}, "pile needs the field pile_set_name: "),
     ],
 )
 def test_a_corpus_without_such_a_flag_names_the_field_it_needs(

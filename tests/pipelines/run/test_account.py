@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.dedup.tasks import DropsRecord
+from pipelines.dedup.tasks import TaskRecord
 from pipelines.engine.progress import progress_counts
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
@@ -78,8 +78,8 @@ def rows(tally: Tally, number: int, size: int | None = None) -> Tally:
 RECORDS = [split("a", SHORT, TWICE, KEPT, BAD, unsampled=3), split("b", KEPT), split("b", SHORT)]
 NOTHING = {"duplicate": 0, "near-duplicate": 0}
 DEDUP = [
-    DropsRecord(dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, known={}),
-    DropsRecord(dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, known={}),
+    TaskRecord(dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, known={}),
+    TaskRecord(dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, known={}),
 ]
 MERGED = {
     "a": [
@@ -107,7 +107,7 @@ def test_both_accounts_agree() -> None:
 
 
 def test_drops_are_progress() -> None:
-    record = DropsRecord(dropped={"a": {"duplicate": 3, "near-duplicate": 20}}, known={})
+    record = TaskRecord(dropped={"a": {"duplicate": 3, "near-duplicate": 20}}, known={})
     assert progress_counts(to_json(record)) == {"documents dropped": 23}
 
 
@@ -162,7 +162,7 @@ def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeR
 )
 def test_a_run_that_does_not_balance_fails(
     records: list[SplitRecord],
-    dedup: list[DropsRecord],
+    dedup: list[TaskRecord],
     final: dict[str, list[MergeRecord]],
     message: str,
 ) -> None:

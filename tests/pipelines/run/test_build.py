@@ -210,7 +210,7 @@ def test_operational_options_do_not_matter(finished: Path, tmp_path: Path):
     assert made == Dataset.open(finished).manifest
     assert shipped(output) == shipped(finished)
     before = (output / "report.json").stat().st_mtime_ns
-    changes = {"max_reject_rate": 0.2, "skip_poison": True, "workers": 2}
+    changes = {"max_reject_rate": 0.2, "workers": 2}
     assert build(MODULE, quick(output, **changes)) == made
     assert (output / "report.json").stat().st_mtime_ns == before, "it was complete"
 

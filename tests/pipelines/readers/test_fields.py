@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.look.fields import MOST_FIELDS, Field, fields_of, text_field
+from pipelines.readers.fields import MOST_FIELDS, Field, fields_of, text_field
 from pipelines.readers.record import Record
 
 
