@@ -172,7 +172,12 @@ def compiling(parts: Collection[str] = ()) -> Iterator[None]:
 
 
 def kept(parts: Collection[str]) -> bool:
-    """Return whether a process of this machine has compiled all that goes by these names."""
+    """Return whether a process of this machine has compiled all that goes by these names.
+
+    Where nothing can be compiled, nothing has been.
+    """
+    if not available():
+        return False
     folder = _folder()
     return folder is not None and all(mark.exists() for mark in _marks(folder, parts))
 

@@ -210,4 +210,5 @@ def test_where_no_native_code_is_wanted_nothing_is_said(
     else:
         monkeypatch.setitem(sys.modules, "numba", None)
     assert proven("Halving", refused, wrong_half, plain=half) is half
+    assert not kept([])
     assert caplog.messages == []
