@@ -45,15 +45,6 @@ _Result = TypeVar("_Result")
 _LOG = logging.getLogger("corpusmill")
 
 
-class LostTask(UserError):
-    """Raised when a task has cost too many children."""
-
-    def __init__(self, message: str, task: Any) -> None:
-        """Make it from a message to the user and the task."""
-        super().__init__(message)
-        self.task = task
-
-
 def num_workers(requested: int, *, work_bytes: int) -> int:
     """Return how many worker processes to start; 0 runs the tasks in this process.
 
@@ -104,7 +95,7 @@ class Workers:
 
         Raises:
             UserError: A task raised it.
-            LostTask: A task has cost MOST_DEATHS children.
+            UserError: A task has cost MOST_DEATHS children.
             RuntimeError: A task raised anything else; the message is its traceback.
         """
         waiting = deque(tasks)
@@ -204,11 +195,10 @@ class Workers:
     def _bury(self, child: _Child, deaths: int) -> None:
         self._remove(child)
         if deaths >= getattr(child.task, "most_deaths", MOST_DEATHS):
-            raise LostTask(
+            raise UserError(
                 f"a worker died {deaths} times at the same task, the last time with nothing "
                 f"running beside it: {_cause(child.process.exitcode)}. The task: {child.task}. "
-                "Finished work is kept; the same command tries again",
-                child.task,
+                "Finished work is kept; the same command tries again"
             )
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dedup.sieve import Sieve
+from pipelines.readers.record import RAW_BYTES
 from pipelines.segments.audit import AUDIT, audit_rows, path_column, tally
 from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
@@ -28,9 +29,6 @@ MAX_TOKENS = 32 << 20
 
 MAX_HELD_BYTES = 256 << 20
 """Bytes of texts and rejects, which are held until a segment is closed."""
-
-REJECT_BYTES = 64 << 10
-"""What is kept of a record that could not be read, from its beginning."""
 
 
 class SegmentBuilder:
@@ -128,7 +126,7 @@ class SegmentBuilder:
         """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""
         place = {name: row[name] for name in ("order", "position", "length")}
         path = row["path"] if self._relative is None else self._relative
-        raw = raw[:REJECT_BYTES]
+        raw = raw[:RAW_BYTES]
         self._held_bytes += len(raw)
         self._rejects.append({**place, "path": path, "reason": reason, "raw": raw})
 

@@ -10,7 +10,6 @@ import dataclasses
 import importlib.util
 import logging
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -261,13 +260,15 @@ def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
 
 
 def _vocabulary_path(path: Path) -> Path:
-    name = re.sub("merges.txt$", "vocab.json", re.sub("^vocab.bpe$", "encoder.json", path.name))
-    if name == path.name:
+    names = {"vocab.bpe": "encoder.json"}
+    if path.name.endswith("merges.txt"):
+        names[path.name] = f"{path.name.removesuffix('merges.txt')}vocab.json"
+    if path.name not in names:
         raise UserError(
             f"tiktoken:{path}: expected a file called NAME.tiktoken, or GPT-2's merges.txt or "
             "vocab.bpe."
         )
-    vocabulary_path = path.with_name(name)
+    vocabulary_path = path.with_name(names[path.name])
     if not vocabulary_path.is_file():
         raise UserError(f"{path} needs its vocabulary beside it: {vocabulary_path} is missing.")
     return vocabulary_path
