@@ -7,7 +7,6 @@ All else may change without a word.
 
 from typing import TYPE_CHECKING
 
-import shards as shards  # before all others: it finds out whether there is room for them
 from shards.face import lazily
 
 if TYPE_CHECKING:

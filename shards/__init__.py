@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from shards.extras import tell_missing
 from shards.face import lazily
-from shards.memory import check_room
+from shards.interrupt import end_at_interrupt
 
+end_at_interrupt()
 tell_missing()
-check_room()
 
 if TYPE_CHECKING:
     from shards.errors import DamageError as DamageError

@@ -8,16 +8,16 @@ import importlib.util
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
 from shards.command import exit_code
 from shards.errors import UserError
-from shards.program import COMMANDS, GROUPS, PROGRAM, STARTED
+from shards.program import COMMANDS, CORPUS_GROUP, GROUPS, PROGRAM, STARTED
 from shards.shown import print_line, print_lines
-from shards.spelling import did_you_mean
+from shards.spelling import did_you_mean, nearest
 
 _PACKAGES = ("pipelines", "shards", "trainer")
 _RUN, _COMPLETION = "run", "completion"
@@ -53,38 +53,86 @@ def _run(words: Sequence[str]) -> None:
     elif name in COMMANDS:
         _become(COMMANDS[name].module, rest)
     else:
-        raise UserError(_unknown(name))
+        corpora = _installed_corpora()
+        if name not in corpora:
+            raise UserError(_unknown(name, corpora))
+        _become(corpora[name], rest)
 
 
 def _help() -> list[str]:
     """Return the commands, group by group."""
-    width = max(map(len, [*COMMANDS, *_OTHERS])) + 2
-    lines = [
-        f"usage: {PROGRAM} COMMAND …",
-        "",
-        "Text corpora into token shards; GLM trained on them.",
-    ]
     groups = {
         title: {command.name: command.about for command in commands}
         for title, commands in GROUPS.items()
     }
-    for title, commands in {**groups, "more": _OTHERS}.items():
-        lines += ["", f"{title}:"]
-        lines += [f"  {name:<{width}}{about}" for name, about in commands.items()]
+    corpora = {
+        name: f"a corpus of {module.partition('.')[0]}"
+        for name, module in _installed_corpora().items()
+    }
+    if corpora:
+        groups["installed corpora"] = corpora
     return [
-        *lines,
+        f"usage: {PROGRAM} COMMAND …",
+        "",
+        "Text corpora into token shards; GLM trained on them.",
+        *_listed({**groups, "more": _OTHERS}),
         "",
         f"{PROGRAM} COMMAND --help lists the flags of one; --version says which this is.",
     ]
 
 
-def _unknown(name: str) -> str:
+def _listed(groups: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield what each command does, by name, below the titles of the groups."""
+    width = max(len(name) for commands in groups.values() for name in commands) + 2
+    for title, commands in groups.items():
+        yield from ("", f"{title}:")
+        yield from (f"  {name:<{width}}{about}" for name, about in commands.items())
+
+
+def list_commands(package: str, words: Sequence[str]) -> int:
+    """List the commands of a package, for `python -m PACKAGE`, and return the exit code.
+
+    Args:
+        package: pipelines or trainer.
+        words: The command line. A word is refused: commands are named behind a dot.
+    """
+    own = {
+        title: {c.module: c.about for c in commands if c.module.startswith(f"{package}.")}
+        for title, commands in GROUPS.items()
+    }
+
+    def run() -> None:
+        if words and words[0] not in ("-h", "--help"):
+            known = [module.partition(".")[2] for commands in own.values() for module in commands]
+            near = nearest(words[0], known, most=1)
+            meant = f" Did you mean python -m {package}.{near[0]}?" if near else ""
+            raise UserError(
+                f"a command stands behind a dot, not a space.{meant} python -m {package} lists all"
+            )
+        print_lines(
+            [
+                f"usage: python -m {package}.COMMAND …",
+                *_listed({title: commands for title, commands in own.items() if commands}),
+                "",
+                f"python -m {package}.COMMAND --help lists the flags of one.",
+            ]
+        )
+
+    return exit_code(package, run, stopped="nothing was begun")
+
+
+def _installed_corpora() -> dict[str, str]:
+    """Return the modules of the corpora that installed packages add, by name."""
+    return {entry.name: entry.module for entry in metadata.entry_points(group=CORPUS_GROUP)}
+
+
+def _unknown(name: str, corpora: Iterable[str]) -> str:
     """Return what to say of a word that is no command."""
     modules = {command.module: command.name for command in COMMANDS.values()}
     if name in modules:
         hint = f"did you mean {modules[name]}?"
     else:
-        hint = did_you_mean(name, [*COMMANDS, *_OTHERS], most=2)
+        hint = did_you_mean(name, [*COMMANDS, *corpora, *_OTHERS], most=2)
     hint = f" {hint[:1].upper()}{hint[1:]}" if hint else ""
     return f"there is no command {name!r}.{hint} {PROGRAM} --help lists all"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from shards.installer import installable
 from shards.program import PROGRAM, called_program, started_module
 
 _DEVELOPERS = frozenset({"dev", "lint", "test"})
@@ -31,7 +30,7 @@ def missing_extra(error: BaseException) -> str | None:
     extra = _extra_of(module)
     if extra is None or importlib.util.find_spec(module) is not None:
         return None
-    return installable(
+    return (
         f"{module} is not installed; the extra {extra!r} brings it: "
         f"pip install '{PROGRAM}[{extra}]'"
     )

@@ -15,20 +15,26 @@ from shards.storage.address import is_url
 if TYPE_CHECKING:
     from shards.command import Parser
 
-_SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
-_WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)([kMGB]?)")
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
+_WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
 
 
 def count(text: str) -> int:
-    """Return a whole number from 0 on, with k, M, G or B for powers of ten ("100M", "1B")."""
+    """Return a whole number from 0 on, with a prefix or a unit of bytes.
+
+    k, M, G and T are powers of 1000, also before B ("100M", "100MB"); Ki, Mi, Gi and Ti before B
+    are those of 1024 ("128MiB"). B alone is a billion, as people count tokens ("2B").
+    """
     matched = _WHOLE.fullmatch(text)
     if matched is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a whole number from 0 on, as in 300, 20k, 100M or 2G"
         )
-    return int(matched[1]) * _SCALES[matched[2]]
+    number, unit, binary, prefix = matched.groups()
+    base = 1024 if binary else 1000
+    return int(int(number) * base ** _POWERS[unit or prefix])
 
 
 def positive(text: str) -> int:

@@ -63,6 +63,10 @@ GROUPS = {
 
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
 
+CORPUS_GROUP = "corpusmill.corpora"
+"""Entry points of installed packages: the short name of a corpus, which is a command as well, and
+the module that holds it."""
+
 _NAMES = {command.module: command.name for command in COMMANDS.values()}
 _PLACEHOLDER = {"pipelines.CORPUS": "CORPUS"}
 """Modules that only stand for others, in texts."""

@@ -25,7 +25,6 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, TextIO
 
-from shards.installer import installable
 from shards.program import called
 from shards.secrets import masked
 
@@ -100,7 +99,7 @@ def message(text: str) -> str:
     Its own line breaks are followed by two spaces; any other one is shown as a sign, so that no
     name can look like a further message.
     """
-    return _BREAK.sub("\u240a", visible(masked(installable(called(text)))))
+    return _BREAK.sub("\u240a", visible(masked(called(text))))
 
 
 def print_line(line: str = "", *, flush: bool = False) -> None:

@@ -6,11 +6,7 @@ imported with the first of these names that is used.
 
 from typing import TYPE_CHECKING
 
-import shards as shards  # before all others: it finds out whether there is room for them
 from shards.face import lazily
-from shards.interrupt import end_at_interrupt
-
-end_at_interrupt()
 
 if TYPE_CHECKING:
     from trainer.decode.decoding import Decoding as Decoding

@@ -16,6 +16,7 @@ from pipelines.corpus.options import Options
 from pipelines.readers.reading import Reading
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
+from shards.program import CORPUS_GROUP
 from shards.spelling import did_you_mean
 
 SAMPLE = Path(__file__).parents[1] / "sample"
@@ -25,9 +26,6 @@ CORPORA = (
     "wudao", "pile", "fineweb", "text", "zhihu", "zhidao", "baike", "cc_news", "openwebtext",
 )  # fmt: skip
 """The modules of this package that hold a corpus."""
-
-CORPUS_GROUP = "corpusmill.corpora"
-"""Entry points of installed packages: the short name of a corpus, and the module that holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from pipelines.corpus.code import CODE, OWN_CODE
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
+from pipelines.quality.selection import EVERY
 from pipelines.readers.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
@@ -51,8 +52,8 @@ class Files:
             return told_apart(one, other)
         ours, theirs = (given.get(name) for given in self.given)
         if ours is None or theirs is None or ours == theirs:
-            return _shown(now), _shown(before)
-        return _shown(ours) or "the default", _shown(theirs) or "the default"
+            return _both_shown(name, now, before)
+        return _shown(ours, none="the default"), _shown(theirs, none="the default")
 
 
 def check_options(
@@ -80,6 +81,10 @@ def check_options(
     if not differing:
         return
     edited = _edited(manifest.options, options, differing)
+    if "threshold" in differing and "quality" in differing:
+        profiles = [made.get("quality", {}).get("profiles") for made in (options, manifest.options)]
+        if profiles[0] == profiles[1]:  # --threshold says the bounds that differ
+            differing.remove("quality")
     shown = files.shown if files else _both_shown
     odd = [
         "{} is {}, the dataset has {}".format(
@@ -327,13 +332,36 @@ def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[i
 
 
 def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
-    del name
+    """Return two values of an option as a flag has them; of bounds those that differ."""
+    if name == "quality" and isinstance(now, dict) and isinstance(before, dict):
+        one, other = now["profiles"], before["profiles"]
+        if one == other:  # the bounds of a profile are others in another version
+            bounds = [_bounds(each["bounds"]) for each in (now, before)]
+            one, other = (sorted(f"{x}={y:g}" for x, y in each.items()) for each in bounds)
+            one, other = ([x for x in one if x not in other], [x for x in other if x not in one])
+        return _shown(one), _shown(other)
     return _shown(now), _shown(before)
 
 
-def _shown(value: Any) -> str:
-    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = _HASH.sub(r"\1…", text)
+def _bounds(languages: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
+    """Return the bounds of profiles by their names in --threshold."""
+    return {
+        f"{'' if language == EVERY else f'{language}:'}{bound['profile']}.{name}": value
+        for language, profiles in languages.items()
+        for bound in profiles
+        for name, value in bound["bounds"].items()
+    }
+
+
+def _shown(value: Any, *, none: str = "nothing") -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, dict | list | tuple):
+        value = ",".join(map(str, value))
+    if value is None or value == "":
+        return none
+    text = _HASH.sub(r"\1…", str(value))
+    text = repr(text) if text.isspace() else text
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 

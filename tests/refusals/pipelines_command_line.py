@@ -59,7 +59,7 @@ UNKNOWN = {
 VALUES = {
     "--seed -1": "--seed: '-1' is not a whole number from 0 on, as in 300, 20k, 100M or 2G.",
     "--seed 1.5": "--seed: '1.5' is not a whole number from 0 on",
-    "--seed 1K": "--seed: '1K' is not a whole number from 0 on",
+    "--seed 1Ki": "--seed: '1Ki' is not a whole number from 0 on",
     "--sample 2": (
         "--sample: '2' is not a share: a number from 0 to 1, or 0% to 100%, as in 0.05 or 5%."
     ),

@@ -67,12 +67,10 @@ OPTIONS = {
     "--languages zh": "--languages is zh, the dataset has en,zh",
     "--language-threshold 0.6": "--language-threshold is 0.6, the dataset has 0.5",
     "--lid-chars 0": "--lid-chars is 0, the dataset has 1024",
-    "--quality glm": (
-        "--quality is {'profiles': ['glm'], 'bounds': {'*': [{'profile': 'glm', 'bounds':"
-        " {'min_chars': 101.0}}]}}, the dataset has {'bounds': {'*': []}, 'profiles': ['none']}"
-    ),
+    "--quality glm": "--quality is glm, the dataset has none",
+    "--quality en=gopher+c4": "--quality is en=gopher+c4, the dataset has none",
     "--pii mask": "--pii is mask, the dataset has keep",
-    "--keep-dropped": "--keep-dropped is True, the dataset has False",
+    "--keep-dropped": "--keep-dropped is on, the dataset has off",
     "--sample 0.5": "--sample is 0.5, the dataset has 1.0",
     "--split-bytes 1000": "--split-bytes is 1000, the dataset has 134217728",
     "--dedup none": "--dedup is none, the dataset has exact",
@@ -82,15 +80,13 @@ OPTIONS = {
     "--shards 2": "--shards is 2, the dataset has 0",
     "--shard-tokens 1000": "--shard-tokens is 1000, the dataset has 100000000",
     "--title always": "--title is always, the dataset has unless-repeated",
-    "--title-separator -": "--title-separator is -, the dataset has ",
+    "--title-separator -": "--title-separator is -, the dataset has ' '",
     "--min-chars 100": "--min-chars is 100, the dataset has 101",
     "--seed 1 --min-chars 100": (
         "--min-chars is 100, the dataset has 101; --seed is 1, the dataset has 0"
     ),
-    "--filter rules:none": (
-        "--filter is {'1. quality=rules:none': {'name': 'none', 'code': '…'}}, the dataset has None"
-    ),
-    "--decontaminate bench.txt": "--decontaminate is …, the dataset has ",
+    "--filter rules:none": "--filter is 1. quality=rules:none, the dataset has nothing",
+    "--decontaminate bench.txt": "--decontaminate is …, the dataset has nothing",
 }
 """Options that decide the bytes of a dataset, which was made without them."""
 

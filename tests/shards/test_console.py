@@ -102,6 +102,22 @@ def test_a_word_that_is_no_command(
     assert told.endswith("corpusmill --help lists all\n")
 
 
+@pytest.mark.parametrize("package", ["pipelines", "trainer"])
+def test_a_package_lists_its_commands(package: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["--help"]):
+        assert console.list_commands(package, words) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"usage: python -m {package}.COMMAND …\n")
+        for command in COMMANDS.values():
+            line = f"  {command.module} "
+            assert (line in shown) == command.module.startswith(f"{package}."), command
+
+
+def test_a_command_behind_a_space_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert console.list_commands("pipelines", ["wudoa"]) == 2
+    assert " Did you mean python -m pipelines.wudao? " in capsys.readouterr().err
+
+
 def test_a_command_is_what_python_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["inspect", str(tmp_path / "nothing")]
     done = run("shards", *words, at=tmp_path)
@@ -116,6 +132,22 @@ def test_a_corpus_of_ones_own(tmp_path: Path) -> None:
     )
     assert "there is no module 'my_note'" in run("run", "my_note.x", at=tmp_path).stderr
     assert "name the module of your corpus" in run("run", at=tmp_path).stderr
+
+
+def test_an_installed_corpus_is_a_command(tmp_path: Path) -> None:
+    (tmp_path / "my_notes.py").write_text(CORPUS)
+    about = tmp_path / "notes-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[corpusmill.corpora]\nmy-notes = my_notes:RECIPE\n")
+    path = f"sys.path.insert(0, {str(tmp_path)!r})\n"
+    script = SCRIPT.replace("\nsignal.signal", f"\n{path}\nsignal.signal")
+    listed = run(at=tmp_path, script=script)
+    assert "installed corpora:\n  my-notes " in listed.stdout
+    helped = run("my-notes", "--help", at=tmp_path, script=script)
+    assert helped.stdout.startswith("usage: corpusmill run my_notes"), helped.stderr
+    refused = run("my-note", at=tmp_path, script=script)
+    assert refused.stderr.startswith("corpusmill: there is no command 'my-note'. Did you mean my-n")
 
 
 @pytest.mark.parametrize("name", ["trainer.py", "shards/__init__.py"])

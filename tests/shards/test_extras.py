@@ -6,7 +6,6 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 
 from shards.command import exit_code
 from shards.extras import extras_named, missing_extra
-from shards.installer import installable
 
 ROOT = Path(__file__).parents[2]
 
@@ -173,93 +171,3 @@ def test_a_package_that_is_not_installed_names_no_extra(monkeypatch: pytest.Monk
     monkeypatch.setattr(metadata, "requires", requires)
     hide(monkeypatch, "torch")
     assert missing_extra(ModuleNotFoundError(name="torch")) is None
-
-
-RECEIPT = """
-[tool]
-requirements = [{requirements}]
-python = "3.12"
-"""
-OWN = '{ name = "corpusmill", extras = ["pipelines"], path = "/w/corpusmill-0.1.0.whl" }'
-WHEEL = '{"url": "file:///w/corpusmill-0.1.0.whl", "archive_info": {}}'
-GIT = '{"url": "https://host/mill", "vcs_info": {"vcs": "git", "requested_revision": "v1"}}'
-
-
-def pipx(home: Path) -> None:
-    (home / "pipx_metadata.json").write_text("{}")
-
-
-def uv(*requirements: str) -> Callable[[Path], None]:
-    def make(home: Path) -> None:
-        text = RECEIPT.replace("{requirements}", ", ".join(requirements))
-        (home / "uv-receipt.toml").write_text(text)
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("make", "text", "shown"),
-    [
-        (
-            lambda _: None,
-            "pip install 'corpusmill[hub]'",
-            "pip install 'corpusmill[hub]'",
-        ),
-        (
-            pipx,
-            "kenlm: pip install 'corpusmill[quality]'.",
-            "kenlm: pipx inject mill 'corpusmill[quality]'.",
-        ),
-        (pipx, "pip install torchmetrics, or", "pipx inject mill torchmetrics, or"),
-        (
-            uv(OWN),
-            "do: pip install 'corpusmill[train]'.",
-            "do: uv tool install 'corpusmill[pipelines,train] @ file:///w/corpusmill-0.1.0.whl'.",
-        ),
-        (
-            uv('{ name = "corpusmill" }', '{ name = "spacy" }'),
-            "pip install matplotlib.",
-            "uv tool install 'corpusmill @ file:///w/corpusmill-0.1.0.whl' --with=spacy "
-            "--with=matplotlib.",
-        ),
-    ],
-)
-def test_the_command_that_installs_is_of_whoever_installed(
-    make: Callable[[Path], None],
-    text: str,
-    shown: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    home = tmp_path / "mill"
-    home.mkdir()
-    make(home)
-    monkeypatch.setattr(sys, "prefix", str(home))
-    installed_from(WHEEL, monkeypatch)
-    assert installable(text) == shown
-
-
-@pytest.mark.parametrize(
-    ("origin", "what"),
-    [
-        (None, "corpusmill[hub]"),
-        (WHEEL, "corpusmill[hub] @ file:///w/corpusmill-0.1.0.whl"),
-        (GIT, "corpusmill[hub] @ git+https://host/mill@v1"),
-    ],
-)
-def test_in_the_cache_of_uv_it_is_uvx(
-    origin: str | None, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "AMDd67YE8XPE3WTa"))
-    installed_from(origin, monkeypatch)
-    shown = installable("pip install 'corpusmill[hub]'")
-    assert shown == f"uvx --from '{what}' corpusmill"
-
-
-def installed_from(origin: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Installed:
-        def read_text(self, name: str) -> str | None:
-            assert name == "direct_url.json"
-            return origin
-
-    monkeypatch.setattr(metadata, "distribution", lambda _: Installed())

@@ -49,7 +49,8 @@ def test_every_module_that_can_be_run_has_a_name() -> None:
         if "\nif __name__ ==" in path.read_text("utf-8")
     }
     assert len(runnable) > 20
-    assert runnable == {command.module for command in COMMANDS.values()}
+    lists = {"pipelines", "trainer"}
+    assert runnable == lists | {command.module for command in COMMANDS.values()}
 
 
 TEXTS = [

@@ -20,11 +20,14 @@ INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); tim
         ("trainer.generate", "MODEL"),
         ("trainer.launcher", "torchrun"),
         ("trainer.train", "--data=x", "--model=tiny", "--batch-size=8", "--max-steps=1"),
+        ("pipelines.wudao",),
+        ("shards", "verify", "x"),
     ],
     ids=lambda command: command[0],
 )
 def test_it_ends_quietly(command: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text(INTERRUPTED)  # in place of the library
+    library = "torch" if command[0].startswith("trainer") else "numpy"
+    (tmp_path / f"{library}.py").write_text(INTERRUPTED)  # in its place
     done = subprocess.run(
         [sys.executable, "-m", *command],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},

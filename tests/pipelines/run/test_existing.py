@@ -65,10 +65,34 @@ def test_a_dataset_is_continued_with_its_own_options_alone(tmp_path: Path) -> No
         existing.check_options(manifest(had), now, output=tmp_path, advice="Do that.")
     text = str(raised.value)
     assert "--languages is zh, the dataset has zh,en; " in text
-    assert "--min-chars is 5, the dataset has None; " in text
-    assert "--title is None, the dataset has always. " in text
+    assert "--min-chars is 5, the dataset has nothing; " in text
+    assert "--title is nothing, the dataset has always. " in text
     assert "--seed" not in text
     assert text.endswith(" Do that.")
+
+
+@pytest.mark.parametrize(
+    ("quality", "threshold", "says"),
+    [
+        (("gopher", 60.0), (), "--quality is gopher, the dataset has glm. "),
+        (("glm", 60.0), ("glm.min_chars=60",), "--threshold is glm.min_chars=60, the dataset has "),
+        (("glm", 60.0), (), "--quality is glm.min_chars=60, the dataset has glm.min_chars=50. "),
+    ],
+)
+def test_quality_is_named_as_flags_name_it(
+    quality: tuple[str, float], threshold: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    def made(profile: str, least: float, *overrides: str) -> dict[str, Any]:
+        bounds = {"*": [{"profile": profile, "bounds": {"min_chars": least, "max_x": 1.0}}]}
+        return {
+            "quality": {"profiles": [profile], "bounds": bounds},
+            "threshold": list(overrides),
+        }
+
+    had = manifest(made("glm", 50.0))
+    with pytest.raises(UserError) as raised:
+        existing.check_options(had, made(*quality, *threshold), output=tmp_path, advice="Do.")
+    assert f"other options: {says}" in str(raised.value)
 
 
 def test_files_are_called_by_their_names(tmp_path: Path) -> None:

@@ -1,0 +1,8 @@
+"""List the commands of this package."""
+
+import sys
+
+from shards.console import list_commands
+
+if __name__ == "__main__":
+    sys.exit(list_commands("pipelines", sys.argv[1:]))
