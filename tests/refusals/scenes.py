@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.refusals.job import ROOT
 from tests.refusals.refusal import Refusal
-from tests.refusals.runner import ROOT, run
+from tests.refusals.runner import run
 
 MODEL = ROOT / "pipelines" / "sample" / "sample.model"
 TOKENIZER = f"--tokenizer sentencepiece:{MODEL}"
