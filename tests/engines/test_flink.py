@@ -25,7 +25,7 @@ def run(folder: Path, flags: Sequence[str], *tasks: duties.Task) -> None:
 
 
 @pytest.mark.parametrize(
-    "flags", [pytest.param("job_server", marks=pytest.mark.nightly), "session"]
+    "flags", ["job_server", pytest.param("session", marks=pytest.mark.nightly)]
 )
 def test_both_slots_work_at_once_each_in_a_process_of_its_own(
     request: pytest.FixtureRequest, tmp_path: Path, flags: str

@@ -84,7 +84,8 @@ def test_a_python_worker_is_killed_in_the_map(
     add_row("worker killed in map", "wudao", run)
 
 
-@pytest.mark.parametrize("phase", ["map", pytest.param("merge", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("phase", ["map", "merge"])
 def test_the_task_manager_that_carries_the_job_is_killed(
     run: Run, cluster: Cluster, reference: Run, add_row: AddRow, phase: str
 ) -> None:

@@ -15,6 +15,7 @@ from pipelines.inputs.files import InputFile, match_inputs, open_input
 from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.wudao import RECIPE
 from shards.errors import UserError
+from shards.storage import address as addresses
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content, page
 
@@ -218,6 +219,7 @@ def test_a_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
     s3fs.S3FileSystem.clear_instance_cache()
     with pytest.raises(UserError, match=rf"cannot be read \(Could not connect.*\)\. {ADVICE}") as e:
         match("s3://corpora/web")

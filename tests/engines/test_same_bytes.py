@@ -12,6 +12,20 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 AddRow = Callable[[str, str, Run], None]
 CORPORA = {"wudao": write_wudao, "pile": write_pile, "fineweb": write_fineweb}
+BY_DAY = (
+    ("1 worker", "mixed"),
+    ("2 workers", "mixed"),
+    ("prism", "mixed"),
+    ("session", "mixed"),
+    ("spark_server", "wudao"),
+)
+BY_NIGHT = (
+    *(("prism", corpus) for corpus in CORPORA),
+    ("job_server", "wudao"),
+    ("job_server", "mixed"),
+    ("spark_session", "mixed"),
+)
+"""Engines and what they read."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +60,10 @@ def reference(folder: Path, commands: Mapping[str, Sequence[object]]) -> Callabl
     return get
 
 
-@pytest.mark.parametrize("corpus", [*CORPORA, "mixed"])
+@pytest.mark.parametrize(
+    "corpus",
+    ["mixed", "wudao", *(pytest.param(x, marks=pytest.mark.nightly) for x in ("pile", "fineweb"))],
+)
 def test_the_reference_has_many_tasks_and_duplicates(
     reference: Callable[[str], Run], add_row: AddRow, corpus: str
 ) -> None:
@@ -71,17 +88,8 @@ def beam(request: pytest.FixtureRequest) -> Sequence[str]:
 @pytest.mark.parametrize(
     ("engine", "beam", "corpus"),
     [
-        pytest.param(engine, engine, corpus, marks=() if corpus == "mixed" else pytest.mark.nightly)
-        for engine, corpora in {
-            "1 worker": ["mixed"],
-            "2 workers": ["mixed"],
-            "prism": [*CORPORA, "mixed"],
-            "job_server": ["wudao", "mixed"],
-            "session": ["mixed"],
-            "spark_server": ["wudao"],
-            "spark_session": ["mixed"],
-        }.items()
-        for corpus in corpora
+        *((engine, engine, corpus) for engine, corpus in BY_DAY),
+        *(pytest.param(e, e, corpus, marks=pytest.mark.nightly) for e, corpus in BY_NIGHT),
     ],
     indirect=["beam"],
 )

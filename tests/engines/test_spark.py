@@ -11,7 +11,7 @@ from tests.engines.inputs import write_wudao
 from tests.engines.processes import wait_until
 from tests.engines.runs import Run, begun, check_same, finished
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,7 @@ def busiest(processes: Sequence[psutil.Process]) -> psutil.Process:
     return max(processes, key=lambda process: sum(process.cpu_times()[:2]))
 
 
-@pytest.mark.parametrize(
-    "victims", ["workers", pytest.param("executors", marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("victims", ["workers", "executors"])
 def test_a_process_is_killed_in_the_map(
     run: Run,
     spark_cluster: spark.Cluster,

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 FLAGS = ("--dedup", "exact", "--languages", "zh,en", "--language-threshold", "0.5")
 
 
-@pytest.mark.parametrize("engine", ["prism", "job_server"])
+@pytest.mark.parametrize("engine", ["prism", pytest.param("job_server", marks=pytest.mark.nightly)])
 def test_every_engine_makes_the_dataset_of_the_command(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
 ) -> None:

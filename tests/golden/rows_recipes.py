@@ -252,6 +252,7 @@ ROWS = (
     ),
     Row(
         name="native-rules",
+        rare=True,
         about="all texts on rules measured by native loops, and the same without them",
         corpora=(
             sample_model,

@@ -42,7 +42,7 @@ def test_a_mutation_is_told_or_harmless(
     assert Counter(each.code for each in outcomes)[2] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_mutations(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["--mutations", "1000", "--seed", "2"])
     assert code == 0, capsys.readouterr().out

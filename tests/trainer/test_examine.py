@@ -69,7 +69,7 @@ def held_out(run: Path) -> str:
     return f"{events(run, VALIDATION)[-1]['loss']:10.4f}  loss\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_causal_run_in_training_and_after_it(
     trial: Trial, capsys: pytest.CaptureFixture[str]
 ) -> None:

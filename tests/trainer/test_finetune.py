@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
@@ -151,7 +150,7 @@ def test_the_best_epoch_opens_as_a_trained_model(
             assert task.lines(questions, given) == lines_of(run / "predictions.jsonl")
 
 
-@pytest.mark.parametrize("stage", [1, 3])
+@pytest.mark.parametrize("stage", [pytest.param(1, marks=pytest.mark.nightly), 3])
 def test_killed_and_run_again_is_as_if_it_had_not_been(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path], stage: int
 ) -> None:
@@ -212,6 +211,7 @@ def kill_at_a_list() -> None:
     vars(saver)["write_json"] = lambda *_: kill_minus_nine()
 
 
+@pytest.mark.nightly
 def test_stopped_in_an_evaluation_and_killed_after_the_next(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
 ) -> None:
@@ -244,6 +244,7 @@ def test_a_choice_that_diverges_has_no_best_epoch(
     assert not (run / "predictions.jsonl").exists()
 
 
+@pytest.mark.nightly
 def test_stopped_by_a_signal(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
 ) -> None:
@@ -256,6 +257,7 @@ def test_stopped_by_a_signal(
     assert events(run) == events(finished(world=2))
 
 
+@pytest.mark.nightly
 def test_ranks_and_micro_batches_change_nothing(
     trial: Trial, finished: Callable[..., Path]
 ) -> None:
@@ -268,6 +270,7 @@ def test_ranks_and_micro_batches_change_nothing(
     assert content(both / "predictions.jsonl") == content(alone / "predictions.jsonl")
 
 
+@pytest.mark.nightly
 def test_another_number_of_ranks(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
 ) -> None:
@@ -281,20 +284,6 @@ def test_another_number_of_ranks(
     again = finetune("--save", run, *zero(trial, 1)).wait()
     assert "resumes after step" in again.output()
     assert losses(run) == pytest.approx(losses(whole), rel=1e-4)
-
-
-def test_a_classifier(trial: Trial, finished: Callable[..., Path]) -> None:
-    run = finished("--form", "classifier", "--pool", "start", *zero(trial, 1))
-    assert len(events(run, "evaluation")) == 2
-    # The head stays behind: what is under it opens as a model.
-    trained = open_trained(run, Opening(tokenizer=TOKENIZER, device="cpu"))
-    assert torch.isfinite(trained.model.word_embeddings.weight).all()
-
-
-@pytest.mark.parametrize("loss", ["hinge", "generative", "mix"])
-def test_other_losses(finished: Callable[..., Path], loss: str) -> None:
-    run = finished("--loss", loss, "--epochs", 1, "--length-penalty", 1)
-    assert len(losses(run)) == 3
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +303,9 @@ def said(trial: Trial) -> list[object]:
     return [*flags, "--micro-batch", 2, "--lr", "5e-3", "--dropout", 0, "--max-answer", 16]
 
 
-@pytest.mark.parametrize(("stage", "world"), [(0, 1), (3, 2)])
+@pytest.mark.parametrize(
+    ("stage", "world"), [(0, 1), pytest.param(3, 2, marks=pytest.mark.nightly)]
+)
 def test_texts(
     trial: Trial, finetune: Callable[..., Any], said: list[object], stage: int, world: int
 ) -> None:

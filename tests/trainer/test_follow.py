@@ -16,6 +16,7 @@ import pytest
 from shards.manifest import read_manifest, write_manifest
 from shards.mixture import Mix
 from shards.run import Run
+from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SHAPE, build, grow
 from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
@@ -99,7 +100,7 @@ def undisturbed(trial: Trial) -> Callable[[int], Path]:
     return run
 
 
-@pytest.mark.parametrize("world", [1, 2])
+@pytest.mark.parametrize("world", a_few([1, 2], of_each=2))
 def test_killed_twice_is_as_if_it_had_not_been(
     trial: Trial, undisturbed: Callable[[int], Path], world: int
 ) -> None:
@@ -237,7 +238,7 @@ def wait_for_text(running: Running, text: str, times: int = 1) -> None:
 WAITS = "all text has been seen; waiting for a newer manifest"
 
 
-@pytest.mark.parametrize("world", [1, 2])
+@pytest.mark.parametrize("world", a_few([1, 2], of_each=2))
 def test_waiting_reads_all_text_exactly_once(trial: Trial, world: int) -> None:
     run, data = trial.folder / f"waits-{world}", data_in(trial, f"waits-data-{world}")
     flags = ("--data", data, "--follow", "--at-end", "wait", "--save", run, "--max-steps", 1000)

@@ -94,8 +94,8 @@ def start(launcher: str, *flags: object) -> "subprocess.Popen[str]":
     ("launcher", "number", "code"),
     [
         ("torchrun", signal.SIGTERM, 143),
-        ("torchrun", signal.SIGHUP, 129),
-        ("deepspeed", signal.SIGTERM, 143),
+        pytest.param("torchrun", signal.SIGHUP, 129, marks=pytest.mark.nightly),
+        pytest.param("deepspeed", signal.SIGTERM, 143, marks=pytest.mark.nightly),
     ],
 )
 def test_asked_to_stop_it_saves_and_ends_with_the_signals_code(

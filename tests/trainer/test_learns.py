@@ -62,6 +62,7 @@ def entropy(tokens: "np.ndarray[Any, np.dtype[Any]]") -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
+@pytest.mark.nightly
 def test_it_learns_from_the_sample_but_not_from_shuffled_targets(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pipelines.wudao", "--runner=DirectRunner"]
     directory = tmp_path / "wudao"

@@ -16,7 +16,7 @@ from tests.trainer.corpus import SHAPE, build
 from tests.trainer.machines import Machines
 from tests.trainer.runs import Trial, events, losses
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 RANKS = (2, 1, 1)
 STEPS = 12

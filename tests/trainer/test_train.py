@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from shards.run import Run
+from tests.nightly import a_few
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
 from trainer.model import model
@@ -90,7 +91,8 @@ def test_dropout_does_not_depend_on_the_ranks(
     assert losses(alone) != losses(made(*dropping, *scatters, "--dropout", 0))
 
 
-@pytest.mark.parametrize(("stage", "world"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
+@pytest.mark.parametrize("stage", a_few([3, 1, 2], of_each=3))
+@pytest.mark.parametrize("world", [1, 2])
 def test_zero_learns_what_plain_training_does(
     made: Callable[..., Path], stage: int, world: int
 ) -> None:
@@ -234,10 +236,11 @@ def infinite_from_three() -> None:
     infinite_at(*range(3, 10))
 
 
-@pytest.mark.parametrize(("stage", "world"), [(0, 1), (1, 1), (2, 2), (3, 1)])
+@pytest.mark.parametrize("place", a_few([(2, 2), (0, 1), (1, 1), (3, 1)], of_each=4))
 def test_a_loss_that_is_not_finite_is_skipped(
-    trial: Trial, made: Callable[..., Path], stage: int, world: int
+    trial: Trial, made: Callable[..., Path], place: tuple[int, int]
 ) -> None:
+    stage, world = place
     zero, run = trial.folder / f"zero{stage}.json", trial.folder / f"bad-{stage}"
     flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
     output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
@@ -331,11 +334,14 @@ def test_shards_that_one_rank_lacks_stop_both(trial: Trial) -> None:
 
 @pytest.mark.parametrize(
     "launcher",
-    [
-        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
-        ["-m", "deepspeed.launcher.runner", "--num_gpus", "2", "--module"],
-    ],
-    ids=["torchrun", "deepspeed"],
+    a_few(
+        [
+            ["-m", "deepspeed.launcher.runner", "--num_gpus", "2", "--module"],
+            ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
+        ],
+        of_each=2,
+    ),
+    ids=["deepspeed", "torchrun"],
 )
 def test_launchers(trial: Trial, made: Callable[..., Path], launcher: list[str]) -> None:
     run = trial.folder / f"by-{launcher[1]}"
