@@ -17,22 +17,16 @@ FEWEST_CELLS, MOST_CELLS = 20, 80
 _Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
     """The generations of a dataset."""
 
     rows: Sequence[_Row]
     """As report.json has them, the first one first."""
-
-    @property
-    def timed(self) -> list[_Row]:
-        """Those whose time is known."""
-        return [row for row in self.rows if "finished" in row]
-
-    @property
-    def watched(self) -> list[_Row]:
-        """Those of them that a stream made."""
-        return [row for row in self.timed if "lag" in row]
+    timed: Sequence[_Row]
+    """Those whose time is known."""
+    watched: Sequence[_Row]
+    """Those of them that a stream made."""
 
     @property
     def newest(self) -> Sequence[_Row]:
@@ -103,7 +97,10 @@ def growth(report: Mapping[str, Any]) -> Growth | None:
         report: What report.json holds.
     """
     rows: Sequence[_Row] = report.get("generations", [])
-    return Growth(rows) if len(rows) > 1 else None
+    if len(rows) < 2:  # noqa: PLR2004  one has no history
+        return None
+    timed = [row for row in rows if "finished" in row]
+    return Growth(rows=rows, timed=timed, watched=[row for row in timed if "lag" in row])
 
 
 def moment(row: _Row) -> str:
