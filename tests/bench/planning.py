@@ -50,10 +50,9 @@ def comparison(estimate: Estimate, output: Path, *, seconds: float) -> str:
     for name, size in sizes.items():
         if name.startswith(".work/map/"):
             written["segments"] += 0 if name.endswith(".json") else size
-        elif name.endswith((".bin", ".idx", ".arrow")) and "signatures" not in name:
-            written["shards"] += size
         elif name.startswith("g0001"):
-            written["other"] += size
+            shard = name.endswith((".bin", ".idx", ".arrow")) and "signatures" not in name
+            written["shards" if shard else "other"] += size
     account = report["accounting"].values()
     pairs: dict[str, tuple[float, float]] = {
         "splits": (extent.count("splits"), report["tasks"]["map"]["all"]),
