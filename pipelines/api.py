@@ -221,19 +221,19 @@ def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
     """
     asked = _asked(corpus, {**options, "plan": True}, engine={}, runner_flags=())
     from pipelines.planning.run import plan  # noqa: PLC0415  as in the command: it takes a second
+    from pipelines.planning.table import plan_lines  # noqa: PLC0415
 
-    planned = plan(asked.module, asked.options)
-    extent = planned.estimate.extent
+    took = plan(asked.module, asked.options)
     return Estimated(
-        text=planned.text,
-        workers=planned.estimate.workers,
-        seconds=planned.estimate.all_seconds,
-        documents=round(extent.total("documents")),
-        tokens=round(extent.total("tokens")),
-        shards=sum(extent.shards.values()),
-        disk_bytes=round(extent.most_bytes),
-        worker_bytes=round(planned.estimate.worker_bytes),
-        driver_bytes=round(planned.estimate.driver_bytes),
+        text="\n".join(map(visible_line, plan_lines(took, asked.options))),
+        workers=took.workers,
+        seconds=took.seconds,
+        documents=took.extent.count("documents"),
+        tokens=took.extent.count("tokens"),
+        shards=took.extent.count("shards"),
+        disk_bytes=round(took.disk_bytes),
+        worker_bytes=round(took.worker_bytes),
+        driver_bytes=round(took.driver_bytes),
     )
 
 

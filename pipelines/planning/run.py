@@ -2,7 +2,6 @@
 
 import resource
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.corpus.options import Options
@@ -15,48 +14,21 @@ from pipelines.map.first_records import FirstFiles, check_sources
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
-from pipelines.planning.sample import SECONDS, SourceSample, sample
-from pipelines.planning.sizes import run_extent, source_size
-from pipelines.planning.table import plan_lines
+from pipelines.planning.sample import SECONDS, sample
+from pipelines.planning.sizes import run_extent
 from pipelines.readers.reading import check_head, splits
-from shards.shown import visible_line
-from shards.storage.remote import RemotePath
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunPlan:
-    """What a run would take."""
-
-    estimate: Estimate
-    text: str
-    """What `--plan` prints."""
-
-
-def plan(module: str, options: Options) -> RunPlan:
+def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate:
     """Return what a run would take; nothing is written to the output.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
+        seconds: How long to sample, roughly.
 
     Raises:
         UserError: The input cannot be read, or an option does not fit.
-    """
-    estimated, samples = estimate_run(module, options)
-    shares = {source: sampled.share for source, sampled in samples.items()}
-    lines = plan_lines(estimated, options, shares=shares)
-    return RunPlan(estimate=estimated, text="\n".join(map(visible_line, lines)))
-
-
-def estimate_run(
-    module: str, options: Options, *, seconds: float = SECONDS
-) -> tuple[Estimate, dict[str, SourceSample]]:
-    """Return the estimate of a run, and by source the samples behind it.
-
-    Args:
-        module: The module that holds the corpus's RECIPE.
-        options: Complete options.
-        seconds: How long to sample, roughly.
     """
     files, corpora = match_corpora(module, options)
     cut: dict[str, list[Split]] = {source: [] for source in corpora}
@@ -74,22 +46,13 @@ def estimate_run(
     job = Job(options=options, corpora=corpora, versions=versions, run=run, compiled=native)
     if options.max_reject_rate < 1:
         check_sources(FirstFiles(job=job, files=files))
-    samples = sample(corpora, cut, job=job, seconds=seconds)
-    sources = {source: source_size(sampled, cut[source]) for source, sampled in samples.items()}
-    estimated = estimate(
-        run_extent(sources, options, token_bytes=chain.tokenizer.dtype.itemsize),
+    token_bytes = chain.tokenizer.dtype.itemsize
+    sizes = sample(corpora, cut, job=job, token_bytes=token_bytes, seconds=seconds)
+    return estimate(
+        run_extent(sizes, options),
         workers=max(1, workers),
-        split=_longest(cut),
         model_bytes=max(0.0, _resident_bytes() - IDLE_BYTES),
-        remote=isinstance(options.output, RemotePath),
     )
-    return estimated, samples
-
-
-def _longest(cut: dict[str, list[Split]]) -> Split:
-    """Return the split of the longest names."""
-    every = [split for source_splits in cut.values() for split in source_splits]
-    return max(every, key=lambda split: len(split.path) + len(split.relative))
 
 
 def _resident_bytes() -> int:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, Mapper, MapTask
+from pipelines.planning.sizes import SourceSize, num_segments
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
 from pipelines.readers.reading import format_of
@@ -38,42 +39,6 @@ TABLES = ("documents", "holdout", "hashes", "audit")
 """Suffixes of the tables with a row for each document, text, record or pair."""
 
 
-MOST_ROWS = 4096
-"""Rows of a table that are kept, to make a segment of any size of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceSample:
-    """The sample of one source: its counts and bytes."""
-
-    share: float
-    """The part of the source's stored bytes that was read."""
-    records: int
-    """Rows of the audit: documents of all records, and records that could not be read."""
-    documents: int
-    """Documents left by the map, without duplicates within a piece."""
-    tokens: int
-    rejects: int
-    texts: int
-    """Distinct texts, for dedup."""
-    signed: int
-    """Signatures, for near-duplicates."""
-    seconds: float
-    """How long the pieces took, without the first one, which includes loading."""
-    warm_share: float
-    """The part of the source's stored bytes that these seconds were spent on."""
-    audit_bytes: int
-    """Size of the audit as Parquet."""
-    kept_bytes: int
-    """Size of rejects and kept texts."""
-    example_bytes: int
-    """Size of the largest segment's examples, whose number is bounded."""
-    row_bytes: Mapping[str, float]
-    """Size of a row of each of a segment's tables, by suffix."""
-    tables: Mapping[str, pa.Table]
-    """Some rows of each of a segment's tables, by suffix."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """What was read at one place."""
@@ -89,43 +54,43 @@ def sample(
     splits: Mapping[str, Sequence[Split]],
     *,
     job: Job,
+    token_bytes: int,
     seconds: float = SECONDS,
-) -> dict[str, SourceSample]:
-    """Return a sample of each source.
+) -> dict[str, SourceSize]:
+    """Return how large each source becomes if all of it is like a sample of it.
 
     Args:
         corpora: The corpus of each source.
         splits: Its splits, by source.
         job: The run.
+        token_bytes: Bytes of a token: 2 or 4.
         seconds: How long to sample, roughly.
     """
     with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
         folder = Path(name)
-        (folder / ".work" / "map").mkdir(parents=True)
+        segments = folder / ".work" / "map"
+        segments.mkdir(parents=True)
         mapper = Mapper(replace(job, options=replace(job.options, output=folder)))
-        return {
-            source: _source(
-                mapper, corpora[source], source_splits, folder=folder, seconds=seconds / len(splits)
-            )
-            for source, source_splits in splits.items()
-        }
+        sizes: dict[str, SourceSize] = {}
+        for source, cut in splits.items():
+            pieces = list(_pieces(mapper, corpora[source], cut, seconds=seconds / len(splits)))
+            sizes[source] = _source_size(pieces, cut, segments, token_bytes=token_bytes)
+        return sizes
 
 
-def _source(
-    mapper: Mapper, corpus: Corpus, splits: Sequence[Split], *, folder: Path, seconds: float
-) -> SourceSample:
-    chosen = _chosen(splits)
-    started, pieces = time.monotonic(), list[_Piece]()
+def _pieces(
+    mapper: Mapper, corpus: Corpus, splits: Sequence[Split], *, seconds: float
+) -> Iterator[_Piece]:
+    """Yield what was read at places of a source, until its time is over."""
+    started, chosen = time.monotonic(), _chosen(splits)
     ends = {split.path: split.end for split in splits}
     for index, split in enumerate(chosen):
         left = seconds - (time.monotonic() - started)
         if index and left < 0:
-            break
+            return
         until = time.monotonic() + max(LEAST_SECONDS, left / (len(chosen) - index))
         task = MapTask(name=f"{split.source}-{index}", split=split)
-        pieces.append(_piece(mapper, corpus, task, until=until, end=ends[split.path]))
-    stored = sum(split.file_bytes for split in {split.path: split for split in splits}.values())
-    return _summed(pieces, folder / ".work" / "map", stored=stored)
+        yield _piece(mapper, corpus, task, until=until, end=ends[split.path])
 
 
 def _chosen(splits: Sequence[Split]) -> list[Split]:
@@ -154,42 +119,53 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
     )
 
 
-def _summed(pieces: Sequence[_Piece], folder: Path, *, stored: int) -> SourceSample:
-    """Return the sums over pieces whose segments lie in a folder."""
-    warm = pieces[1:] or pieces
+def _source_size(
+    pieces: Sequence[_Piece], splits: Sequence[Split], folder: Path, *, token_bytes: int
+) -> SourceSize:
+    """Return the size of a source from pieces whose segments lie in a folder."""
+    sizes = {split.path: split.file_bytes for split in splits}
+    ends = {split.path: split.end for split in splits}
+    stored = sum(sizes.values())
+    share = min(1.0, sum(piece.stored for piece in pieces) / stored)
+    warm = pieces[1:] or pieces  # the first one includes loading
+    warm_share = min(1.0, sum(piece.stored for piece in warm) / stored)
+    times = 1 / max(share, 1e-9)
     segments = [segment for piece in pieces for segment in piece.segments]
-    stems = [folder / segment.stem for segment in segments]
     tables = {
-        suffix: [open_table(path) for path in _existing(stems, suffix)]
-        for suffix in (*TABLES, "rejects", "texts", "examples")
+        suffix: [open_table(path) for path in _existing(folder, segments, suffix)]
+        for suffix in (*TABLES, "rejects", "texts")
     }
-    audit = pa.concat_tables(tables["audit"]).unify_dictionaries() if segments else None
-    return SourceSample(
-        share=min(1.0, sum(piece.stored for piece in pieces) / stored),
-        records=sum(len(table) for table in tables["audit"]),
-        documents=sum(segment.documents for segment in segments),
-        tokens=sum(segment.tokens for segment in segments),
-        rejects=sum(segment.rejects for segment in segments),
-        texts=sum(segment.sieved.texts for segment in segments),
-        signed=sum(segment.sieved.signed for segment in segments),
-        seconds=sum(piece.seconds for piece in warm),
-        warm_share=min(1.0, sum(piece.stored for piece in warm) / stored),
-        audit_bytes=_parquet_bytes(audit, folder) if audit else 0,
-        kept_bytes=sum(table.nbytes for suffix in ("rejects", "texts") for table in tables[suffix]),
-        example_bytes=max(
-            (path.stat().st_size for path in _existing(stems, "examples")), default=0
-        ),
-        row_bytes={suffix: _row_bytes(tables[suffix]) for suffix in TABLES if tables[suffix]},
-        tables={
-            suffix: pa.concat_tables(tables[suffix]).slice(0, MOST_ROWS).unify_dictionaries()
-            for suffix in (*TABLES, "examples")
-            if tables[suffix]
-        },
+    records = sum(map(len, tables["audit"])) * times
+    tokens = sum(segment.tokens for segment in segments) * times
+    shares = (
+        (split.end - split.start) / max(ends[split.path], 1) * split.file_bytes / max(stored, 1)
+        for split in splits
+    )
+    kept = sum(table.nbytes for suffix in ("rejects", "texts") for table in tables[suffix])
+    examples = _existing(folder, segments, "examples")
+    return SourceSize(
+        share=share,
+        files=len(sizes),
+        stored_bytes=stored,
+        splits=len(splits),
+        segments=sum(num_segments(records * part, tokens * part) for part in shares),
+        records=records,
+        documents=sum(segment.documents for segment in segments) * times,
+        tokens=tokens,
+        token_bytes=token_bytes,
+        rejects=sum(segment.rejects for segment in segments) * times,
+        texts=sum(segment.sieved.texts for segment in segments) * times,
+        signed=sum(segment.sieved.signed for segment in segments) * times,
+        map_seconds=sum(piece.seconds for piece in warm) / max(warm_share, 1e-9),
+        audit_bytes=_parquet_bytes(tables["audit"], folder) * times,
+        kept_bytes=kept * times,
+        example_bytes=max((path.stat().st_size for path in examples), default=0),
+        row_bytes={suffix: _row_bytes(tables[suffix]) for suffix in TABLES},
     )
 
 
-def _existing(stems: Sequence[Path], suffix: str) -> Iterator[Path]:
-    return (path for stem in stems if (path := stem.with_name(f"{stem.name}.{suffix}")).exists())
+def _existing(folder: Path, segments: Sequence[Segment], suffix: str) -> Iterator[Path]:
+    return filter(Path.exists, (folder / f"{segment.stem}.{suffix}" for segment in segments))
 
 
 def _row_bytes(tables: Sequence[pa.Table]) -> float:
@@ -204,7 +180,9 @@ def _buffer_bytes(array: pa.Array) -> Iterator[int]:
     yield from (buffer.size for buffer in array.buffers()[first:3] if buffer is not None)
 
 
-def _parquet_bytes(table: pa.Table, folder: Path) -> int:
+def _parquet_bytes(tables: Sequence[pa.Table], folder: Path) -> int:
+    if not tables:
+        return 0
     path = folder / "audit.parquet"
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(pa.concat_tables(tables).unify_dictionaries(), path, compression="zstd")
     return path.stat().st_size

@@ -1,21 +1,18 @@
 """How large the parts of a run become: segments, tasks, shards, files. Arithmetic alone.
 
 It all follows from a few numbers a source: splits, records, documents, tokens, and the width of a
-row of each table. They come from a sample (`source_size`) or from whoever makes up a source.
+row of each table. They come from a sample (sample.py) or from whoever makes up a source.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from pipelines.corpus.options import MOST_VALIDATION, Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK, SLOTS_PER_TASK
-from pipelines.inputs.split import Split
+from pipelines.dedup.phases import BAND_ROWS_PER_TASK, SLOTS_PER_TASK
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import (
     BYTES_PER_GROUP,
@@ -26,15 +23,11 @@ from pipelines.merge.group import (
 )
 from pipelines.merge.holdout import LEAST_VALIDATION
 from pipelines.merge.ranges import choose_cuts
-from pipelines.planning.sample import SourceSample
 from pipelines.segments.segment import NUM_BINS
 from shards.storage.remote import RemotePath
 
-BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
-"""Size of a segment's .bins."""
-
-TABLE_BYTES = 2048
-"""Size of an Arrow file besides its rows: schema, lengths, footer."""
+SEGMENT_BYTES = 16 * (NUM_BINS + 1) + 1024 + 5 * 2048
+"""Size of a segment without rows: .bins, and schema, lengths and footer of its five tables."""
 
 SIGNER_BYTES, BAND_ROW_BYTES = 124, 20
 """Bytes a row of a segment's .slots and .bands (a band)."""
@@ -58,33 +51,72 @@ UNEVEN = 1.02
 class SourceSize:
     """How large one source becomes."""
 
+    share: float
+    """The part of its stored bytes that the sample read."""
     files: int
     stored_bytes: int
     splits: int
     segments: int
     records: float
-    """Rows of the audit."""
+    """Rows of the audit: documents of all records, and records that cannot be read."""
     documents: float
     """Left by the map; duplicates across segments are not known yet."""
     tokens: float
+    token_bytes: int
+    """Of a token: 2 or 4."""
     rejects: float
     texts: float
+    """Distinct texts, for dedup."""
     signed: float
+    """Signatures, for near-duplicates."""
     map_seconds: float
     """Of one process."""
     audit_bytes: float
+    """Of the audit as Parquet."""
     kept_bytes: float
     """Of rejects and of kept texts."""
     example_bytes: float
-    """Of a segment's examples."""
+    """Of a segment's examples, whose number is bounded."""
     row_bytes: Mapping[str, float]
-    """Of a row of each of a segment's tables, by suffix."""
-    tables: Mapping[str, pa.Table]
-    """Some rows of each of them, by suffix."""
-    dropped: float = 0.0
-    """Documents that dedup across segments leaves out; no sample shows how many."""
-    held: float = 0.0
-    """Documents that are held out."""
+    """Of a row of a segment's documents, holdout, hashes and audit."""
+    shards: int = 1
+    held_shards: int = 0
+    """Shards of held-out documents, for --validation."""
+
+    @property
+    def segment_bytes(self) -> float:
+        """Bytes of all segments."""
+        bands_index = BANDS_INDEX_BYTES if self.signed else 0
+        return (
+            self.tokens * self.token_bytes
+            + self.documents * (self.row_bytes["documents"] + self.row_bytes["holdout"])
+            + self.texts * self.row_bytes["hashes"]
+            + self.records * self.row_bytes["audit"]
+            + self.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
+            + self.kept_bytes
+            + self.segments * (SEGMENT_BYTES + self.example_bytes + bands_index)
+        )
+
+    @property
+    def shard_bytes(self) -> float:
+        """Bytes of all shards: tokens, index, documents."""
+        document = IDX_BYTES + self.row_bytes["documents"]
+        return self.tokens * self.token_bytes + self.documents * document
+
+    @property
+    def merge_tasks(self) -> int:
+        """Tasks that write a shard."""
+        return self.shards + self.held_shards
+
+    @property
+    def merge_slices(self) -> int:
+        """Slices of segments that merge reads."""
+        return self.segments * self.merge_tasks
+
+    @property
+    def widest_row(self) -> float:
+        """Bytes of a row of .documents or .audit, whichever is more."""
+        return max(self.row_bytes["documents"], self.row_bytes["audit"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,90 +124,42 @@ class Extent:
     """How large a run is."""
 
     sources: Mapping[str, SourceSize]
-    token_bytes: int
-    """Bytes of a token: 2 or 4."""
-    shards: Mapping[str, int]
-    """By source."""
-    validation: Mapping[str, int]
-    """Shards that are held out, by source."""
     text_ranges: int
     """Tasks of dedup for texts; 0 for none."""
     band_ranges: int
     """Tasks of dedup for each band; 0 for none."""
-    drop_ranges: int
-    """Files of drops."""
     slot_ranges: int = 0
     """Tasks and files of the slots of signatures; 0 where minhash cannot append."""
     remote: bool = False
     """The output is behind a URL."""
 
-    @property
-    def segments(self) -> int:
-        """Segments of all sources."""
-        return sum(source.segments for source in self.sources.values())
+    def total(self, name: str) -> float:
+        """Return the sum of a field or property of all sources."""
+        return float(sum(getattr(source, name) for source in self.sources.values()))
 
-    @property
-    def splits(self) -> int:
-        """Tasks of the map."""
-        return sum(source.splits for source in self.sources.values())
+    def count(self, name: str) -> int:
+        """Return the sum of a whole number of all sources."""
+        return round(self.total(name))
 
     @property
     def dedup_tasks(self) -> int:
-        """Tasks that read a range of every segment."""
+        """Tasks of dedup that read a range of every segment."""
         return self.text_ranges + NUM_BANDS * self.band_ranges
 
     @property
-    def slot_slices(self) -> int:
-        """Slices that tasks of slots read."""
-        return self.slot_ranges * self.segments
-
-    @property
-    def merge_tasks(self) -> int:
-        """Tasks that write a shard."""
-        return sum(self.shards.values()) + sum(self.validation.values())
-
-    @property
     def dedup_slices(self) -> int:
-        """Slices that dedup reads: segments times tasks."""
-        return self.segments * self.dedup_tasks
+        """Slices of segments that dedup reads."""
+        return self.count("segments") * self.dedup_tasks
 
     @property
-    def merge_slices(self) -> int:
-        """Slices that merge reads: segments times shards, source by source."""
-        return sum(
-            source.segments * (self.shards[name] + self.validation[name])
-            for name, source in self.sources.items()
-        )
+    def slot_slices(self) -> int:
+        """Slices of segments that tasks of slots read."""
+        return self.count("segments") * self.slot_ranges
 
     @property
     def slices(self) -> int:
         """Slices of segments that dedup, slots and merge read."""
-        return self.dedup_slices + self.slot_slices + self.merge_slices
-
-    @property
-    def segment_bytes(self) -> float:
-        """Bytes of all segments."""
-        return sum(
-            source.tokens * self.token_bytes
-            + source.documents
-            * (source.row_bytes.get("documents", 0.0) + source.row_bytes.get("holdout", 0.0))
-            + source.texts * source.row_bytes.get("hashes", 0.0)
-            + source.records * source.row_bytes.get("audit", 0.0)
-            + source.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
-            + source.kept_bytes
-            + source.segments * (BINS_BYTES + source.example_bytes + 5 * TABLE_BYTES)
-            + (source.segments * BANDS_INDEX_BYTES if source.signed else 0)
-            for source in self.sources.values()
-        )
-
-    @property
-    def shard_bytes(self) -> float:
-        """Bytes of all shards: tokens, index, documents."""
-        return sum(
-            source.tokens * self.token_bytes
-            + source.documents * (IDX_BYTES + source.row_bytes.get("documents", 0.0))
-            for source in self.sources.values()
-        )
+        return self.dedup_slices + self.slot_slices + self.count("merge_slices")
 
     @property
     def other_bytes(self) -> float:
@@ -184,190 +168,49 @@ class Extent:
         Each document has hashes of its own in all bands: a sample shows few of those in common.
         """
         signer = NUM_BANDS * BAND_SIGNATURE_BYTES + SLOT_SIGNATURE_BYTES if self.slot_ranges else 0
-        return sum(
-            source.audit_bytes
-            + source.kept_bytes
-            + source.texts * SIGNATURE_BYTES
-            + source.signed * signer
-            for source in self.sources.values()
+        return (
+            self.total("audit_bytes")
+            + self.total("kept_bytes")
+            + self.total("texts") * SIGNATURE_BYTES
+            + self.total("signed") * signer
         )
 
-    @property
-    def most_bytes(self) -> float:
-        """Bytes of all files that exist at once before the end; groups repeat the segments."""
-        later = with_groups(self)
-        again = 0.0 if later is self else self.segment_bytes
-        for name, cuts in later.cuts.items():
-            again += len(cuts) * replace(self, sources={name: self.sources[name]}).segment_bytes
-        return self.segment_bytes + again + self.shard_bytes + self.other_bytes
 
-    @property
-    def cuts(self) -> dict[str, tuple[int, ...]]:
-        """Into how many ranges each pass cuts the segments before merge, by source; see ranges."""
-        chosen = {
-            name: choose_cuts(
-                source.segments,
-                self.shards[name],
-                rows=source.records,
-                remote=self.remote,
-            )
-            for name, source in self.sources.items()
-        }
-        return {name: cuts for name, cuts in chosen.items() if cuts}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """How the segments of a source are cut by ranges of the order before merge; see ranges."""
 
-    def total(self, name: str) -> float:
-        """Return the sum of a field over all sources."""
-        return float(sum(getattr(source, name) for source in self.sources.values()))
+    passes: int
+    ranges: int
+    tasks: int
+    """Segments that all passes write."""
+    slices: int
+    """Slices of segments that they read."""
+    range: SourceSize
+    """One range in the end, as its shards read it."""
 
 
-def source_size(sampled: SourceSample, splits: Sequence[Split]) -> SourceSize:
-    """Return how large a source becomes if all of it is like its sample."""
-    sizes = {split.path: split.file_bytes for split in splits}
-    ends = {split.path: split.end for split in splits}
-    times = 1 / max(sampled.share, 1e-9)
-    records, tokens = sampled.records * times, sampled.tokens * times
-    stored = sum(sizes.values())
-    fractions = [
-        (split.end - split.start) / max(ends[split.path], 1) * split.file_bytes / max(stored, 1)
-        for split in splits
-    ]
-    return SourceSize(
-        files=len(sizes),
-        stored_bytes=stored,
-        splits=len(splits),
-        segments=sum(num_segments(records * fraction, tokens * fraction) for fraction in fractions),
-        records=records,
-        documents=sampled.documents * times,
-        tokens=tokens,
-        rejects=sampled.rejects * times,
-        texts=sampled.texts * times,
-        signed=sampled.signed * times,
-        map_seconds=sampled.seconds / max(sampled.warm_share, 1e-9),
-        audit_bytes=sampled.audit_bytes * times,
-        kept_bytes=sampled.kept_bytes * times,
-        example_bytes=sampled.example_bytes,
-        row_bytes=sampled.row_bytes,
-        tables=sampled.tables,
-    )
-
-
-def num_segments(records: float, tokens: float) -> int:
-    """Return the number of segments that a split of this many records and tokens becomes."""
-    return max(1, math.ceil(records / MAX_RECORDS), math.ceil(tokens / MAX_TOKENS))
-
-
-def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_bytes: int) -> Extent:
-    """Return how large a run becomes.
-
-    Args:
-        sources: Its sources by name.
-        options: Its options.
-        token_bytes: Bytes of a token: 2 or 4.
-    """
-    texts, signed, dropped = (
+def run_extent(sources: Mapping[str, SourceSize], options: Options) -> Extent:
+    """Return how large a run over sources becomes."""
+    texts, signed = (
         round(sum(getattr(source, name) for source in sources.values()))
-        for name in ("texts", "signed", "dropped")
+        for name in ("texts", "signed")
     )
-    dedup, near = options.dedup != "none", options.dedup == "minhash"
+    near = options.dedup == "minhash"
     local = near and options.clusters == "local"
-    shards = {
-        name: options.shards or expected_shards(source, options.shard_tokens)
-        for name, source in sources.items()
-    }
-    held = {name: validation_share(source, options.validation) for name, source in sources.items()}
     return Extent(
-        sources={
-            name: replace(source, held=source.documents * held[name])
-            for name, source in sources.items()
-        },
-        token_bytes=token_bytes,
-        shards=shards,
-        validation={name: math.ceil(shards[name] * held[name]) for name in sources},
-        text_ranges=num_ranges(texts) if dedup else 0,
+        sources={name: _with_shards(source, options) for name, source in sources.items()},
+        text_ranges=num_ranges(texts) if options.dedup != "none" else 0,
         band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
-        drop_ranges=num_ranges(dropped, rows_per_task=DROPS_PER_TASK) if dedup else 0,
         slot_ranges=num_ranges(signed, rows_per_task=SLOTS_PER_TASK) if local else 0,
         remote=isinstance(options.output, RemotePath),
     )
 
 
-def with_groups(extent: Extent) -> Extent:
-    """Return the run as dedup finds it: in groups if slices are too many or too short."""
-    short = extent.remote and slices_are_short(extent.merge_slices, extent.total("records"))
-    if extent.slices <= MOST_SLICES and not short:
-        return extent
-    return replace(
-        extent,
-        sources={
-            name: replace(source, segments=math.ceil(source.segments / group_members(source)))
-            for name, source in extent.sources.items()
-        },
-    )
-
-
-def group_members(source: SourceSize, *, ranges: int = 1) -> int:
-    """Return the number of a source's segments in a group, which is one of so many ranges."""
-    rows = source.records / source.segments
-    fit = ranges * min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(row_width(source), 1)) / max(rows, 1)
-    return max(1, min(MOST_MEMBERS, int(fit + 1e-6)))
-
-
-def row_width(source: SourceSize) -> float:
-    """Return the bytes of a row of .documents or .audit, whichever is more."""
-    return max(source.row_bytes.get("documents", 0.0), source.row_bytes.get("audit", 0.0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """A pass of merge.ranges over a source: each of some ranges is cut into finer ones."""
-
-    times: int
-    """How many ranges there are before."""
-    cut: int
-    """Into how many each is cut."""
-    before: SourceSize
-    after: SourceSize
-    """One range before, and one after."""
-
-    @property
-    def tasks(self) -> int:
-        """Segments that are written."""
-        return self.times * self.cut * self.after.segments
-
-    @property
-    def slices(self) -> int:
-        """Slices of segments that are read."""
-        return self.times * self.cut * self.before.segments
-
-
-def passes(source: SourceSize, cuts: Sequence[int]) -> list[Pass]:
-    """Return the passes that cut a source."""
-    found, times = list[Pass](), 1
-    for cut in cuts:
-        segments = math.ceil(source.segments / group_members(source, ranges=cut))
-        after = replace(share(source, cut), segments=segments)
-        found.append(Pass(times=times, cut=cut, before=source, after=after))
-        source, times = after, times * cut
-    return found
-
-
-def share(source: SourceSize, parts: int) -> SourceSize:
-    """Return an even share of what a source holds, in as many segments."""
-    names = ("records", "documents", "tokens", "rejects", "texts", "signed", "kept_bytes")
-    shares = {name: getattr(source, name) / parts for name in (*names, "dropped", "held")}
-    return replace(source, **shares)
-
-
-def for_merge(extent: Extent) -> Extent:
-    """Return the run as a shard finds it: with the segments that overlap its range of the order."""
-    cut = {name: passes(extent.sources[name], cuts)[-1] for name, cuts in extent.cuts.items()}
-    return replace(
-        extent,
-        sources={
-            name: replace(source, segments=cut[name].after.segments) if name in cut else source
-            for name, source in extent.sources.items()
-        },
-    )
+def _with_shards(source: SourceSize, options: Options) -> SourceSize:
+    shards = options.shards or expected_shards(source, options.shard_tokens)
+    held = validation_share(source, options.validation)
+    return replace(source, shards=shards, held_shards=math.ceil(shards * held))
 
 
 def expected_shards(source: SourceSize, shard_tokens: int) -> int:
@@ -384,3 +227,52 @@ def validation_share(source: SourceSize, fraction: float) -> float:
         return 0.0
     least = LEAST_VALIDATION / max(source.documents, 1)
     return min(max(fraction, least), MOST_VALIDATION)
+
+
+def num_segments(records: float, tokens: float) -> int:
+    """Return the number of segments that a split of this many records and tokens becomes."""
+    return max(1, math.ceil(records / MAX_RECORDS), math.ceil(tokens / MAX_TOKENS))
+
+
+def with_groups(extent: Extent) -> Extent:
+    """Return the run as dedup finds it: in groups if slices are too many or too short."""
+    short = extent.remote and slices_are_short(
+        extent.count("merge_slices"), extent.total("records")
+    )
+    if extent.slices <= MOST_SLICES and not short:
+        return extent
+    return replace(
+        extent,
+        sources={
+            name: replace(source, segments=_num_groups(source))
+            for name, source in extent.sources.items()
+        },
+    )
+
+
+def _num_groups(source: SourceSize, *, ranges: int = 1) -> int:
+    """Return the number of groups of a source's segments; each is one of some ranges of them."""
+    rows = max(source.records / source.segments, 1)
+    fit = min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(source.widest_row, 1)) * ranges / rows
+    return math.ceil(source.segments / max(1, min(MOST_MEMBERS, int(fit + 1e-6))))
+
+
+def cut_sources(extent: Extent) -> dict[str, Cut]:
+    """Return, by source, how those are cut whose shards would read too many or too short slices."""
+    cuts = {
+        name: choose_cuts(source.segments, source.shards, rows=source.records, remote=extent.remote)
+        for name, source in extent.sources.items()
+    }
+    return {name: cut_source(extent.sources[name], parts) for name, parts in cuts.items() if parts}
+
+
+def cut_source(source: SourceSize, cuts: Sequence[int]) -> Cut:
+    """Return how a source is cut by passes that each cut a range into so many."""
+    ranges, tasks, slices = 1, 0, 0
+    for parts in cuts:
+        ranges *= parts
+        slices += ranges * source.segments
+        segments = _num_groups(source, ranges=parts)
+        source = replace(source, records=source.records / parts, segments=segments, signed=0)
+        tasks += ranges * segments
+    return Cut(passes=len(cuts), ranges=ranges, tasks=tasks, slices=slices, range=source)

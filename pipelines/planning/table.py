@@ -1,65 +1,67 @@
 """An estimate as the text that `--plan` prints, and the tables of text in it."""
 
-import math
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from pipelines.corpus.options import Options
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.estimate import Estimate
-from pipelines.planning.sizes import Extent, for_merge, passes, with_groups
-from pipelines.planning.storage import Requests
+from pipelines.planning.sizes import Extent
 
 _FULL = 0.4
 """Where segments are less full than this, larger splits are suggested."""
 _STEP = 1000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
-KINDS = ("put", "get", "head", "list", "delete")
 
-
-def plan_lines(
-    estimate: Estimate, options: Options, *, shares: Mapping[str, float]
-) -> Iterator[str]:
-    """Yield the lines of `--plan`.
-
-    Args:
-        estimate: The estimate.
-        options: Options of the run.
-        shares: The part of each source that was sampled.
-    """
+def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
+    """Yield the lines of `--plan` for a run with some options."""
     extent = estimate.extent
-    yield from _sources(extent, shares)
-    yield from _phases(estimate, extent)
+    yield from _sources(extent)
     yield ""
-    wall_time, workers = duration_text(estimate.all_seconds), estimate.workers
-    segments, shards, others, most = (
-        bytes_text(getattr(extent, f"{name}_bytes"))
-        for name in ("segment", "shard", "other", "most")
+    work = {
+        "map": "{0.tasks:,} splits",
+        "group": "{0.tasks:,} groups of segments",
+        "dedup": "{0.tasks:,} tasks, {0.slices:,} slices",
+        "slots": "{0.tasks:,} tasks, {0.slices:,} slices",
+        "ranges": "{0.tasks:,} ranges of groups, {0.slices:,} slices",
+        "merge": f"{extent.count('shards'):,} shards and {extent.count('held_shards'):,} of "
+        "validation, {0.slices:,} slices",
+    }
+    yield from table(
+        [
+            (name, duration_text(phase.seconds), work[name].format(phase))
+            for name, phase in estimate.phases.items()
+        ],
+        left=(0, 2),
     )
-    worker, driver = bytes_text(estimate.worker_bytes), bytes_text(estimate.driver_bytes)
-    yield f"wall time    {wall_time} on {workers} workers like this one"
+    size = {
+        name: bytes_text(getattr(estimate, f"{name}_bytes"))
+        for name in ("disk", "worker", "driver", "beam")
+    }
+    segments, shards = (bytes_text(extent.total(f"{name}_bytes")) for name in ("segment", "shard"))
+    others = f"audit, rejects, signatures {bytes_text(extent.other_bytes)}"
+    yield ""
     yield (
-        f"disk         segments {segments}, shards {shards}, audit, rejects, signatures {others}; "
-        f"at once {most}"
+        f"wall time    {duration_text(estimate.seconds)} on {estimate.workers} workers "
+        "like this one"
     )
-    yield f"memory       worker {worker}, driver {driver}"
-    yield f"through Beam {bytes_text(estimate.beam_bytes)} of task records"
-    if estimate.requests:
-        yield from _requests(estimate.requests)
+    yield f"disk         segments {segments}, shards {shards}, {others}; at once {size['disk']}"
+    yield f"memory       worker {size['worker']}, driver {size['driver']}"
+    yield f"through Beam {size['beam']} of task records"
     suggested = list(suggestions(estimate, options))
     yield from ["", *suggested] if suggested else []
 
 
-def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
+def _sources(extent: Extent) -> Iterator[str]:
     head = ("", "files", "bytes", "sampled", "splits", "segments", "documents", "kept", "tokens")
     rows = [
         (
             name,
             f"{source.files:,}",
             bytes_text(source.stored_bytes),
-            f"{100 * shares[name]:.3g} %",
+            f"{100 * source.share:.3g} %",
             f"{source.splits:,}",
             f"{source.segments:,}",
             f"{source.records:,.0f}",
@@ -72,73 +74,33 @@ def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
     yield "kept: before duplicates are looked for across the sample's pieces"
 
 
-def _phases(estimate: Estimate, extent: Extent) -> Iterator[str]:
-    later = with_groups(extent)
-    tasks = {"map": f"{extent.splits:,} splits"}
-    if later is not extent:
-        tasks["group"] = f"{later.segments:,} groups of segments"
-    tasks |= {
-        "dedup": f"{extent.dedup_tasks + extent.drop_ranges:,} tasks, {later.dedup_slices:,} slices"
-    }
-    if extent.slot_ranges:
-        tasks["slots"] = f"{extent.slot_ranges:,} tasks, {later.slot_slices:,} slices"
-    if later.cuts:
-        steps = [
-            step for name, cuts in later.cuts.items() for step in passes(later.sources[name], cuts)
-        ]
-        tasks["ranges"] = (
-            f"{sum(step.tasks for step in steps):,} ranges of groups, "
-            f"{sum(step.slices for step in steps):,} slices"
-        )
-    tasks["merge"] = (
-        f"{sum(extent.shards.values()):,} shards and {sum(extent.validation.values()):,} "
-        f"of validation, {for_merge(later).merge_slices:,} slices"
-    )
-    yield ""
-    yield from table(
-        [(phase, duration_text(estimate.seconds[phase]), work) for phase, work in tasks.items()],
-        left=(0, 2),
-    )
-
-
-def _requests(requests: Mapping[str, Requests]) -> Iterator[str]:
-    rows = [("requests", *(kind.upper() for kind in KINDS), "all", "fetched")]
-    total = sum(requests.values(), Requests())
-    for phase, asked in {**requests, "all": total}.items():
-        counts = (*(getattr(asked, kind) for kind in KINDS), asked.all)
-        rows.append((phase, *(f"{count:,.0f}" for count in counts), bytes_text(asked.bytes)))
-    yield ""
-    yield from table(rows)
-
-
 def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
     """Yield what in the estimate is worth changing, and how."""
-    extent = estimate.extent
-    slices = extent.slices
-    later = with_groups(extent)
-    if later is not extent:
+    extent, grouped = estimate.extent, estimate.grouped
+    if grouped is not extent:
         yield (
-            f"{slices:,} slices are too many or too short: segments are merged into "
-            f"{later.segments:,} groups first, which reads and writes them once more"
+            f"{extent.slices:,} slices are too many or too short: segments are merged into "
+            f"{grouped.count('segments'):,} groups first, which reads and writes them once more"
         )
-    for name, cuts in later.cuts.items():
+    for name, cut in estimate.cuts.items():
+        source = grouped.sources[name]
         yield (
-            f"{later.sources[name].segments:,} groups would be read by {extent.shards[name]:,} "
-            f"shards of {name}: they are cut into {math.prod(cuts):,} ranges before merge, which "
-            f"reads and writes them {len(cuts)} more time{'s' * (len(cuts) > 1)}"
+            f"{source.segments:,} groups would be read by {source.shards:,} shards of {name}: they "
+            f"are cut into {cut.ranges:,} ranges before merge, which reads and writes them "
+            f"{cut.passes} more time{'s' * (cut.passes > 1)}"
         )
     full = max(extent.total("records") / MAX_RECORDS, extent.total("tokens") / MAX_TOKENS) / max(
-        extent.segments, 1
+        extent.count("segments"), 1
     )
-    if slices > MOST_SLICES // 10 and full < _FULL:
+    if extent.slices > MOST_SLICES // 10 and full < _FULL:
         times = round(2 * _FULL / max(full, 0.01))
         yield (
             f"segments are {100 * full:.0f} % full: --split-bytes "
             f"{options.split_bytes * times} makes {times} times fewer"
         )
-    if extent.splits < estimate.workers:
+    if (splits := extent.count("splits")) < estimate.workers:
         yield (
-            f"only {extent.splits} of {estimate.workers} workers have a split to map: choose a "
+            f"only {splits} of {estimate.workers} workers have a split to map: choose a "
             "smaller --split-bytes"
         )
     rejects = extent.total("rejects") / max(extent.total("records"), 1)

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.charts import Chart, ThresholdLine, caption, chart, quantile
 from pipelines.report.formats import short
-from pipelines.report.labels import WIDTH, width
+from pipelines.report.pictures import Picture, caption, histogram, quantile
 from pipelines.segments.histograms import PLAIN, Histogram, add_histograms
 
 _TITLES = {
@@ -17,8 +16,8 @@ _TITLES = {
 _SIDES = {"<": "min", ">": "max"}
 _EVERY_LANGUAGE = "all"
 _LANGUAGE_NAMES = {"*": "every other language", _EVERY_LANGUAGE: "every language"}
-_MOST_LANGUAGES = 3
-"""Languages that the label of a line names."""
+_MOST_NAMED = 12
+"""Characters that the names of languages take in the label of a line; others are counted."""
 
 Bounds = Mapping[tuple[float, str], Sequence[str]]
 """Languages by bound and comparison."""
@@ -63,15 +62,13 @@ class Distribution:
         ]
 
     @property
-    def chart(self) -> Chart:
-        """The picture."""
-        return chart(
-            self.counts,
-            [
-                ThresholdLine(value=bound, label=_label(bound, comparison, languages))
-                for (bound, comparison), languages in self.bounds.items()
-            ],
-        )
+    def picture(self) -> Picture:
+        """The picture, with a line for each bound."""
+        labels = [
+            (bound, _label(bound, comparison, languages))
+            for (bound, comparison), languages in self.bounds.items()
+        ]
+        return histogram(self.counts, labels)
 
 
 def distributions(
@@ -113,7 +110,5 @@ def _label(bound: float, comparison: str, languages: Sequence[str]) -> str:
     label = f"{_SIDES[comparison]} {short(bound)}"
     if languages in (["*"], [_EVERY_LANGUAGE]):
         return label
-    named = f"{label} {','.join(languages)}"
-    if len(languages) > _MOST_LANGUAGES or width(named) > WIDTH / 2:
-        return f"{label} {len(languages)} lang."
-    return named
+    named = ",".join(languages)
+    return f"{label} {named if len(named) <= _MOST_NAMED else f'{len(languages)} lang.'}"

@@ -15,51 +15,25 @@ MAP = "map"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Projection:
-    """A corpus of some size."""
-
-    text_bytes: float
-    """UTF-8 bytes of the texts as read."""
-    cpu_hours: float
-    file_bytes: float
-    """Of input files like those of the run, compressed as they were."""
-    tokens: float
-    dataset_bytes: float
-    """Of the shards."""
-
-    def wall_hours(self, cores: int) -> float:
-        """Return how long it takes on this many cores like those of the run, never idle."""
-        return self.cpu_hours / cores
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """What a run took and made, from which everything is projected."""
 
     text_bytes: int
+    """UTF-8 bytes of the texts as read."""
     map_seconds: Mapping[str, float]
     """CPU seconds by stage, of all sources."""
     later_seconds: float
     """CPU seconds of the phases after the map, at most."""
     file_bytes: float
+    """Of the input files, compressed as they were."""
     tokens: int
     dataset_bytes: int
+    """Of the shards."""
 
     @property
     def cpu_seconds(self) -> float:
         """CPU seconds of the whole run."""
         return sum(self.map_seconds.values()) + self.later_seconds
-
-    def project(self, text_bytes: float) -> Projection:
-        """Return what a corpus with this many bytes of text would take and make."""
-        times = text_bytes / self.text_bytes
-        return Projection(
-            text_bytes=text_bytes,
-            cpu_hours=self.cpu_seconds * times / 3600,
-            file_bytes=self.file_bytes * times,
-            tokens=self.tokens * times,
-            dataset_bytes=self.dataset_bytes * times,
-        )
 
 
 def text_read(report: Mapping[str, Any]) -> int:

@@ -26,8 +26,9 @@ def main(module: str, argv: Sequence[str]) -> int:
         options = checked(options, recipe)
         if options.plan:
             from pipelines.planning.run import plan  # noqa: PLC0415 - see make
+            from pipelines.planning.table import plan_lines  # noqa: PLC0415 - see make
 
-            print_lines(plan(module, options).text.split("\n"))
+            print_lines(plan_lines(plan(module, options), options))
         elif options.watch:
             from pipelines.run.watch import watch  # noqa: PLC0415 - see make
 

@@ -57,7 +57,7 @@ def main() -> None:
             partial(scaling.measure, asked.megabytes),
         ),
         "plan": (
-            "--plan beside the run that it foretells, on S3",
+            "--plan beside the run that it foretells",
             partial(planning.measure, asked.megabytes),
         ),
         "dedup": (

@@ -63,7 +63,7 @@ _FROM_PYTHON = (
     ),
     Row(
         name="planned",
-        about="what runs of many kinds would take: files, tasks, memory, requests of a storage",
+        about="what runs of many kinds would take: files, tasks, space, memory",
         corpora=(corpora.tokenizer, corpus_seen.seen_first, corpus_seen.many_short),
         commands=(f"{_CALLS} planned",),
     ),

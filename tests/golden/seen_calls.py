@@ -5,7 +5,7 @@ python -m tests.golden.seen_calls made|opened|planned
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +139,6 @@ _PLANS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-def _rest(plan: str) -> Iterator[str]:
-    """Of the requests that go by time, what does not: each renewal puts, gets and heads once."""
-    for line in plan.splitlines():
-        if line.startswith("the rest  ") and "groups" not in plan:
-            put, get, head, _, delete = map(int, line.replace(",", "").split()[2:7])
-            yield f"rest: get {get - put:+}, head {head - put:+}, delete {delete}"
-
-
 def planned() -> None:
     """What runs would take, without what depends on the time that the sample took."""
     given = {"web": "in", "asked": "zhihu:asked"}
@@ -155,10 +147,8 @@ def planned() -> None:
         plan = estimate("text", **{**shared, **options})
         print(f"== {name}")
         for line in str(plan).splitlines():
-            # Requests for progress go by time.
-            if not line.startswith(("the rest  ", "all  ", "memory  ")):
+            if not line.startswith("memory  "):
                 print(_without_times(line))
-        print(*_rest(str(plan)))
         print(plan.workers, plan.documents, plan.tokens, plan.shards, plan.disk_bytes)
         print("worker - driver", plan.worker_bytes - plan.driver_bytes, plan.seconds > 0)
         figures = re.findall(r"(\w+)=", repr(plan))

@@ -95,7 +95,7 @@ def main() -> None:
 
 
 _TIMED = ("generations", "throughput", "wall-time", "projection")
-_TICK = re.compile(r"\d\d:\d\d(:\d\d)?$|\d{4}-\d\d-\d\d[ T]?[\d:]*$")
+_TICK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d \| ")
 _KEPT_CELLS = {"throughput": 1, "projection": 4}
 
 

@@ -11,7 +11,7 @@ from pipelines.corpus.options import Options
 from pipelines.map import mapper
 from pipelines.map.chain import Chain, load_chain
 from pipelines.planning import run as planning
-from pipelines.planning.run import estimate_run
+from pipelines.planning.run import plan
 from pipelines.run import command
 from pipelines.run.build import build
 from pipelines.run.command import completed
@@ -19,6 +19,8 @@ from pipelines.wudao import RECIPE
 from shards.manifest import TRAIN, VALIDATION, sum_shards
 from shards.storage.files import files
 from shards.storage.remote import RemotePath
+
+OPTIONS = completed(RECIPE.options(), RECIPE)
 
 
 @pytest.mark.parametrize("flags", [[], ["--dedup", "minhash", "--workers", "3"]])
@@ -36,7 +38,6 @@ def test_the_command_prints_a_plan_and_writes_nothing(
     for word in ("wudao", "map", "dedup", "merge", "wall time", "disk", "memory", "through Beam"):
         assert word in printed
     assert ("slots" in printed) == ("minhash" in flags)
-    assert "requests" not in printed
     assert not output.exists()
     assert not [*temporary.glob("corpusmill-plan-*")]
 
@@ -50,11 +51,11 @@ def test_a_plan_says_what_is_wrong_with_the_input(
     assert "part-1.json" in capsys.readouterr().err
 
 
-def test_requests_are_counted_where_the_output_is_behind_a_url() -> None:
-    options = replace(completed(RECIPE.options(), RECIPE), output=RemotePath("memory://plan/out"))
-    estimated, _ = estimate_run("pipelines.wudao", options, seconds=1)
-    assert estimated.requests["map"].put > 8 * estimated.extent.segments
-    assert not RemotePath("memory://plan/out").files()
+def test_a_plan_writes_nothing_behind_a_url() -> None:
+    output = RemotePath("memory://plan/out")
+    estimated = plan("pipelines.wudao", replace(OPTIONS, output=output), seconds=1)
+    assert estimated.extent.remote
+    assert not output.files()
 
 
 @pytest.mark.parametrize("pays", [False, True])
@@ -72,18 +73,17 @@ def test_the_sample_is_timed_with_the_loops_of_the_run(
     monkeypatch.setattr(planning, "native_pays", lambda *_, **__: pays)
     for module in (planning, mapper):
         monkeypatch.setattr(module, "load_chain", loaded)
-    estimate_run("pipelines.wudao", completed(RECIPE.options(), RECIPE), seconds=0.1)
+    plan("pipelines.wudao", OPTIONS, seconds=0.1)
     assert asked == [pays, pays]
     assert chains[0] is chains[1]  # loaded once
 
 
 @pytest.mark.slow
 def test_the_sample_corpus_comes_out_as_the_plan_says(tmp_path: Path) -> None:
-    options = replace(completed(RECIPE.options(), RECIPE), output=tmp_path / "out")
-    estimated, _ = estimate_run("pipelines.wudao", replace(options, keep_segments=True))
-    made = build("pipelines.wudao", replace(options, keep_segments=True))
+    options = replace(OPTIONS, output=tmp_path / "out", keep_segments=True)
+    counts = plan("pipelines.wudao", options).extent
+    made = build("pipelines.wudao", options)
     sums = [sum_shards(made.shards(split=split)) for split in (TRAIN, VALIDATION)]
-    counts = estimated.extent
     assert counts.total("documents") == pytest.approx(
         sum(split.documents for split in sums), rel=0.25
     )
@@ -91,9 +91,9 @@ def test_the_sample_corpus_comes_out_as_the_plan_says(tmp_path: Path) -> None:
     sizes = files(options.output)
     segments = {name: size for name, size in sizes.items() if name.startswith(".work/map/")}
     written = sum(size for name, size in segments.items() if not name.endswith(".json"))
-    assert counts.segment_bytes == pytest.approx(written, rel=0.25)
+    assert counts.total("segment_bytes") == pytest.approx(written, rel=0.25)
     shards = sum(size for name, size in sizes.items() if "/wudao/" in name)
-    assert counts.shard_bytes == pytest.approx(shards, rel=0.25)
+    assert counts.total("shard_bytes") == pytest.approx(shards, rel=0.25)
     account = json.loads((tmp_path / "out" / "report.json").read_bytes())
-    assert account["tasks"]["map"]["all"] == counts.splits
-    assert account["tasks"]["merge"]["all"] == sum(counts.shards.values()) + 1
+    assert account["tasks"]["map"]["all"] == counts.count("splits")
+    assert account["tasks"]["merge"]["all"] == counts.count("merge_tasks")

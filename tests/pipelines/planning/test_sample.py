@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.corpus.recipe import load_recipe
 from pipelines.planning import sample as sample_module
-from pipelines.planning.run import estimate_run
-from pipelines.planning.sample import SourceSample
+from pipelines.planning.run import plan
+from pipelines.planning.sizes import SourceSize
 from pipelines.wudao import RECIPE
 from tests.pipelines.runs import page
 
@@ -33,8 +33,8 @@ def write_file(path: Path) -> None:
             file.writelines(documents())
 
 
-def sampled(path: Path, *, seconds: float = NO_HURRY) -> tuple[SourceSample, float]:
-    """The sample of a file, and the documents that the file is taken to have."""
+def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceSize:
+    """The size of a file by a sample of it."""
     recipe = load_recipe("pipelines.text")
     options = replace(
         recipe.options(input=(str(path),), tokenizer=RECIPE.sample_tokenizer),
@@ -42,9 +42,9 @@ def sampled(path: Path, *, seconds: float = NO_HURRY) -> tuple[SourceSample, flo
         split_bytes=path.stat().st_size // 10,
         language_threshold=0,
     )
-    estimated, samples = estimate_run("pipelines.text", options, seconds=seconds)
+    estimated = plan("pipelines.text", options, seconds=seconds)
     assert not options.output.exists()
-    return samples["text"], estimated.extent.total("records")
+    return estimated.extent.sources["text"]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
@@ -54,20 +54,21 @@ def test_the_documents_of_a_file_are_known_from_a_part_of_it(
     path = tmp_path / f"a.{suffix}"
     write_file(path)
     monkeypatch.setattr(sample_module, "PIECE_BYTES", path.stat().st_size // 20)
-    source, documents = sampled(path)
+    source = sampled(path)
     assert 0.01 < source.share < 0.9
-    assert documents == pytest.approx(ROWS, rel=0.1)
+    assert source.records == pytest.approx(ROWS, rel=0.1)
 
 
-def test_a_sample_has_rows_of_each_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_knows_the_width_of_a_row_of_each_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.jsonl"
     write_file(path)
     monkeypatch.setattr(sample_module, "PIECE_BYTES", 10_000)
-    monkeypatch.setattr(sample_module, "MOST_ROWS", 5)
-    source, _ = sampled(path)
-    assert source.tables.keys() == {"documents", "holdout", "hashes", "audit", "examples"}
-    assert {len(table) for table in source.tables.values()} == {5}
-    assert source.row_bytes["hashes"] == 8 + 8 + 8 + 4 + 1
+    widths = sampled(path).row_bytes
+    assert widths.keys() == {"documents", "holdout", "hashes", "audit"}
+    assert widths["hashes"] == 8 + 8 + 8 + 4 + 1
+    assert min(widths.values()) > 0
 
 
 def test_a_sample_ends_when_its_time_is_over(
@@ -76,5 +77,5 @@ def test_a_sample_ends_when_its_time_is_over(
     path = tmp_path / "a.jsonl"
     write_file(path)
     monkeypatch.setattr(sample_module, "LEAST_SECONDS", 0.0)
-    source, _ = sampled(path, seconds=0.0)
-    assert 0 < source.records <= 2
+    source = sampled(path, seconds=0.0)
+    assert 0 < source.records * source.share <= 2.01

@@ -3,52 +3,34 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning.estimate import Estimate, estimate
 from pipelines.planning.sizes import run_extent
-from pipelines.planning.storage import Requests
-from pipelines.planning.table import bytes_text, duration_text, plan_lines, suggestions
-from tests.pipelines.planning.made_sources import SPLIT, made_source
+from pipelines.planning.table import bytes_text, duration_text, plan_lines
+from tests.pipelines.planning.made_sources import made_estimate, made_source
 
 
-def estimated(splits: int, options: Options) -> Estimate:
-    extent = run_extent({"web": made_source(splits)}, options, token_bytes=2)
-    return estimate(extent, workers=64, split=SPLIT, model_bytes=0, remote=False)
+def printed(made: Estimate) -> str:
+    return "\n".join(plan_lines(made, Options()))
 
 
 def test_the_plan_says_what_a_run_takes() -> None:
-    options = Options()
-    text = "\n".join(plan_lines(estimated(100, options), options, shares={"web": 0.1}))
+    text = printed(made_estimate())
     for words in ("web", "10 %", "100 splits", "wall time", "on 64 workers", "disk", "memory"):
         assert words in text
-    assert "requests" not in text
 
 
-def test_requests_are_a_table_by_phase_and_kind() -> None:
-    options, plan = Options(), estimated(100, Options())
-    requests = {"map": Requests(put=900), "merge": Requests(get=1200, bytes=2e9)}
-    plan = Estimate(
-        **{name: getattr(plan, name) for name in Estimate.__slots__ if name != "requests"},
-        requests=requests,
-    )
-    text = "\n".join(plan_lines(plan, options, shares={"web": 0.1}))
-    assert "requests" in text
-    assert "1,200" in text
-    assert "2,100" in text, "the sum"
-    assert "2 GB" in text
+def test_groups_ranges_and_smaller_splits_are_suggested() -> None:
+    assert "segments are merged into 1,250 groups first" in printed(made_estimate(100_000))
+    cut = printed(made_estimate(640_000, shards=65_536))
+    assert "128 ranges before merge, which reads and writes them 1 more time\n" in f"{cut}\n"
+    assert " ranges of groups, " in cut
+    few = "only 10 of 64 workers have a split to map: choose a smaller --split-bytes"
+    assert printed(made_estimate(10)).endswith(f"\n\n{few}")
 
 
-def test_groups_and_fuller_segments_are_suggested() -> None:
-    many = list(suggestions(estimated(100_000, Options()), Options()))
-    assert "1,250 groups" in many[0]
-    cut = estimated(640_000, Options(shards=65_536))
-    assert (
-        "cut into 128 ranges before merge, which reads and writes them 1 more time"
-        in list(suggestions(cut, Options()))[1]
-    )
-    text = "\n".join(plan_lines(cut, Options(), shares={"web": 0.1}))
-    assert "ranges of groups" in text
-    few = list(suggestions(estimated(10, Options()), Options()))
-    assert few == [
-        "only 10 of 64 workers have a split to map: choose a smaller --split-bytes",
-    ]
+def test_empty_segments_and_too_many_rejects_are_named() -> None:
+    source = made_source(100_000, records=1e6, tokens=1e9, rejects=1e5)
+    text = printed(estimate(run_extent({"web": source}, Options()), workers=1, model_bytes=0))
+    assert "segments are 0 % full: --split-bytes " in text
+    assert "10 % of the sample cannot be read: more than --max-reject-rate 0.01 allows" in text
 
 
 @pytest.mark.parametrize(

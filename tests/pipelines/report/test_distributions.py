@@ -1,4 +1,7 @@
+from collections.abc import Sequence
 from typing import Any
+
+import pytest
 
 from pipelines.report.distributions import distributions
 from tests.pipelines.report.reading import counted
@@ -22,28 +25,30 @@ def test_figures_have_a_title_a_caption_and_the_thresholds_of_their_rules() -> N
     assert (length.title, words.title) == ("Length in bytes", "words")
     assert words.caption == "3 kept: median 5, 90 % from 3 to 8"
     assert words.thresholds == ["min 2: every other language", "min 4: en, zh", "max 100: en"]
-    labels = [text.text for _, text in words.chart.thresholds]
+    labels = [label.text for label in words.picture.labels if label.kind == "bound"]
     assert labels == ["min 2", "min 4 en,zh", "max 100 en"]
     assert not length.thresholds
 
 
-def test_many_languages_are_counted_in_a_label_and_named_below() -> None:
+@pytest.mark.parametrize(
+    ("languages", "label"),
+    [
+        (("zh",), "min 4 zh"),
+        (("de", "en", "fr", "zh"), "min 4 de,en,fr,zh"),
+        (("de", "en", "fr", "ja", "zh"), "min 4 5 lang."),
+        (("a_language_with_a_very_long_name", "zh"), "min 4 2 lang."),
+    ],
+)
+def test_languages_that_have_no_room_in_a_label_are_counted_there_and_named_below(
+    languages: Sequence[str], label: str
+) -> None:
     report = {
         "histograms": {"a": histograms(words=counted(3, 5))},
-        "rules": {language: [rule(4)] for language in ("de", "en", "fr", "zh")},
+        "rules": {language: [rule(4)] for language in languages},
     }
     (words,) = distributions(report, {})[""]
-    assert [text.text for _, text in words.chart.thresholds] == ["min 4 4 lang."]
-    assert words.thresholds == ["min 4: de, en, fr, zh"]
-
-
-def test_long_names_of_languages_are_counted_in_a_label_too() -> None:
-    report = {
-        "histograms": {"a": histograms(words=counted(3, 5))},
-        "rules": {"a_language_with_a_very_long_name": [rule(4)], "zh": [rule(4)]},
-    }
-    (words,) = distributions(report, {})[""]
-    assert [text.text for _, text in words.chart.thresholds] == ["min 4 2 lang."]
+    assert [each.text for each in words.picture.labels] == [label]
+    assert words.thresholds == [f"min 4: {', '.join(languages)}"]
 
 
 def test_the_language_score_has_the_threshold_of_the_run() -> None:

@@ -1,19 +1,14 @@
 """Generations over time: true to report.json, for two of them and for hundreds."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from pipelines.report.charts import HEIGHT
-from pipelines.report.growth import MOST_ROWS, NEWEST, Growth, Picture, growth, moment
-from pipelines.report.labels import WIDTH
+from pipelines.report.growth import MOST_CELLS, MOST_ROWS, NEWEST, Growth, growth, moment
 from pipelines.report.page import page
-from pipelines.report.time_axis import MOST_CELLS
 from shards.manifest import Manifest
 from tests.pipelines.report.reading import Page
 
@@ -48,16 +43,6 @@ def grown(rows: Sequence[dict[str, Any]]) -> Growth:
     return found
 
 
-def bars(picture: Picture, name: str) -> list[tuple[float, float, float, float]]:
-    pattern = r"M([\d.]+) ([\d.]+)V([\d.]+)H([\d.]+)V"
-    found = re.findall(pattern, picture.chart.bars[name])
-    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in found]
-
-
-def heights(picture: Picture, name: str) -> list[float]:
-    return [base - tip for _, base, tip, _ in bars(picture, name)]
-
-
 @pytest.mark.parametrize("rows", [[], [generation(1, 0)]])
 def test_one_generation_has_no_history(rows: list[dict[str, Any]]) -> None:
     assert growth({"generations": rows}) is None
@@ -67,69 +52,54 @@ def test_one_generation_has_no_history(rows: list[dict[str, Any]]) -> None:
 def test_a_few_generations_stand_at_their_times_with_their_figures() -> None:
     shown = grown([generation(1, 0), generation(2, 6), generation(3, 24)])
     assert shown.period == "from 2026-11-22 10:00:00 to 2026-11-23 10:00:00 UTC"
-    documents, tokens, known = shown.pictures
-    assert heights(documents, "kept") == pytest.approx([HEIGHT / 3, HEIGHT * 2 / 3, HEIGHT], abs=1)
-    left = [left for left, *_ in bars(documents, "kept")]
-    assert left == pytest.approx([6, 6 + 308 / 4, 6 + 308 * 19 / 20], abs=0.1)
-    assert documents.chart.ticks[0].text == "300"
-    assert documents.caption == "600 in all, 300 of them the latest"
-    steps = [float(y) for y in re.findall(r"V([\d.]+)", tokens.chart.bars["kept"])]
-    base = steps[-1]
-    assert [base - y for y in steps[1:-1]] == pytest.approx(
-        [HEIGHT / 6, HEIGHT / 2, HEIGHT], abs=0.1
-    )
-    assert tokens.caption == "grew to 300 thousand, by 150 thousand with the latest"
-    assert len(bars(known, "dropped")) == 2
-    assert known.caption == "25 documents that an earlier generation has, 3.47 % of those read"
+    documents = shown.bars(kept="documents")
+    assert documents.bars == {"kept": pytest.approx({0: 100 / 3, 5: 200 / 3, 19: 100})}
+    assert documents.top == 300
+    assert documents.ticks == {0: "2026-11-22 10:00", 20: "2026-11-23 10:00"}
+    tokens = shown.bars(kept="tokens", in_all=True)
+    steps = [tokens.bars["kept"][cell] for cell in range(20)]
+    assert steps == pytest.approx([100 / 6] * 5 + [50] * 14 + [100])
+    assert tokens.top == shown.total("tokens")
+    assert list(shown.bars(dropped="known").bars["dropped"]) == [5, 19]
 
 
 def test_hundreds_of_generations_share_cells_and_lose_nothing() -> None:
     rows = [generation(number, number / 60, documents=10, known=0) for number in range(1, 641)]
     shown = grown(rows)
-    documents, _ = shown.pictures
-    drawn = bars(documents, "kept")
-    assert len(drawn) == MOST_CELLS
-    assert sum(heights(documents, "kept")) / HEIGHT == pytest.approx(6400 / 80, rel=0.02)
-    assert all(0 <= left < right <= WIDTH for left, *_, right in drawn)
-    assert all(before[3] <= after[0] for before, after in pairwise(drawn))
+    drawn = shown.bars(kept="documents").bars["kept"]
+    assert list(drawn) == list(range(MOST_CELLS))
+    assert sum(drawn.values()) / 100 == pytest.approx(6400 / 80, rel=0.02)
     assert [row["number"] for row in shown.newest] == [*range(640, 640 - NEWEST, -1)]
     assert len(shown.newest) + len(shown.older) == MOST_ROWS
-    assert shown.count == 640
 
 
-def test_the_lag_of_a_stream_is_drawn_by_median_and_worst() -> None:
+def test_the_lag_of_a_stream_is_the_longest_of_a_cell() -> None:
+    lags = [lag(2, 60), lag(3, 50), lag(4, 30)]
+    times = [1, 1.01, 2]
     rows = [
-        generation(1, 0),
-        generation(2, 1, lag=lag(2, 60)),
-        generation(3, 2, lag=lag(4, 30)),
+        generation(n, hours, lag=each)
+        for n, hours, each in zip((2, 3, 4), times, lags, strict=True)
     ]
-    *_, picture = grown(rows).pictures
-    assert heights(picture, "rest") == pytest.approx([HEIGHT, HEIGHT / 2], abs=0.1)
-    assert heights(picture, "kept") == pytest.approx([HEIGHT / 30, HEIGHT / 15], abs=0.1)
-    assert picture.caption == (
-        "medians from 2 s to 4 s; the worst, behind them in grey, 1 min in g0002-0123abcd"
-    )
-    assert grown(rows).has_lag
-    assert not grown(rows[:1] * 2).has_lag
+    drawn = grown([generation(1, 0), *rows]).bars(rest="worst", kept="median")
+    assert drawn.bars == {
+        "rest": pytest.approx({10: 100, 19: 50}),
+        "kept": pytest.approx({10: 100 / 20, 19: 100 / 15}),
+    }
     still = grown([generation(number, number, lag=lag(0, 0)) for number in (1, 2)])
-    assert bars(still.pictures[-1], "rest") == []
+    assert still.bars(rest="worst").bars == {"rest": {}}
 
 
-def test_what_is_not_known_or_nothing_is_not_drawn() -> None:
+def test_what_is_not_known_is_not_at_any_time() -> None:
     old = {key: generation(1, 0)[key] for key in ("name", "documents", "tokens", "read", "inputs")}
     shown = grown([old, generation(2, 1)])
-    assert (shown.untimed, shown.pictures) == (1, [])
+    assert len(shown.timed) == 1
     assert (moment(old), shown.period) == (
         "–",
         "from 2026-11-22 11:00:00 to 2026-11-22 11:00:00 UTC",
     )
     assert grown([old, old]).period == "at unknown times"
-    tokens = grown([old, generation(2, 1, known=0), generation(3, 2, known=0)]).pictures[1]
-    first = re.match(r"M[\d.]+ ([\d.]+)V([\d.]+)H", tokens.chart.bars["kept"])
-    assert first is not None
-    assert float(first[1]) - float(first[2]) == pytest.approx(HEIGHT / 6, abs=0.1)
-    empty = {"documents": 0, "tokens": 0, "read": 0, "dropped": 0, "known": 0}
-    assert grown([generation(1, 0, **empty), generation(2, 0, **empty)]).pictures == []
+    tokens = grown([old, generation(2, 1), generation(3, 2)]).bars(kept="tokens", in_all=True)
+    assert tokens.bars["kept"][0] == pytest.approx(100 / 2), "what was there before, too"
 
 
 def shown_on(manifest: Manifest, report: dict[str, Any], rows: list[dict[str, Any]]) -> Page:
@@ -143,7 +113,8 @@ def test_the_page_shows_generations_with_words_for_each_picture(
     rows = [generation(number, number, lag=lag(1, 2)) for number in range(1, count + 1)]
     shown = shown_on(manifest, report, rows)
     assert shown.named("section")[0] == {"id": "generations"}
-    pictures = [str(svg["aria-label"]) for svg in shown.named("svg")][:4]
+    drawn = [attributes for attributes in shown.named("div") if attributes.get("role") == "img"]
+    pictures = [str(attributes["aria-label"]) for attributes in drawn][:4]
     assert [
         label.partition(" over time, from 2026-11-22 11:00:00 to ")[0] for label in pictures
     ] == [
@@ -152,7 +123,7 @@ def test_the_page_shows_generations_with_words_for_each_picture(
         "Dropped as known",
         "Lag from arrival to commit",
     ]
-    assert all(attributes["role"] == "img" for attributes in shown.named("svg"))
+    assert len(drawn) == len(shown.named("svg"))
     table = [row for row in shown.cells if row[0].endswith("-0123abcd")]
     assert len(table) == min(count, MOST_ROWS)
     assert table[0] == [
@@ -162,6 +133,32 @@ def test_the_page_shows_generations_with_words_for_each_picture(
     ]  # fmt: skip
     assert ("100 more are in report.json" in shown.text) == (count == 600)
     assert not shown.named("script")
+
+
+def test_pictures_are_told_in_words_and_those_of_nothing_left_out(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    rows = [
+        generation(1, 0),
+        generation(2, 6, lag=lag(2, 60)),
+        generation(3, 24, lag=lag(4, 30)),
+    ]
+    text = shown_on(manifest, report, rows).text
+    for words in (
+        "600 in all, 300 of them the latest",
+        "grew to 300 thousand, by 150 thousand with the latest",
+        "25 documents that an earlier generation has, 3.47 % of those read",
+        "medians from 2 s to 4 s; the worst, behind them in grey, 1 min in g0002-0123abcd",
+    ):
+        assert words in text
+    empty = {"documents": 0, "tokens": 0, "read": 0, "dropped": 0, "known": 0}
+    untimed = [{k: v for k, v in row.items() if k != "finished"} for row in rows]
+    for others in ([generation(1, 0, **empty), generation(2, 0, **empty)], untimed):
+        labels = [
+            tag.get("aria-label") or "" for tag in shown_on(manifest, report, others).named("div")
+        ]
+        assert labels
+        assert not [label for label in labels if " over time" in label]
 
 
 def test_a_compaction_is_told(manifest: Manifest, report: dict[str, Any]) -> None:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipelines.report.page
-from pipelines.report.formats import amount
+from pipelines.report.formats import amount, byte_size, duration, short
 from pipelines.report.page import _environment, page
+from pipelines.report.projection import run_costs
 from shards import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.shown import visible
@@ -159,8 +160,8 @@ def section(html: str, name: str) -> str:
 def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str, Any]) -> None:
     html = page(manifest, report)
     assert "Thresholds 阈值: min 150: every other language" in Page(html).text
-    assert html.count('<path class="mark"') >= 3, "of both sources, and of both together"
-    assert html.count(">min 150</text>") >= 3
+    assert html.count('<path class="bound"') >= 3, "of both sources, and of both together"
+    assert html.count(">min 150</span>") >= 3
 
 
 def test_a_table_can_be_scrolled_without_a_pointer_and_has_a_name(
@@ -216,8 +217,19 @@ def test_every_setting_of_the_run_is_on_the_page(
 
 
 def test_the_requested_size_is_projected_to(manifest: Manifest, report: dict[str, Any]) -> None:
-    sizes = {row[0] for row in rows(page(manifest, report, corpus_size=2 * 10**11))}
-    assert {"100 GB", "200 GB", "1 TB", "3 TB", "100 TB"} <= sizes
+    projected = {row[0]: row for row in rows(page(manifest, report, corpus_size=2 * 10**11))}
+    assert {"100 GB", "200 GB", "1 TB", "3 TB", "100 TB"} <= projected.keys()
+    costs = run_costs(manifest, report)
+    assert costs is not None
+    times = 2e11 / costs.text_bytes
+    hours = costs.cpu_seconds * times / 3600
+    assert projected["200 GB"][1:6] == [
+        byte_size(costs.file_bytes * times),
+        amount(costs.tokens * times),
+        byte_size(costs.dataset_bytes * times),
+        short(hours),
+        duration(hours / (report["machine"]["cores"] or 1)),
+    ]
     assert "200 GB" not in {row[0] for row in rows(page(manifest, report))}
 
 
