@@ -21,6 +21,11 @@ _MAGIC_BYTES = 4
 _BLOCK_BYTES = 64 << 10
 _PIECE_BYTES = 16 << 10
 _STEP_BYTES = 2 << 10
+_FIRST_BYTES = 64
+"""Size of the first pieces and steps, so that damage costs little of a small file."""
+_GROWTH = 16
+"""A piece that is read has at most this part of what was read before it."""
+_CHECKSUM_BYTES = 4
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _MAX_WINDOW_BYTES = 1 << 31
 """The largest window of a zstd frame (--long=31)."""
@@ -32,6 +37,11 @@ _UNPACKERS: Mapping[str, Callable[[], Any]] = {
 
 class Stored(Protocol):
     """The bytes of a compressed file."""
+
+    offset: int
+    """Offset of the bytes that read() returns next."""
+    size: int
+    """Size of the file."""
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, fewer than `size` only at the end of the file."""
@@ -70,9 +80,11 @@ def unpack(stored: Stored, codec: str) -> Generator[bytes, None, Failure | None]
 
 def _gunzip(stored: Any) -> Iterator[bytes]:
     """Yield the content of all members; zeros may follow each, as gunzip accepts them."""
+    size = _FIRST_BYTES
     with gzip.GzipFile(fileobj=stored) as file:
-        while piece := file.read1(_PIECE_BYTES):
+        while piece := file.read1(size):
             yield piece
+            size = min(size + len(piece) // _GROWTH + 1, _PIECE_BYTES)
 
 
 def _members(stored: Stored, codec: str) -> Iterator[bytes]:
@@ -102,9 +114,16 @@ def _members(stored: Stored, codec: str) -> Iterator[bytes]:
                     raise EOFError
             yield unpacker.decompress(data, *bound)
             data = unpacker.unused_data
+        data = data or next(steps, b"")
 
 
 def _steps(stored: Stored) -> Iterator[bytes]:
+    """Yield the bytes of a file in small steps; the checksum that may end it is one of its own."""
     while block := stored.read(_BLOCK_BYTES):
-        for at in range(0, len(block), _STEP_BYTES):
-            yield block[at : at + _STEP_BYTES]
+        size = _FIRST_BYTES if stored.offset <= _BLOCK_BYTES else _STEP_BYTES
+        is_last = stored.offset == stored.size
+        end = max(0, len(block) - _CHECKSUM_BYTES) if is_last else len(block)
+        for at in range(0, end, size):
+            yield block[at : min(at + size, end)]
+        if is_last:
+            yield block[end:]

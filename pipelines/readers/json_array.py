@@ -4,21 +4,24 @@ A file is an array of objects, or an object whose key "RECORDS" holds one. Readi
 element to element, and each step depends only on the bytes of the file and the position in it:
 
     object             a record; go on after the comma that follows
-    anything else      damage, up to its end if only its content is broken, or the next good record
+    anything else      damage, up to its end if only its content is broken, or the next good one
     closing bracket    the end; the other members of the object are passed over; text after that
-                       is damage, up to the next good record in it
+                       is damage, up to the next good one in it
 
-A range that begins inside the file starts at its first *good* record, and every range continues
-past its end to the next good record. So neighbours agree about where one stops and the other
+A range that begins inside the file starts at its first *good* object, and every range continues
+past its end to the next good one. So neighbours agree about where one stops and the other
 begins, damage or not, unless a nested array imitates records, which `split.seamless` detects.
 
-A record is good if `[` or `,` stands before it, its first key follows its brace, and it has a text
-field. What a broken object encloses may be taken for good records.
+An object is good if `[` or `,` stands before it, its first key follows its brace, it has a text
+field, and no more is wrong with it than bytes in its strings. What an object with broken brackets
+encloses may be taken for good ones.
 """
 
+import itertools
 import re
 from collections.abc import Generator, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import orjson
 
@@ -40,6 +43,7 @@ from shards.errors import UserError
 _BLANKS = b" \t\n\r"
 _NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
 """What stands between an object in an array and the next object or the closing bracket."""
+_OBJECT_END = re.compile(rb"\}(?=[ \t\n\r]*+(?:,[ \t\n\r]*+\{|\]))")
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FILE_END = re.compile(rb'\]\s*+(?:(?:,\s*+"[^"]*+"\s*+:\s*+[^][{},]++)*+\})?\s*+\Z')
 """The end of the array and, if it stands in a plain object, of that, at the end of the file."""
@@ -90,8 +94,8 @@ class JsonArrayReader:
     def __iter__(self) -> Iterator[Record | Damage]:
         """Yield what the split holds, in the order of the file.
 
-        That is everything from the first good record of the range on (for the first split of a
-        file: from its first element on) up to the first good record at or after its end.
+        That is everything from the first good object of the range on (for the first split of a
+        file: from its first element on) up to the first good one at or after its end.
 
         Raises:
             UserError: The file cannot be read, has changed since it was cut into splits, or holds
@@ -126,11 +130,11 @@ class JsonArrayReader:
             if not char:
                 yield Damage(offset, 0, self._stream.failure or "unterminated-array", b"")
                 break
+            if offset >= self._stream.end and self._is_good(offset):
+                return offset
             if char == b"]":
                 position = yield from self._close(offset)
             elif record := self._record(offset):
-                if offset >= self._stream.end and self._is_good(record):
-                    return offset
                 yield record
                 position = offset + record.length
             else:
@@ -164,12 +168,30 @@ class JsonArrayReader:
 
     def _record(self, offset: int) -> Record | None:
         """Return the object at `offset` if it is one that another element or an end may follow."""
-        end, _ = self._window.value_end(offset, max_bytes=self._max_bytes)
+        try:
+            _, end, _ = self._window.value(offset, max_bytes=self._max_bytes)
+        except RecursionError:
+            end = self._deep_end(offset)
         if end is None or not self._is_element(offset, end):
             return None
         raw = self._window.slice(offset, end)
         value = parse_object(raw)
         return None if value is None else Record(offset, len(raw), value, raw)
+
+    def _value(self, offset: int, *, before: str = "") -> tuple[Any, int | None, bool]:
+        """Return what Window.value does, nothing if it is nested too deeply."""
+        try:
+            return self._window.value(offset, max_bytes=self._max_bytes, before=before)
+        except RecursionError:
+            return None, None, False
+
+    def _deep_end(self, offset: int) -> int | None:
+        """Return where the object at `offset` seems to end, which orjson alone may read."""
+        window = self._window
+        window.load(offset, offset + self._max_bytes + REACH)
+        ends = _OBJECT_END.finditer(window.data, offset - window.base)
+        guesses = (window.base + each.start() + 1 for each in itertools.islice(ends, _GUESSES))
+        return next((end for end in guesses if parse_object(window.slice(offset, end))), None)
 
     def _is_element(self, offset: int, end: int) -> bool:
         """Return whether [offset, end) is no longer than allowed and is followed as elements are.
@@ -180,17 +202,21 @@ class JsonArrayReader:
         follower = self._window.slice(end, end + REACH).lstrip(_BLANKS)[:1]
         return end - offset <= self._max_bytes and follower in b",]{"
 
-    def _is_good(self, record: Record) -> bool:
-        offset, window = record.offset, self._window
+    def _is_good(self, offset: int) -> bool:
+        window = self._window
+        window.load(offset, offset + REACH + 2)
         before = window.slice(offset - REACH, offset).rstrip(_BLANKS)[-1:]
-        return (
-            before in (b",", b"[")
-            and _BRACE_AND_KEY.match(record.raw) is not None
-            and (not self._text_fields or not self._text_fields.isdisjoint(record.value))
-        )
+        if before not in (b",", b"[") or not _BRACE_AND_KEY.match(
+            window.data, offset - window.base
+        ):
+            return False
+        value, end, _ = self._value(offset)
+        if end is None or not self._is_element(offset, end):
+            return False
+        return not self._text_fields or not self._text_fields.isdisjoint(value)
 
     def _next_good(self, offset: int, stop: int) -> int | None:
-        """Return the first good record in [offset, stop), or None.
+        """Return the first good object in [offset, stop), or None.
 
         A brace that begins none costs the time to parse what follows it. Beyond _FREE_BYTES the
         search skips a share of what was parsed, so that hostile text is passed in linear time.
@@ -207,8 +233,7 @@ class JsonArrayReader:
                 continue
             offset = window.base + brace.start()
             before = window.parsed_bytes
-            record = self._record(offset) if offset < stop else None
-            if record and self._is_good(record):
+            if offset < stop and self._is_good(offset):
                 return offset
             looked = window.parsed_bytes - before
             offset += 1 if window.parsed_bytes < free else 1 + looked // _STRIDE
@@ -218,7 +243,7 @@ class JsonArrayReader:
         """Pass over what follows the array that ends at `offset`; return where to go on.
 
         Other members of the object around it hold no records. What is no end of a file is damage,
-        up to the next good record, if there is one.
+        up to the next good object, if there is one.
         """
         window, stream = self._window, self._stream
         offset = window.skip(offset + 1)
@@ -226,7 +251,7 @@ class JsonArrayReader:
         if raw.startswith(b"}"):
             offset = window.skip(offset + 1)
         elif raw.startswith(b'"') and self._is_wrapped:
-            end, is_cut = window.value_end(offset, max_bytes=self._max_bytes, before="{")
+            _, end, is_cut = self._value(offset, before="{")
             if is_cut:
                 reason = stream.failure or "truncated"
                 yield Damage(offset, stream.size - offset, reason, raw)
@@ -249,11 +274,11 @@ class JsonArrayReader:
     def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
         """Yield the damage that begins at `offset`; return where it ends, None for the file's end.
 
-        It ends with the element if only its content is broken, or else before the next good record.
+        It ends with the element if only its content is broken, or else before the next good one.
         """
         window = self._window
         raw = window.peek(offset, RAW_BYTES)
-        end, is_cut = window.value_end(offset, max_bytes=self._max_bytes)
+        _, end, is_cut = self._value(offset)
         if end is not None and self._is_element(offset, end):
             reason = diagnosis(window.slice(offset, end))
         else:

@@ -6,6 +6,7 @@ which stops where a value ends, finds the end of an element that its own bytes d
 
 import json
 import re
+from typing import Any
 
 import orjson
 
@@ -37,7 +38,7 @@ class Window:
         self.data = b""
         self.base = stream.offset
         self.parsed_bytes = 0
-        """How many bytes value_end() has parsed."""
+        """How many bytes value() has parsed."""
         self._stream = stream
         self._block_bytes = block_bytes
 
@@ -84,41 +85,41 @@ class Window:
             if offset < self.end or not self.more(offset):
                 return offset
 
-    def value_end(
+    def value(
         self, offset: int, *, max_bytes: int, before: str = ""
-    ) -> tuple[int | None, bool]:
-        """Return where the JSON value at `offset` ends, and whether the file ends inside it.
+    ) -> tuple[Any, int | None, bool]:
+        """Return the JSON value at `offset`, where it ends, and whether the file ends inside it.
 
-        Invalid UTF-8 and control characters are part of a string. (None, False): the value is no
-        JSON, or takes more than `max_bytes`.
+        Invalid UTF-8 and control characters are part of a string. The end is None if there is no
+        JSON, or none that takes at most `max_bytes`.
 
         Args:
             offset: Where it begins.
             max_bytes: How far to look.
             before: What to put before the bytes, to begin a value that they end.
+
+        Raises:
+            RecursionError: It is nested too deeply for Python's reader.
         """
         size = _FIRST_BYTES
         while True:
             raw = self.peek(offset, min(size, max_bytes + 1))
+            self.parsed_bytes += len(raw)
             text = before + raw.decode(errors="surrogateescape")
             is_last = offset + len(raw) >= self._stream.size
             try:
-                _, length = _LENIENT.raw_decode(text)
-            except RecursionError:
-                self.parsed_bytes += len(raw)
-                return None, False
+                value, length = _LENIENT.raw_decode(text)
             except json.JSONDecodeError as error:
                 if not _is_cut(error):
-                    self.parsed_bytes += error.pos
-                    return None, False
-                self.parsed_bytes += len(raw)
+                    self.parsed_bytes += error.pos - len(raw)
+                    return None, None, False
             else:
-                self.parsed_bytes += length
                 if length < len(text) or is_last:
-                    value = text[len(before) : length]
-                    return offset + len(value.encode(errors="surrogateescape")), False
+                    self.parsed_bytes += length - len(raw)
+                    source = text[len(before) : length].encode(errors="surrogateescape")
+                    return value, offset + len(source), False
             if is_last or size > max_bytes:
-                return None, is_last
+                return None, None, is_last
             size *= 4
 
 
