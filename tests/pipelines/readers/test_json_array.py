@@ -320,6 +320,14 @@ def test_damage_costs_that_record_only(
         (b'{"RECORDS":[{"content":"a"},{"content":1x}] , "n":3} ', "a", [(28, 14, "bad-json")]),
         (b'[{"content":"a"},rubbish', "a", [(17, 7, "truncated")]),
         (b'[{"content":"a"},17 ]', "a", [(17, 2, "not-an-object")]),
+        # Several in a row.
+        (
+            b'[1,null,{"content":"\xff"},{"content":"a"}]',
+            "a",
+            [(1, 1), (3, 4), (8, 15, "bad-utf8")],
+        ),
+        (b'[{"content":0x},{"content":"\xff"},{"content":"a"}]', "a", [(1, 14), (16, 15)]),
+        (b'[{"content":0x},{"content":1x},{"content":"a"}]', "a", [(1, 29, "bad-json")]),
         # What stands before a wound may be taken for records: better than to lose those behind.
         (b'[{"list":[{"content":"b"}],"n":"x},{"content":"a"}]', "ba", [(1, 9), (27, 8)]),
         (b'[{"list":[{"content":"b"}],"n":1,{"content":"a"}]', "ba", [(1, 9), (27, 6)]),
@@ -354,6 +362,21 @@ def test_what_is_kept_and_what_is_named(
     assert [each[: len(name)] for each, name in zip(found, named, strict=True)] == named
     for size in (1, 9, 40) if len(raw) < 200 else (10_000,):
         assert read_every(size, raw, tmp_path) == items
+
+
+@pytest.mark.parametrize("block_bytes", [100, 1 << 20])
+def test_what_orjson_reads_is_read_however_deep(block_bytes: int, tmp_path: Path) -> None:
+    """Python's reader stops at 1,000 less the frames of its caller."""
+    deep = b'{"content":"deep","n":' + b"[" * 1020 + b"]" * 1020 + b"}"
+    raw = b"[" + b",".join([deep, compact(AFTER)] * 3) + b"]"
+    items = read_whole(raw, tmp_path, block_bytes=block_bytes)
+    assert [value["content"] for value in values(items)] == ["deep", "after"] * 3
+    assert not damages(items)
+    for size in (700, 2100):
+        again = read_every(size, raw, tmp_path, block_bytes=block_bytes)
+        assert [(item.offset, item.raw) for item in again] == [
+            (item.offset, item.raw) for item in items
+        ]
 
 
 def test_records_without_text_are_records(tmp_path: Path) -> None:
