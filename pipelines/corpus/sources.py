@@ -28,9 +28,8 @@ from pipelines.inputs.files import (
 )
 from pipelines.inputs.local_files import Known
 from pipelines.inputs.split import Split
-from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
 from pipelines.readers.own import Broken, Read
-from pipelines.readers.reading import Reading
+from pipelines.readers.reading import ALL_RECORDS, ReaderFactory, Reading
 from pipelines.readers.record import Reader
 from shards.errors import UserError
 from shards.flags import flag_of

@@ -12,7 +12,8 @@ from pipelines.inputs.found_file import shown
 from pipelines.inputs.split import Split, split_file
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
-from pipelines.readers.file_head import BOM, foreign_format, other_encoding, read_head
+from pipelines.readers.file_head import foreign_format, other_encoding, read_head
+from pipelines.readers.json_array import is_wrapped
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import Reading, check_head, format_of, open_reader
 from pipelines.readers.record import Damage, Record
@@ -148,17 +149,13 @@ def _text(file: InputFile, form: str) -> Head:
     return Head(
         file=file,
         form=form,
-        wrapped=form == "json" and _is_wrapped(file.path),
+        wrapped=form == "json" and is_wrapped(file.path),
         records=records[:HEAD_RECORDS],
         damaged=len(damaged),
         places=tuple(_place(whole, item, form) for item in damaged[:PLACES_SHOWN]),
         estimate=len(records) * file.bytes / min(taken, file.bytes),
         hint=_hint(file, items, form),
     )
-
-
-def _is_wrapped(path: str) -> bool:
-    return read_head(path).removeprefix(BOM).lstrip().startswith(b"{")
 
 
 def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:

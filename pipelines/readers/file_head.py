@@ -1,11 +1,10 @@
 """The first bytes of a file: reading them, and saying what they show."""
 
 import codecs
-import io
 
 from pipelines.inputs.files import open_input, readable
 from pipelines.readers.compressed import SUFFIXES, compression, is_compressed
-from pipelines.readers.stream import UnpackedStream
+from pipelines.readers.stream import stream_of, whole_file
 from shards.errors import UserError
 
 HEAD_BYTES = 64 << 10
@@ -42,9 +41,7 @@ def read_head(path: str) -> bytes:
                 f"The input {path} is not a {codec} archive, though its name says so: it begins "
                 f"with {magic!r}. Fetch it again, or give it a name that says what it is."
             )
-        file_bytes = handle.seek(0, io.SEEK_END)
-        handle.seek(0)
-        return UnpackedStream(handle, path, file_bytes=file_bytes, codec=codec).read(HEAD_BYTES)
+        return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
 
 
 def foreign_format(head: bytes) -> str | None:
@@ -63,6 +60,18 @@ def foreign_format(head: bytes) -> str | None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "it is UTF-16, so convert it to UTF-8 first"
     return None
+
+
+def foreign_text(head: bytes) -> str | None:
+    """Return what foreign_format does, or that a file is text in another encoding.
+
+    Args:
+        head: Its first bytes.
+    """
+    foreign = foreign_format(head)
+    if foreign is None and (encoding := other_encoding(head)):
+        return f"it is not UTF-8 and reads as {encoding} does, so convert it first"
+    return foreign
 
 
 def other_encoding(head: bytes) -> str | None:

@@ -2,13 +2,10 @@
 
 import re
 
-import orjson
-
-from pipelines.readers.file_head import BOM, excerpt, foreign_format, other_encoding
-from pipelines.readers.json_array import array_start
-from pipelines.readers.json_scan import diagnosis
+from pipelines.readers.file_head import BOM, excerpt, foreign_text
+from pipelines.readers.json_scan import array_start, diagnosis
 from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
-from pipelines.readers.salvage import salvage
+from pipelines.readers.salvage import parse_object
 from shards.errors import UserError
 
 _MARKS = re.compile(rb"(?:%s)++" % BOM)
@@ -24,15 +21,11 @@ def object_line(offset: int, line: bytes, broken: Reason | None) -> Record | Dam
         broken: Why the line may lack its end, None if it is whole. A complete object is a record
             all the same.
     """
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        marks = _MARKS.match(line)
-        if marks:
-            return object_line(offset + marks.end(), line[marks.end() :], broken)
-        value = salvage(line, error)
-    if isinstance(value, dict):
+    value = parse_object(line)
+    if value is not None:
         return Record(offset, len(line), value, line)
+    if marks := _MARKS.match(line):
+        return object_line(offset + marks.end(), line[marks.end() :], broken)
     if not line.strip():
         return None
     return Damage(offset, len(line), broken or diagnosis(line.strip()), line[:RAW_BYTES])
@@ -67,11 +60,8 @@ def _is_object(line: bytes) -> bool:
 
 
 def _description(head: bytes) -> str:
-    foreign = foreign_format(head)
-    if foreign:
+    if foreign := foreign_text(head):
         return foreign
-    if encoding := other_encoding(head):
-        return f"it is not UTF-8 and reads as {encoding} does, so convert it first"
     if array_start(head) is not None:
         return "it is a JSON array, which is read as the format json"
     if head.lstrip().startswith(b"{"):

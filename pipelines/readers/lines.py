@@ -101,18 +101,12 @@ class LineReader:
 
     def _walk(self, offset: int, data: bytes, end: int) -> Generator[Record | Damage, None, int]:
         """Yield the lines that begin in [at, end), where `data` are; return where the next does."""
-        parse = self._parse
         while offset < end:
             *lines, data = data.split(b"\n")
             for line in lines:
                 if offset >= end:
                     return offset
-                item = (
-                    parse(offset, line, None)
-                    if len(line) <= self._max_bytes
-                    else _too_long(offset, line)
-                )
-                if item is not None:
+                if item := self._item(offset, line, None):
                     yield item
                 offset += len(line) + 1
             if offset >= end:
@@ -131,15 +125,16 @@ class LineReader:
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
         """Yield what follows the last line feed, and why the archive ended early if it did."""
         failure = self._stream.failure
-        item = (
-            self._parse(offset, line, failure)
-            if len(line) <= self._max_bytes
-            else _too_long(offset, line)
-        )
-        if item is not None:
+        item = self._item(offset, line, failure)
+        if item:
             yield item
         if failure and not (isinstance(item, Damage) and item.reason == failure):
             yield Damage(self._stream.size, 0, failure, b"")
+
+    def _item(self, offset: int, line: bytes, broken: Reason | None) -> Record | Damage | None:
+        if len(line) > self._max_bytes:
+            return Damage(offset, len(line), "too-long", line[:RAW_BYTES])
+        return self._parse(offset, line, broken)
 
     def _after_line(self, offset: int, data: bytes) -> tuple[int, bytes]:
         """Return the offset after the line feed of the line that begins with `data`, and the rest.
@@ -203,7 +198,3 @@ def check_lines(head: bytes, path: str) -> None:
         foreign = f"it is binary: it begins with {excerpt(head)}"
     if foreign:
         raise UserError(f"The input {path} holds no lines of text: {foreign}. Expected was UTF-8.")
-
-
-def _too_long(offset: int, line: bytes) -> Damage:
-    return Damage(offset, len(line), "too-long", line[:RAW_BYTES])

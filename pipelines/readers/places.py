@@ -1,30 +1,36 @@
-"""Reads records again, by their places."""
+"""Reads records again, by their places; what is invalid in their UTF-8 may become U+FFFD."""
 
 import bisect
-import io
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import BinaryIO
 
+import pyarrow as pa
+
 from pipelines.inputs.files import open_input
 from pipelines.inputs.split import Split
-from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line
-from pipelines.readers.mend import mend_json, mend_row, mend_text
 from pipelines.readers.own import OwnReader
 from pipelines.readers.parquet import NO_VALUE, ParquetReader
 from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import first_rows, open_parquet
 from pipelines.readers.salvage import Partial
-from pipelines.readers.stream import ByteStream, PlainStream, UnpackedStream
+from pipelines.readers.stream import PlainStream, stream_of, whole_file
 
 Place = tuple[int, int]
 """Offset and length of a record: its identity in its file."""
 
 _BLOCK_BYTES = 1 << 20
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""An escape in JSON: a pair of surrogates, a lone one, or another."""
 
 
 def read_places(
@@ -48,16 +54,7 @@ def read_places(
     wanted = sorted(set(places))
     form = format_of(path, reading)
     with open_input(path) as handle:
-        file_bytes = handle.seek(0, io.SEEK_END)
-        whole = Split(
-            source="",
-            path=path,
-            relative="",
-            file_bytes=file_bytes,
-            start=0,
-            end=file_bytes,
-            mtime_ns=0,
-        )
+        whole = whole_file(handle, path)
         if reading.read:
             yield from _own(handle, whole, {*wanted}, reading)
             return
@@ -114,11 +111,8 @@ def _own(
 ) -> Iterator[Record | Damage]:
     """Yield the records at some places of a file in its corpus's own format."""
     assert reading.read is not None
-    codec, stream = compression(whole.path), None
-    if codec:
-        stream = UnpackedStream(handle, whole.path, file_bytes=whole.file_bytes, codec=codec)
     records = OwnReader(whole, reading.read, max_record_bytes=reading.max_record_bytes).read(
-        stream or PlainStream(handle, whole, offset=0)
+        stream_of(handle, whole)
     )
     yield from (item for item in records if (item.offset, item.length) in wanted)
 
@@ -143,16 +137,45 @@ def _read_bytes(
     handle: BinaryIO, whole: Split, wanted: Sequence[Place], max_bytes: int
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield each place with its bytes, or with its first ones if it exceeds `max_bytes`."""
-    codec = compression(whole.path)
-    stream: ByteStream
-    handle.seek(0)
-    if codec:
-        stream = UnpackedStream(handle, whole.path, file_bytes=whole.file_bytes, codec=codec)
+    stream = stream_of(handle, whole)
     for offset, length in wanted:
-        if not codec:
+        if isinstance(stream, PlainStream):
             stream = PlainStream(handle, whole, offset=min(offset, whole.file_bytes))
         if stream.offset > offset:
             raise ValueError(f"{whole.path}: the place at {offset} overlaps with the one before it")
         while stream.offset < offset and stream.read(min(_BLOCK_BYTES, offset - stream.offset)):
             pass
         yield offset, length, stream.read(length if length <= max_bytes else min(length, RAW_BYTES))
+
+
+def mend_text(raw: bytes) -> bytes:
+    """Return the bytes with invalid sequences replaced as WHATWG's decoder replaces them."""
+    return raw.decode("utf-8", "replace").encode()
+
+
+def mend_json(raw: bytes) -> bytes:
+    r"""Return the bytes of JSON mended as text, and its lone surrogates (\ud800) replaced too."""
+    return _ESCAPE.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], mend_text(raw))
+
+
+def mend_row(row: pa.RecordBatch | pa.Table) -> pa.Table:
+    """Return rows with their columns of strings mended; strings inside lists stay as they are."""
+    columns = [
+        pa.array([_mended(value) for value in column.cast(_binary(column.type)).to_pylist()])
+        if _is_string(column.type)
+        else column
+        for column in row.columns
+    ]
+    return pa.table(columns, names=row.schema.names)
+
+
+def _mended(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _is_string(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
+def _binary(data_type: pa.DataType) -> pa.DataType:
+    return pa.binary() if pa.types.is_string(data_type) else pa.large_binary()

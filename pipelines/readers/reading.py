@@ -6,22 +6,25 @@ first bytes decide: an array of objects, or an object on each line. A corpus may
 its own.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from pipelines.inputs.endings import FROM_TABLES
 from pipelines.inputs.files import InputFile, open_input, readable
 from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.readers.compressed import SUFFIXES, compression
 from pipelines.readers.file_head import BOM, excerpt, read_head
-from pipelines.readers.json_array import JsonArrayReader, array_start, check_array
+from pipelines.readers.json_array import JsonArrayReader, check_array
+from pipelines.readers.json_scan import array_start
 from pipelines.readers.jsonl import check_objects, object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
 from pipelines.readers.own import OwnReader, Read
 from pipelines.readers.parquet import ParquetReader, check_columns, rows_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Reader
 from pipelines.readers.row_groups import open_parquet, runs
+from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
@@ -176,3 +179,46 @@ def _format_inside(path: str, head: bytes) -> Known:
         f"{excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or .parquet."
         f"{f' {FROM_TABLES}' if path.endswith(('.csv', '.tsv')) else ''}"
     )
+
+
+class ReaderFactory(Protocol):
+    """Opens the splits of a corpus."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what decides bytes besides the options, by flag name, JSON-able."""
+        ...
+
+    def reading(self, reading: Reading, /) -> Reading:
+        """Return how files are read, given how their corpus reads them."""
+        ...
+
+    def reader(self, split: Split, reading: Reading) -> Reader:
+        """Return a reader of a split; `reading` is that of the corpus."""
+        ...
+
+    def selected(self, verdict: Verdict, split: Split) -> Verdict:
+        """Return the documents of a batch that belong to the run."""
+        ...
+
+
+class AllRecords:
+    """Reads every record."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return nothing: the options say it all."""
+        return {}
+
+    def reading(self, reading: Reading, /) -> Reading:
+        """Return the reading of the corpus."""
+        return reading
+
+    def reader(self, split: Split, reading: Reading) -> Reader:
+        """Return a reader of a split."""
+        return open_reader(split, reading)
+
+    def selected(self, verdict: Verdict, split: Split) -> Verdict:  # noqa: ARG002 - as ReaderFactory has it
+        """Return all documents."""
+        return verdict
+
+
+ALL_RECORDS = AllRecords()

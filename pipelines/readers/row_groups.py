@@ -12,13 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.inputs.files import read_exactly
-from pipelines.readers.footer import first_pages
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
 """Row groups up to this size are read once, sequentially, and decoded from memory."""
-_MAGIC_BYTES = 4
 _BLOCK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 
@@ -54,8 +52,7 @@ def _check_footer(table: pq.ParquetFile) -> None:
     """Check what pyarrow takes on trust.
 
     Raises:
-        ValueError: The name of a column is not UTF-8, the numbers of rows contradict each other,
-            or a column has no place.
+        ValueError: The name of a column is not UTF-8, or the numbers of rows contradict each other.
     """
     table.schema_arrow.names  # noqa: B018 - only now are they decoded
     rows = first_rows(table.metadata)
@@ -63,8 +60,6 @@ def _check_footer(table: pq.ParquetFile) -> None:
         raise ValueError(
             f"it has {table.metadata.num_rows} rows, and its row groups have {rows[-1]}"
         )
-    if len(first_pages(_serialized(table.metadata))) != len(rows) - 1:
-        raise ValueError(f"it has {len(rows) - 1} row groups, and others have a place")
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:
@@ -78,17 +73,18 @@ def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
 
     If the groups are not stored in order, the first one gets all bytes, so the file is not cut.
     """
-    edges = [0, *first_pages(_serialized(metadata))[1:], file_bytes]
-    if metadata.num_row_groups and edges != sorted(edges):
-        return [0, *[file_bytes] * metadata.num_row_groups]
+    groups = range(metadata.num_row_groups)
+    edges = [0, *(_first_page(metadata.row_group(group)) for group in groups[1:]), file_bytes]
+    if groups and edges != sorted(edges):
+        return [0, *[file_bytes] * len(groups)]
     return edges
 
 
-def _serialized(metadata: pq.FileMetaData) -> bytes:
-    """Return the footer of a file, as pyarrow writes what it has read."""
-    sink = io.BytesIO()
-    metadata.write_metadata_file(sink)
-    return sink.getvalue()[_MAGIC_BYTES : -_MAGIC_BYTES - 4]
+def _first_page(group: pq.RowGroupMetaData) -> int:
+    columns = (group.column(index) for index in range(group.num_columns))
+    # Some writers put 0 if there is no dictionary.
+    pages = ((each.data_page_offset, each.dictionary_page_offset) for each in columns)
+    return min((min(page, first or page) for page, first in pages), default=0)
 
 
 def runs(metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int) -> list[tuple[int, int]]:
@@ -128,13 +124,11 @@ def groups_in(
     return list(zip(groups, itertools.pairwise(cuts), strict=True))
 
 
-class RangeFile:
+class RangeFile(io.RawIOBase):
     """A file for pyarrow that may hold one of its ranges in memory and adds up their checksum.
 
     An error of the file itself is kept in `error`, since pyarrow replaces it with one of its own.
     """
-
-    closed = False
 
     def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int) -> None:
         self.crc32c = 0
@@ -203,13 +197,3 @@ class RangeFile:
     def seekable(self) -> bool:
         """Return True; pyarrow asks."""
         return True
-
-    def writable(self) -> bool:
-        """Return False; pyarrow asks."""
-        return False
-
-    def flush(self) -> None:
-        """Do nothing; the file is only read."""
-
-    def close(self) -> None:
-        """Do nothing; whoever opened the file closes it."""

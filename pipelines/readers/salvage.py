@@ -1,20 +1,19 @@
-"""Records of which some values cannot be had: these cost themselves, and the record if it is asked.
+"""Objects of JSON; of what orjson refuses, a value that cannot be had costs itself alone.
 
-Valid JSON may hold what orjson refuses: numbers beyond a float, half of a surrogate pair, nesting
-without end. Python's writer adds NaN and Infinity. A record is not thrown away for a field that
-nobody looks at: such numbers become floats, other such values UNUSABLE, which is of no type that a
-corpus expects. So a corpus that looks at one rejects the record, and it is rejected for `reason`.
+Python's writer adds NaN and Infinity to JSON, and valid JSON may hold numbers beyond a float and
+half of a surrogate pair. A record is not thrown away for a field that nobody looks at: such numbers
+become floats, such strings UNUSABLE, which is of no type that a corpus expects. So a corpus that
+looks at one rejects the record, and it is rejected for `reason`.
 """
 
-import math
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from pipelines.readers.mend import mend_json
-from pipelines.readers.record import Reason, strings_in
+from pipelines.readers.record import Reason
 
 
 class Unusable:
@@ -37,121 +36,58 @@ class Partial(dict[str, Any]):
         """Why to reject the record if its corpus does."""
 
 
-MAX_DEPTH = 1024
-"""orjson refuses values nested more deeply."""
+MAX_DEPTH = 200
+"""Nested more deeply, an object that orjson refuses is none: how deep Python's reader can go
+depends on how deep its caller is."""
 
-DEEPEST = 1 << 17
-"""Values nested more deeply are not looked through."""
-_CAUSES = (
-    "number is infinity",
-    "no low surrogate",
-    "invalid low surrogate",
-    "invalid high surrogate",
-    "depth limit exceeded",
-)
-"""How orjson's messages begin if what it refuses may be passed over."""
-_WORDS = ("NaN", "Infinity")
-
-_TOKEN = re.compile(
-    rb'"(?:[^"\\]|\\.)*+(?P<string>")(?:[ \t\n\r]*+(?P<key>:))?+'
-    rb"|(?P<number>-?+(?:[0-9][-+.0-9eE]*+|Infinity)|NaN)"
-    rb"|(?P<opener>[\[{])|(?P<closer>[\]}])|(?P<stray>\")",
-    re.DOTALL,
-)
-_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?+[0-9]++)?+|-?Infinity|NaN")
-_SURROGATE = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
-_CLOSERS = {b"[": ord("]"), b"{": ord("}")}
+_INTEGER_DIGITS = 20
+"""No integer of 64 bits has more, its sign included."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def salvage(raw: bytes, error: orjson.JSONDecodeError) -> Partial | None:
-    """Return the object that some bytes are if what cannot be had is left out, or None.
+def parse_object(raw: bytes) -> dict[str, Any] | None:
+    """Return the object that some bytes of JSON are, None if they are none.
 
-    Args:
-        raw: The bytes.
-        error: Why orjson refused them.
+    A value that cannot be had makes it a Partial.
     """
-    if not _may_be_passed_over(error):
-        return None
-    rewriting = _Rewriting(raw)
-    if not rewriting.done():
-        return None
     try:
-        value = orjson.loads(b"".join(rewriting.parts))
+        value = orjson.loads(raw)
     except orjson.JSONDecodeError:
+        return _salvaged(raw)
+    return value if isinstance(value, dict) else None
+
+
+def _salvaged(raw: bytes) -> Partial | None:
+    try:
+        value = _DECODER.decode(raw.decode())
+        return Partial(_usable(value).items(), "bad-json") if isinstance(value, dict) else None
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict):
-        return None
-    _restore(value, rewriting.values)
-    return Partial(value.items(), "bad-json")
 
 
-def _may_be_passed_over(error: orjson.JSONDecodeError) -> bool:
-    return error.msg.startswith(_CAUSES) or error.doc.startswith(_WORDS, error.pos)
+def _usable(value: Any, depth: int = 1) -> Any:
+    """Return a value without halves of surrogate pairs.
+
+    Raises:
+        RecursionError: It is nested more deeply than MAX_DEPTH.
+    """
+    if isinstance(value, str):
+        return UNUSABLE if _SURROGATE.search(value) else value
+    if isinstance(value, dict | list) and depth > MAX_DEPTH:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {
+            _SURROGATE.sub("\ufffd", key): _usable(item, depth + 1) for key, item in value.items()
+        }
+    return [_usable(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
-class _Rewriting:
-    """JSON with numbered strings, which begin with NUL, in place of what orjson refuses."""
-
-    def __init__(self, raw: bytes) -> None:
-        self.parts: list[bytes] = []
-        """The new JSON."""
-        self.values: list[Any] = []
-        """What each numbered string stands for."""
-        self._raw = raw
-        self._taken = 0
-        self._closers = bytearray()
-
-    def done(self) -> bool:
-        """Rewrite all and return True, or return False if this is no JSON."""
-        for token in _TOKEN.finditer(self._raw):
-            kind = token.lastgroup
-            if kind == "stray" or (kind in ("opener", "closer") and not self._nest(token)):
-                return False
-            if len(self._closers) <= MAX_DEPTH:
-                self._look_at(token, kind)
-        self.parts.append(self._raw[self._taken :])
-        return not self._closers
-
-    def _nest(self, token: re.Match[bytes]) -> bool:
-        """Go in or out; return False if that is not possible."""
-        closers = self._closers
-        if token["opener"]:
-            if len(closers) == MAX_DEPTH:
-                self.parts.append(self._raw[self._taken : token.start()])
-            closers.append(_CLOSERS[token["opener"]])
-            return len(closers) <= DEEPEST
-        if not closers or closers.pop() != token[0][0]:
-            return False
-        if len(closers) == MAX_DEPTH:
-            self._taken = token.start()
-            self._put(token, UNUSABLE)
-        return True
-
-    def _look_at(self, token: re.Match[bytes], kind: str | None) -> None:
-        text = token[0]
-        if kind == "number":
-            if _NUMBER.fullmatch(text) and not math.isfinite(value := float(text)):
-                self._put(token, value)
-        elif kind == "key" and _SURROGATE.search(text):
-            self.parts += (self._raw[self._taken : token.start()], mend_json(text))
-            self._taken = token.end()
-        elif kind == "string" and _SURROGATE.search(text):
-            try:
-                self._put(token, orjson.loads(text))
-            except orjson.JSONDecodeError:
-                if mend_json(text) != text:
-                    self._put(token, UNUSABLE)
-
-    def _put(self, token: re.Match[bytes], value: Any) -> None:
-        """Put a numbered string in the place of a token."""
-        self.parts.append(self._raw[self._taken : token.start()])
-        self.parts.append(b'"\\u0000%d"' % len(self.values))
-        self.values.append(value)
-        self._taken = token.end()
+def _integer(digits: str) -> int | float:
+    """Return an integer as orjson does: a float if it has more than 64 bits."""
+    if len(digits) > _INTEGER_DIGITS:
+        return float(digits)
+    value = int(digits)
+    return value if -(1 << 63) <= value < 1 << 64 else float(digits)
 
 
-def _restore(value: dict[str, Any], values: list[Any]) -> None:
-    """Put the values in the places of the numbered strings."""
-    for container, key, text in strings_in(value):
-        if text.startswith("\0"):
-            container[key] = values[int(text[1:])]
+_DECODER = json.JSONDecoder(parse_int=_integer)

@@ -1,49 +1,17 @@
 """The bytes of a split, uncompressed, read from front to back."""
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from pipelines.inputs.files import read_exactly, readable
 from pipelines.inputs.split import Split, check_unchanged, open_split
-from pipelines.readers.compressed import Failure, StoredBytes, compression, unpack
+from pipelines.readers.compressed import Failure, compression, unpack
 from shards.storage.files import crc32c_of
 
-
-class ByteStream(Protocol):
-    """What the readers of text read from; offsets count bytes of the uncompressed file."""
-
-    @property
-    def offset(self) -> int:
-        """Offset of the bytes that read() returns next."""
-
-    @property
-    def end(self) -> int:
-        """Where the split ends; sys.maxsize in a compressed file, which is one split."""
-
-    @property
-    def size(self) -> int:
-        """Where the file ends; sys.maxsize in a compressed file until its end has been read."""
-
-    @property
-    def failure(self) -> Failure | None:
-        """Why a compressed file ends too early, once its end has been read."""
-
-    @property
-    def crc32c(self) -> int:
-        """Checksum of those of the split's bytes, as stored, that have been read so far."""
-
-    @property
-    def done(self) -> int:
-        """How many of the split's bytes, as stored, have been read so far."""
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes: at most `size` (1 or more), none at the end of the file.
-
-        Raises:
-            UserError: The file is shorter than it was.
-        """
+_BLOCK_BYTES = 64 << 10
 
 
 class PlainStream:
@@ -53,9 +21,11 @@ class PlainStream:
 
     def __init__(self, handle: BinaryIO, split: Split, *, offset: int) -> None:
         self.offset = offset
+        """Offset of the bytes that read() returns next."""
         self.end = split.end
         self.size = split.file_bytes
         self.crc32c = 0
+        """Checksum of those of the split's bytes that have been read so far."""
         self._handle = handle
         self._split = split
         handle.seek(offset)
@@ -82,17 +52,19 @@ class PlainStream:
 
 
 class UnpackedStream:
-    """The content of a compressed file; no more of it is held than was asked for."""
+    """The content of a compressed file; no more of it is held than was asked for, and a piece."""
 
     end = sys.maxsize
 
-    def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int, codec: str) -> None:
+    def __init__(self, handle: BinaryIO, split: Split, *, codec: str) -> None:
         self.offset = 0
         self.size = sys.maxsize
+        """Where the content ends; sys.maxsize until its end has been read."""
         self.failure: Failure | None = None
-        self._stored = StoredBytes(handle, path, file_bytes=file_bytes)
+        """Why it ends too early, once its end has been read."""
+        self._stored = PlainStream(handle, split, offset=0)
         self._pieces = unpack(self._stored, codec)
-        self._piece = b""
+        self._piece = memoryview(b"")
         self._unpacked = 0
 
     @property
@@ -103,7 +75,7 @@ class UnpackedStream:
     @property
     def done(self) -> int:
         """Return how many bytes of the file have been read so far."""
-        return self._stored.taken
+        return self._stored.done
 
     def read(self, size: int) -> bytes:
         """Return the next bytes: at most `size`, none where the content ends.
@@ -113,7 +85,8 @@ class UnpackedStream:
         """
         parts, missing = [], size
         while missing and self._fill():
-            part, self._piece = self._piece[:missing], self._piece[missing:]
+            part = bytes(self._piece[:missing])
+            self._piece = self._piece[missing:]
             parts.append(part)
             missing -= len(part)
         self.offset += size - missing
@@ -124,14 +97,42 @@ class UnpackedStream:
         while not self._piece:
             if self.size < sys.maxsize:
                 return False
+            self._piece = memoryview(b"")  # one alone is held at a time
             try:
-                self._piece = next(self._pieces)
+                self._piece = memoryview(next(self._pieces))
                 self._unpacked += len(self._piece)
             except StopIteration as end:
                 self.failure = end.value
-                self._stored.drain()
+                while self._stored.read(_BLOCK_BYTES):
+                    pass
                 self.size = self._unpacked
         return True
+
+
+ByteStream = PlainStream | UnpackedStream
+"""What the readers of text read from; offsets count bytes of the uncompressed file."""
+
+
+def stream_of(handle: BinaryIO, split: Split, *, offset: int = 0) -> ByteStream:
+    """Return the bytes of an opened file from `offset` on, or all that a compressed one holds."""
+    codec = compression(split.path)
+    if codec is None:
+        return PlainStream(handle, split, offset=offset)
+    return UnpackedStream(handle, split, codec=codec)
+
+
+def whole_file(handle: BinaryIO, path: str) -> Split:
+    """Return an opened file as a split."""
+    file_bytes = handle.seek(0, io.SEEK_END)
+    return Split(
+        source="",
+        path=path,
+        relative="",
+        file_bytes=file_bytes,
+        start=0,
+        end=file_bytes,
+        mtime_ns=0,
+    )
 
 
 @contextmanager
@@ -142,10 +143,6 @@ def open_stream(split: Split, *, offset: int = 0) -> Iterator[ByteStream]:
         UserError: The file cannot be opened, or has changed since it was cut; the latter also
             when all has been read.
     """
-    codec = compression(split.path)
     with open_split(split) as handle, readable(split.path):
-        if codec is None:
-            yield PlainStream(handle, split, offset=offset)
-        else:
-            yield UnpackedStream(handle, split.path, file_bytes=split.file_bytes, codec=codec)
+        yield stream_of(handle, split, offset=offset)
         check_unchanged(handle, split)

@@ -1,17 +1,15 @@
 import bz2
 import gzip
-import io
 import itertools
 import tracemalloc
 from pathlib import Path
 
-import google_crc32c
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.readers.compressed import StoredBytes, compression, is_compressed, unpack
+from pipelines.readers.compressed import compression, is_compressed
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import LineReader
@@ -48,17 +46,6 @@ KINDS = pytest.mark.parametrize("kind", PACKERS)
 
 def texts(lines: list[bytes]) -> list[str]:
     return [line.decode()[9:-3] for line in lines]
-
-
-@KINDS
-def test_the_content_comes_in_pieces(kind: str) -> None:
-    packed = PACKERS[kind](b"".join(LINES))
-    name = f"a.jsonl.{kind}"
-    codec = compression(name)
-    assert codec is not None
-    stored = StoredBytes(io.BytesIO(packed), name, file_bytes=len(packed))
-    assert b"".join(unpack(stored, codec)) == b"".join(LINES)
-    assert (stored.taken, stored.crc32c) == (len(packed), google_crc32c.value(packed))
 
 
 @KINDS
@@ -118,6 +105,11 @@ def test_zstd_frames_of_every_sort(flags: dict[str, int], raw: bytes, tmp_path: 
     assert not damages(items)
 
 
+def _reason_of_cut(kind: str, length: int) -> str:
+    """Python's gzip takes a single byte of a member for something else."""
+    return "bad-archive" if (kind, length) == ("gz", 1) else "truncated"
+
+
 @KINDS
 def test_cut_anywhere_nothing_before_the_cut_is_lost(kind: str, tmp_path: Path) -> None:
     pack = PACKERS[kind]
@@ -132,7 +124,9 @@ def test_cut_anywhere_nothing_before_the_cut_is_lost(kind: str, tmp_path: Path) 
             assert not damages(items)
             continue
         assert isinstance(items[-1], Damage)
-        assert [item.reason for item in items if isinstance(item, Damage)] == ["truncated"]
+        assert [item.reason for item in items if isinstance(item, Damage)] == [
+            _reason_of_cut(kind, cut - len(members[0]) if cut > len(members[0]) else cut)
+        ]
         end = sum(map(len, LINES[: len(whole)]))
         # An object is whole without its line feed.
         assert items[-1].offset in (end, end - 1)
@@ -207,8 +201,8 @@ def test_arrays_in_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
         if cut >= len(pack(ARRAY[:100])):
             assert len(whole) >= sum(end <= 100 for end in ends)
         (damage,) = (item for item in items if isinstance(item, Damage))
-        expected = {"truncated"} if cut != len(pack(ARRAY[:100])) else {"truncated", "bad-json"}
-        assert damage.reason in expected
+        first = len(pack(ARRAY[:100]))
+        assert damage.reason == _reason_of_cut(kind, cut - first if cut > first else cut)
 
 
 def test_an_array_whose_archive_has_a_bad_end_is_whole(tmp_path: Path) -> None:
@@ -221,7 +215,8 @@ def test_an_array_whose_archive_has_a_bad_end_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["jsonl", "json"])
 @KINDS
 def test_a_bomb_takes_bounded_memory(kind: str, form: str, tmp_path: Path) -> None:
-    size = 32 << 20
+    # The smallest step of zstd may hold 64 MiB.
+    size, bound = (192 << 20, 80 << 20) if kind == "zst" else (32 << 20, 8 << 20)
     before = b"[" if form == "json" else b""
     start, end = before + b'{"text":"', b'"}' + (b"]" if form == "json" else b"\n")
     file = written(tmp_path / f"a.{form}.{kind}", PACKERS[kind](start + b"x" * size + end))
@@ -240,7 +235,7 @@ def test_a_bomb_takes_bounded_memory(kind: str, form: str, tmp_path: Path) -> No
     assert (at, reason) == (len(before), "too-long")
     assert length >= size + 11
     assert not values(items)
-    assert peak < 8 << 20
+    assert peak < bound
 
 
 @given(

@@ -5,8 +5,7 @@ import pyarrow as pa
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.inputs.files import match_inputs
 from pipelines.inputs.split import split_file
-from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
-from pipelines.readers.reading import Reading, open_reader
+from pipelines.readers.reading import ALL_RECORDS, ReaderFactory, Reading, open_reader
 from pipelines.readers.rejects import PLACES, WHOLE, Rejects
 from pipelines.segments.rows import Verdict
 

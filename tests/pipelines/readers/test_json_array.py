@@ -1,10 +1,14 @@
+"""JSON arrays against Python's json: whole, split anywhere, cut anywhere, and damaged."""
+
 import dataclasses
 import gzip
 import itertools
 import json
-import random
+import math
+import re
+import time
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,65 +17,49 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.files import match_inputs
-from pipelines.inputs.split import Link, Split, seamless, split_file
+from pipelines.inputs.split import Split, seamless, split_file
 from pipelines.readers.file_head import HEAD_BYTES
-from pipelines.readers.json_array import TAIL, JsonArrayReader, array_start, check_array
-from pipelines.readers.json_scan import ScanWindow, parse_object
+from pipelines.readers.json_array import JsonArrayReader, check_array
+from pipelines.readers.json_scan import array_start
 from pipelines.readers.record import RAW_BYTES, Damage, Record
+from pipelines.readers.salvage import UNUSABLE
 from shards.errors import UserError
+from tests.pipelines.readers.readings import Items, damages, values, written
 
 FIELDS = ("content", "title")
 
 
-@dataclasses.dataclass
-class ReadResult:
-    elements: list[Record | Damage]
-    link: Link
-
-    @property
-    def values(self) -> list[Any]:
-        return [element.value for element in self.elements if isinstance(element, Record)]
-
-    @property
-    def damages(self) -> list[tuple[int, int, str]]:
-        return [
-            (element.offset, element.length, element.reason)
-            for element in self.elements
-            if isinstance(element, Damage)
-        ]
+def splits_of(raw: bytes, folder: Path, edges: Iterable[int] = ()) -> list[Split]:
+    file = written(folder / "part-1.json", raw)
+    (whole,) = split_file(file, file.bytes)
+    pairs = itertools.pairwise([0, *edges, len(raw)])
+    return [dataclasses.replace(whole, start=start, end=end) for start, end in pairs]
 
 
-def splits_of(raw: bytes, folder: Path, split_bytes: int) -> list[Split]:
-    path = folder / "part-1.json"
-    path.write_bytes(raw)
-    (file,) = match_inputs([str(path)], pattern="*", default_name="wudao")
-    return split_file(file, split_bytes)
+def read_splits(splits: Sequence[Split], raw: bytes, **options: Any) -> tuple[list[Items], bool]:
+    """Return what each split holds, and whether they join."""
+    readers = [JsonArrayReader(split, text_fields=FIELDS, **options) for split in splits]
+    items = [list(reader) for reader in readers]
+    for reader, split in zip(readers, splits, strict=True):
+        assert reader.crc32c == google_crc32c.value(raw[split.start : split.end])
+    return items, seamless([reader.link for reader in readers if reader.link])
 
 
-def read_split(split: Split, raw: bytes, **options: Any) -> ReadResult:
-    reader = JsonArrayReader(split, text_fields=FIELDS, **options)
-    elements = list(reader)
-    assert reader.crc32c == google_crc32c.value(raw[split.start : split.end])
-    assert reader.link is not None
-    return ReadResult(elements, reader.link)
+def read_at(edges: Iterable[int], raw: bytes, folder: Path, **options: Any) -> Items:
+    """Return what a run finds in a file: if its splits do not join, it is read as one."""
+    items, joins = read_splits(splits_of(raw, folder, edges), raw, **options)
+    if not joins:
+        items, joins = read_splits(splits_of(raw, folder), raw, **options)
+    assert joins
+    return [*itertools.chain.from_iterable(items)]
 
 
-def read_whole(raw: bytes, folder: Path, **options: Any) -> ReadResult:
-    (split,) = splits_of(raw, folder, len(raw))
-    reading = read_split(split, raw, **options)
-    assert reading.link.next == len(raw)
-    return reading
+def read_every(size: int, raw: bytes, folder: Path, **options: Any) -> Items:
+    return read_at(range(size, len(raw), size), raw, folder, **options)
 
 
-def read_in_splits(
-    raw: bytes, folder: Path, split_bytes: int, **options: Any
-) -> tuple[list[Record | Damage], bool]:
-    """Return the elements that a run finds, and whether the splits were seamless."""
-    readings = [read_split(split, raw, **options) for split in splits_of(raw, folder, split_bytes)]
-    if seamless([reading.link for reading in readings]):
-        return list(itertools.chain(*(reading.elements for reading in readings))), True
-    return read_whole(raw, folder, **options).elements, False
+def read_whole(raw: bytes, folder: Path, **options: Any) -> Items:
+    return read_at((), raw, folder, **options)
 
 
 # Layouts of an array file.
@@ -82,7 +70,7 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
-def compact(records: Sequence[Any]) -> bytes:
+def compact(records: Any) -> bytes:
     return json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -95,58 +83,180 @@ def escaped(records: Sequence[Any]) -> bytes:
 
 
 def wrapped(records: Sequence[Any]) -> bytes:
-    return b'\n{"RECORDS" : ' + compact(records) + b"}\n"
-
-
-def wrapped_with_fields(records: Sequence[Any]) -> bytes:
     head = b'\xef\xbb\xbf {"name": "a\\"[{", "n": -1.5, "x": null,"RECORDS":'
     return head + indented(records) + b', "total": 3 }'
 
 
-LAYOUTS = [compact, indented, escaped, wrapped, wrapped_with_fields]
+LAYOUTS = [compact, indented, escaped, wrapped]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
 def test_reads_every_layout(layout: Any, block_bytes: int, tmp_path: Path) -> None:
     raw = layout(RECORDS)
-    reading = read_whole(raw, tmp_path, block_bytes=block_bytes)
-    assert reading.values == RECORDS
-    for element in reading.elements:
-        assert isinstance(element, Record)
-        assert json.loads(raw[element.offset : element.offset + element.length]) == element.value
+    items = read_whole(raw, tmp_path, block_bytes=block_bytes)
+    assert values(items) == RECORDS
+    for item in items:
+        assert isinstance(item, Record)
+        assert json.loads(raw[item.offset : item.offset + item.length]) == item.value
 
 
 @pytest.mark.parametrize(
     "raw", [b"[]", b" [ \n ] \n", b'{"RECORDS":[]}', b'\xef\xbb\xbf{"RECORDS":[ ] }']
 )
-@pytest.mark.parametrize("split_bytes", [1, 100])
-def test_empty_array(raw: bytes, split_bytes: int, tmp_path: Path) -> None:
-    assert read_in_splits(raw, tmp_path, split_bytes) == ([], True)
+@pytest.mark.parametrize("size", [1, 100])
+def test_empty_array(raw: bytes, size: int, tmp_path: Path) -> None:
+    assert read_every(size, raw, tmp_path) == []
 
 
-def test_every_split_size_of_clean_records_is_seamless(tmp_path: Path) -> None:
+def test_clean_records_join_at_every_byte(tmp_path: Path) -> None:
     raw = indented(RECORDS)
-    whole = read_whole(raw, tmp_path).elements
-    for split_bytes in range(1, len(raw) + 1, 7):
-        assert read_in_splits(raw, tmp_path, split_bytes) == (whole, True)
-
-
-def test_split_within_one_record_finds_nothing(tmp_path: Path) -> None:
-    raw = compact([{"content": "x" * 1000}, {"content": "y"}])
-    readings = [read_split(split, raw) for split in splits_of(raw, tmp_path, 200)]
-    assert [reading.link.first for reading in readings] == [1, None, None, None, 1016]
-    assert [len(reading.elements) for reading in readings] == [1, 0, 0, 0, 1]
-    assert seamless([reading.link for reading in readings])
-
-
-def test_lost_and_doubled_commas_cost_nothing(tmp_path: Path) -> None:
-    raw = b'[{"content":"a"} {"content":"b"},,{"content":"c"},]'
     whole = read_whole(raw, tmp_path)
-    assert [value["content"] for value in whole.values] == ["a", "b", "c"]
-    assert not whole.damages
-    for split_bytes in range(1, len(raw)):
-        assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
+    for size in range(1, len(raw) + 1, 7):
+        found, joins = read_splits(splits_of(raw, tmp_path, range(size, len(raw), size)), raw)
+        assert joins
+        assert [*itertools.chain.from_iterable(found)] == whole
+
+
+def test_splits_within_one_record_find_nothing(tmp_path: Path) -> None:
+    raw = compact([{"content": "x" * 1000}, {"content": "y"}])
+    found, joins = read_splits(splits_of(raw, tmp_path, range(200, 1000, 200)), raw)
+    assert joins
+    assert [len(items) for items in found] == [1, 0, 0, 0, 1]
+
+
+# Properties: JSON as text, with blanks, odd values and imitations of records in it.
+
+PIECES = [
+    "好", "😀", "a b", "\\\\", '\\"', "},{", "[{", "}]", "]}", ",", ":", "{", "}", "[", "]", "\\n",
+    '\\"content\\":\\"', '[{\\"content\\":', "\\ud83d\\ude00", "\\u0000", "RECORDS",
+]  # fmt: skip
+ODD = [
+    '"\\ud800"', '"\\udc00\\ud800x"', "1e400", "-1e400", "9" * 400, "NaN", "-Infinity",
+    "0." + "1" * 400, '"\\u00001"', "1E-999", "-0", "18446744073709551616",
+]  # fmt: skip
+KEYS = ["content", "title", "RECORDS", "n", "", "\\u0063ontent", "a\\ud800", '\\"', "好"]
+BLANK = st.sampled_from(["", "", " ", "\n  ", "\t\r\n"])
+STRING = st.lists(st.sampled_from(PIECES), max_size=4).map(lambda pieces: f'"{"".join(pieces)}"')
+LEAF = STRING | STRING | st.sampled_from(["1.5e3", "true", "null", "-17", *ODD])
+
+
+@st.composite
+def joined(draw: Any, parts: Any, ends: str, *first: str, most: int = 3) -> str:
+    items = [*first, *draw(st.lists(parts, max_size=most))]
+    blank = draw(BLANK)
+    return ends[0] + blank + f"{blank},{draw(BLANK)}".join(items) + draw(BLANK) + ends[1]
+
+
+def member(keys: Iterable[str], value: Any) -> Any:
+    return st.builds('"{}"{}:{}{}'.format, st.sampled_from([*keys]), BLANK, BLANK, value)
+
+
+VALUE = st.recursive(
+    LEAF, lambda inner: joined(inner, "[]") | joined(member(KEYS, inner), "{}"), max_leaves=6
+)
+OBJECT = joined(member(KEYS, VALUE), "{}")
+PLAIN = STRING.flatmap(lambda text: joined(member(KEYS, VALUE), "{}", f'"content":{text}', most=1))
+IMITATOR = st.builds('{{"content":{},"n":1}}'.format, joined(PLAIN, "[]"))
+
+
+@st.composite
+def files(draw: Any) -> tuple[bytes, list[str]]:
+    """A file and the records in it."""
+    records = draw(st.lists(OBJECT | PLAIN | IMITATOR, min_size=1, max_size=5))
+    blanks = [draw(BLANK) for _ in range(4)]
+    text = "[" + blanks[0] + f"{blanks[1]},{blanks[2]}".join(records) + blanks[3] + "]"
+    if draw(st.booleans()):
+        others = st.lists(member([key for key in KEYS if key != "RECORDS"], VALUE), max_size=2)
+        text = (
+            "{" + ",".join([*draw(others), f'"RECORDS" : {text}', *draw(others)]) + blanks[0] + "}"
+        )
+    return (draw(st.sampled_from(["", "\ufeff"])) + text + blanks[1]).encode(), records
+
+
+def as_json_has_it(items: Items) -> Items:
+    """Return items with values as Python's json has them, odd ones by name."""
+    return [
+        item._replace(value=by_name(item.value)) if isinstance(item, Record) else item
+        for item in items
+    ]
+
+
+def by_name(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {re.sub("[\ud800-\udfff]", "\ufffd", key): by_name(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [by_name(item) for item in value]
+    if value is UNUSABLE or (isinstance(value, str) and re.search("[\ud800-\udfff]", value)):
+        return "unusable"
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(str(value))
+    return "nan" if isinstance(value, float) and math.isnan(value) else value
+
+
+EDGES = st.lists(st.integers(0, 2**16), max_size=8)
+
+
+def edges_in(numbers: Iterable[int], size: int) -> list[int]:
+    return sorted({1 + number % (size - 1) for number in numbers}) if size > 1 else []
+
+
+@given(file=files(), numbers=EDGES, block_bytes=st.integers(1, 200))
+@settings(max_examples=80, deadline=None)
+def test_splits_read_what_json_reads(
+    file: tuple[bytes, list[str]],
+    numbers: list[int],
+    block_bytes: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    raw, records = file
+    json.loads(raw)
+    folder = tmp_path_factory.mktemp("whole")
+    items = as_json_has_it(read_whole(raw, folder))
+    assert values(items) == [by_name(json.loads(record)) for record in records]
+    assert not damages(items)
+    for item in items:
+        assert isinstance(item, Record)
+        assert raw[item.offset : item.offset + item.length] == item.raw
+    for edges in (edges_in(numbers, len(raw)), *([edge] for edge in edges_in(numbers, len(raw)))):
+        assert as_json_has_it(read_at(edges, raw, folder, block_bytes=block_bytes)) == items
+
+
+@given(file=files(), numbers=EDGES, ends=EDGES)
+@settings(max_examples=60, deadline=None)
+def test_wherever_a_file_ends_its_whole_records_are_read(
+    file: tuple[bytes, list[str]],
+    numbers: list[int],
+    ends: list[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    complete = as_json_has_it(read_whole(file[0], folder))
+    for end in edges_in(ends, len(file[0])):
+        if end < max(2, complete[0].offset):
+            continue
+        raw = file[0][:end]
+        items = as_json_has_it(read_whole(raw, folder))
+        kept = [item for item in items if isinstance(item, Record)]
+        assert kept == [item for item in complete if item.offset + item.length <= end]
+        assert items[: len(kept)] == kept
+        assert len(items) - len(kept) <= 1
+        assert as_json_has_it(read_at(edges_in(numbers, end), raw, folder)) == items
+
+
+def test_a_file_cut_anywhere_loses_one_record(tmp_path: Path) -> None:
+    records = RECORDS[2:5]
+    raw = compact(records)
+    ends = [item.offset + item.length for item in read_whole(raw, tmp_path)]
+    for cut in range(1, len(raw)):
+        items = read_whole(raw[:cut], tmp_path)
+        whole = sum(end <= cut for end in ends)
+        assert values(items) == records[:whole]
+        begun = (ends[whole - 1] if whole else 0) + 1
+        reason = (
+            (cut, 0, "unterminated-array") if begun >= cut else (begun, cut - begun, "truncated")
+        )
+        assert damages(items) == [reason]
 
 
 # Damage: what stands in the middle, its reason, and how much of it is lost.
@@ -155,6 +265,7 @@ BEFORE, AFTER = {"content": "before"}, {"content": "after"}
 DAMAGED = [
     (b'{"content": "a\xff"}', "bad-utf8"),
     (b'{"content": "\xe4\xb8"}', "bad-utf8"),
+    (b'{"content": "a\xff", "list": [{"content": "no"}, {"content": "no"}]}', "bad-utf8"),
     (b'{"content": "a", "n": 01}', "bad-json"),
     (b'{"content": "a", "n": nan}', "bad-json"),
     (b'{"content": "a", "n": +1e999}', "bad-json"),
@@ -165,7 +276,7 @@ DAMAGED = [
     (b'{"content": "\\ud80"}', "bad-json"),
     (b'{"content": "\\ud800", "n": 01}', "bad-json"),
     (b'{"content": "raw \x01"}', "bad-json"),
-    (b'{"content": "raw \n newline"}', "bad-json"),
+    (b'{"content": "raw \n newline", "list": [{"content": "no"}]}', "bad-json"),
     (b'{"content": "lost quote}', "bad-json"),
     (b'{"content": lost quote"}', "bad-json"),
     (b'{"content": "lost brace"', "bad-json"),
@@ -174,6 +285,7 @@ DAMAGED = [
     (b'{"content": "a"} rest', "bad-json"),
     (b'{"content": "cut off in the mid', "bad-json"),
     (b'{"content": "cut off behind an escape \\', "bad-json"),
+    (b'{"a":' * 1500 + b"1" + b"}" * 1500, "bad-json"),
     (b'{"a":' * 1500 + b"1" + b"}" * 1499, "bad-json"),
     (b"}", "bad-json"),
     (b"rubbish", "bad-json"),
@@ -182,7 +294,6 @@ DAMAGED = [
     (b"-1.5e3", "not-an-object"),
     (b'"a, ] string"', "not-an-object"),
     (b"null", "not-an-object"),
-    (b"true", "not-an-object"),
     (b"[1, [2, {}], 3]", "not-an-object"),
 ]
 
@@ -192,201 +303,175 @@ DAMAGED = [
 def test_damage_costs_that_record_only(
     damaged: bytes, reason: str, separator: bytes, tmp_path: Path
 ) -> None:
-    before, after = compact([BEFORE])[1:-1], compact([AFTER])[1:-1]
+    before, after = compact(BEFORE), compact(AFTER)
     raw = b"[" + separator.join([before, damaged, after, before]) + b"]"
-    whole = read_whole(raw, tmp_path)
-    assert whole.values == [BEFORE, AFTER, BEFORE]
-    start = 1 + len(before + separator)
-    assert whole.damages == [(start, len(damaged), reason)]
-    assert isinstance(whole.elements[1], Damage)
-    assert whole.elements[1].raw == damaged
-    for split_bytes in (1, 5, 17, 40):
-        assert read_in_splits(raw, tmp_path, split_bytes) == (whole.elements, True)
+    items = read_whole(raw, tmp_path)
+    assert values(items) == [BEFORE, AFTER, BEFORE]
+    assert items[1] == Damage(1 + len(before + separator), len(damaged), reason, damaged)
+    for size in (1, 5, 17, 40) if len(raw) < 1000 else (900,):
+        assert read_every(size, raw, tmp_path) == items
 
 
 @pytest.mark.parametrize(
-    ("damaged", "reason"),
+    ("raw", "kept", "named"),
     [
-        (b'{"content": "a\xff", "list": [{"content": "no"}, {"content": "no"}]}', "bad-utf8"),
-        (b'{"list": [{"content": "no"}, {"content": "no"}], "n": 01}', "bad-json"),
-        (b'{"list": [{"content": "no"}, [{"content": "\\x", "n": [{"content": 1}]}]]}', "bad-json"),
+        # The last element.
+        (b'[{"content":"a"},{"content": 01}]', "a", [(17, 15, "bad-json")]),
+        (b'{"RECORDS":[{"content":"a"},{"content":1x}] , "n":3} ', "a", [(28, 14, "bad-json")]),
+        (b'[{"content":"a"},rubbish', "a", [(17, 7, "truncated")]),
+        (b'[{"content":"a"},17 ]', "a", [(17, 2, "not-an-object")]),
+        # Several in a row.
+        (
+            b'[1,null,{"content":"\xff"},{"content":"a"}]',
+            "a",
+            [(1, 1), (3, 4), (8, 15, "bad-utf8")],
+        ),
+        (b'[{"content":0x},{"content":"\xff"},{"content":"a"}]', "a", [(1, 14), (16, 15)]),
+        (b'[{"content":0x},{"content":1x},{"content":"a"}]', "a", [(1, 29, "bad-json")]),
+        # What stands before a wound may be taken for records: better than to lose those behind.
+        (b'[{"list":[{"content":"b"}],"n":"x},{"content":"a"}]', "ba", [(1, 9), (27, 8)]),
+        (b'[{"list":[{"content":"b"}],"n":1,{"content":"a"}]', "ba", [(1, 9), (27, 6)]),
+        # Commas cost nothing.
+        (b'[{"content":"a"} {"content":"b"},,{"content":"c"},]', "abc", []),
+        # What follows the array.
+        (b'[{"content":"a"}] x', "a", [(18, 1, "trailing-bytes")]),
+        (b'[{"content":"a"}]\0\0\0', "a", [(17, 3, "trailing-bytes")]),
+        (b'[{"content":"a"}]\n[{"content":"b"}]', "ab", [(18, 1, "trailing-bytes")]),
+        (b'[{"content":"a"}]\n{"RECORDS":[{"content":"b"}]}', "ab", [(18, 12, "trailing-bytes")]),
+        (b'[{"content":"a"}]{"content":"b"}', "a", [(17, 15, "trailing-bytes")]),
+        (b'[{"content":"a"}],"more":[{"content":"b"}]}', "ab", [(18, 8, "trailing-bytes")]),
+        (b'{"RECORDS":[{"content":"a"}],"n":{}} x', "a", [(37, 1, "trailing-bytes")]),
+        # Other members are no records; broken, they are damage up to the next one.
+        (b'{"b":[{"content":"no"}],"RECORDS":[{"content":"a"}],"n":[{"content":"no"}]}', "a", []),
+        (b'{"RECORDS":[{"content":"a"}],"s":"],[{\\"content\\":\\"no\\"}",\n"z":{}} ', "a", []),
+        (
+            b'{"RECORDS":[{"content":"a"}],"s":"' + b"long " * 30_000 + b'","m":[{"content":"n"}]}',
+            "a",
+            [],
+        ),
+        (b'{"RECORDS":[{"content":"a"}],"n":[{"content":"no"}', "a", [(29, 21, "truncated")]),
+        (b'{"RECORDS":[{"content":"a"}],"n":[1}, [{"content":"b"}]', "ab", [(29, 10)]),
     ],
 )
-def test_what_a_damaged_record_encloses_is_none(
-    damaged: bytes, reason: str, tmp_path: Path
+def test_what_is_kept_and_what_is_named(
+    raw: bytes, kept: str, named: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    before, after = compact([BEFORE])[1:-1], compact([AFTER])[1:-1]
-    raw = b"[" + b",\n".join([before, damaged, after, before]) + b"]"
-    whole = read_whole(raw, tmp_path)
-    assert whole.values == [BEFORE, AFTER, BEFORE]
-    assert whole.damages == [(len(before) + 3, len(damaged), reason)]
-    for split_bytes in range(1, len(raw), 9):
-        assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
+    items = read_whole(raw, tmp_path, block_bytes=100)
+    assert "".join(value.get("content", "") for value in values(items)) == kept
+    found = damages(items)
+    assert [each[: len(name)] for each, name in zip(found, named, strict=True)] == named
+    for size in (1, 9, 40) if len(raw) < 200 else (10_000,):
+        assert read_every(size, raw, tmp_path) == items
 
 
-@pytest.mark.parametrize(
-    "wound",
-    [b'{"list": [{"content": "no"}], "n": "lost quote}', b'{"list": [{"content": "no"}], "n": 1'],
-)
-def test_behind_a_wound_records_are_found_again(wound: bytes, tmp_path: Path) -> None:
-    """What stands before the wound may be taken for records: better than to lose those behind."""
-    after = compact([AFTER])[1:-1]
-    raw = b"[" + b",".join([wound, after, after]) + b"]"
-    assert read_whole(raw, tmp_path).values[-2:] == [AFTER, AFTER]
-
-
-def test_a_damaged_record_at_the_end_keeps_the_array_closed(tmp_path: Path) -> None:
-    reading = read_whole(b'[{"content":"a"},{"content": 01}]', tmp_path)
-    assert reading.damages == [(17, 15, "bad-json")]
+@pytest.mark.parametrize("block_bytes", [100, 1 << 20])
+def test_what_orjson_reads_is_read_however_deep(block_bytes: int, tmp_path: Path) -> None:
+    """Python's reader stops at 1,000 less the frames of its caller."""
+    deep = b'{"content":"deep","n":' + b"[" * 1020 + b"]" * 1020 + b"}"
+    raw = b"[" + b",".join([deep, compact(AFTER)] * 3) + b"]"
+    items = read_whole(raw, tmp_path, block_bytes=block_bytes)
+    assert [value["content"] for value in values(items)] == ["deep", "after"] * 3
+    assert not damages(items)
+    for size in (700, 2100):
+        again = read_every(size, raw, tmp_path, block_bytes=block_bytes)
+        assert [(item.offset, item.raw) for item in again] == [
+            (item.offset, item.raw) for item in items
+        ]
 
 
 def test_records_without_text_are_records(tmp_path: Path) -> None:
-    raw = compact([{"id": 1}, {}, AFTER, {"id": 2}, {}])
-    for split_bytes in range(1, len(raw)):
-        elements, is_seamless = read_in_splits(raw, tmp_path, split_bytes)
-        assert [element.value for element in elements if isinstance(element, Record)] == [
-            {"id": 1}, {}, AFTER, {"id": 2}, {},
-        ]  # fmt: skip
-        assert is_seamless
-
-
-def test_a_file_cut_anywhere_loses_one_record(tmp_path: Path) -> None:
-    records = RECORDS[2:5]
+    records = [{"id": 1}, {}, AFTER, {"id": 2}, {}]
     raw = compact(records)
-    ends = [element.offset + element.length for element in read_whole(raw, tmp_path).elements]
-    for cut in range(1, len(raw)):
-        reading = read_whole(raw[:cut], tmp_path)
-        whole_records = sum(end <= cut for end in ends)
-        assert reading.values == records[:whole_records]
-        begun = (ends[whole_records - 1] if whole_records else 0) + 1
-        if begun >= cut:
-            assert reading.damages == [(cut, 0, "unterminated-array")]
-        else:
-            assert reading.damages == [(begun, cut - begun, "truncated")]
-        assert read_in_splits(raw[:cut], tmp_path, 37) == (reading.elements, True)
-
-
-@pytest.mark.parametrize(
-    ("tail", "values", "length"),
-    [
-        (b" x", 0, 1),
-        (b"\0\0\0", 0, 3),
-        (b'\n[{"content":"second"}]', 1, 1),
-        (b'\n{"RECORDS":[{"content":"second"}]}', 1, 12),
-        (b'{"content":"second"}', 0, 20),
-        (b",\n\n", 0, 3),
-    ],
-)
-def test_what_follows_the_array_is_damage(
-    tail: bytes, values: int, length: int, tmp_path: Path
-) -> None:
-    raw = compact(RECORDS) + tail
-    whole = read_whole(raw, tmp_path)
-    assert whole.values == RECORDS + [{"content": "second"}] * values
-    start = len(raw) - len(tail.lstrip())
-    assert whole.damages == [(start, length, "trailing-bytes")]
-    for split_bytes in (1, 9, 50):
-        assert read_in_splits(raw, tmp_path, split_bytes) == (whole.elements, True)
-
-
-MEMBERS = [
-    b'"more":[{"content":"no"},{"content":"record"}]',
-    b'"more": {"a": [{"content":"no"}, {"b":[{"content":"record"}]}]}',
-    b'"more":[[{"content":"no"}]] , "n": 1,"s":"],[{\\"content\\":\\"no\\"}",\n"z":{}',
-    b'"n": 3, "s": "' + b"long " * 30_000 + b'", "more":[{"content":"no"}]',
-]
-
-
-@pytest.mark.parametrize("members", MEMBERS, ids=range(len(MEMBERS)))
-def test_other_members_of_the_object_hold_no_records(members: bytes, tmp_path: Path) -> None:
-    for tail, damage in ((b"}", []), (b"}\n", []), (b"} x", [1])):
-        raw = b'{"before":[{"content":"no"}],"RECORDS":' + compact(RECORDS) + b"," + members + tail
-        whole = read_whole(raw, tmp_path, block_bytes=100)
-        assert whole.values == RECORDS
-        assert [length for _, length, _ in whole.damages] == damage
-        for split_bytes in (40, 200, 100_000):
-            assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
-
-
-def test_members_that_end_too_early_are_cut_off(tmp_path: Path) -> None:
-    records = b'{"RECORDS":' + compact(RECORDS)
-    for members in MEMBERS[:3]:
-        for length in range(len(members)):
-            raw = records + b"," + members[:length]
-            whole = read_whole(raw, tmp_path)
-            assert whole.values == RECORDS
-            assert [at + size for at, size, _ in whole.damages] in ([], [len(raw)])
-
-
-def test_broken_members_are_damage_up_to_the_next_record(tmp_path: Path) -> None:
-    raw = b'{"RECORDS":[{"content":"a"}],"more":[1}, [{"content":"b"}]'
-    whole = read_whole(raw, tmp_path)
-    assert whole.values == [{"content": "a"}, {"content": "b"}]
-    assert whole.damages == [(28, 14, "trailing-bytes")]
-
-
-def test_every_array_of_that_name_is_read(tmp_path: Path) -> None:
-    raw = b'{"RECORDS":[{"content":"a"}],"more":[{"content":"no"}],"RECORDS":[{"content":"b"},{}]}'
-    whole = read_whole(raw, tmp_path)
-    assert whole.values == [{"content": "a"}, {"content": "b"}, {}]
-    assert not whole.damages
-    for split_bytes in range(1, len(raw)):
-        assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
-
-
-def test_members_behind_a_bare_array_are_damage(tmp_path: Path) -> None:
-    raw = b'[{"content":"a"}],"more":[{"content":"b"}]}'
-    whole = read_whole(raw, tmp_path)
-    assert whole.values == [{"content": "a"}, {"content": "b"}]
-    assert whole.damages[0] == (17, 9, "trailing-bytes")
+    for size in range(1, len(raw)):
+        assert values(read_every(size, raw, tmp_path)) == records
 
 
 def test_damage_keeps_its_first_bytes(tmp_path: Path) -> None:
     raw = b'[{"content":"' + b"\xff" * (RAW_BYTES + 10) + b'"},{"content":"a"}]'
-    damage = read_whole(raw, tmp_path).elements[0]
-    assert isinstance(damage, Damage)
-    assert damage.raw == raw[1 : 1 + RAW_BYTES]
-    assert damage.length == RAW_BYTES + 24
+    assert read_whole(raw, tmp_path)[0] == Damage(
+        1, RAW_BYTES + 24, "bad-utf8", raw[1 : 1 + RAW_BYTES]
+    )
+
+
+WOUNDS: list[Any] = [
+    lambda text, _: text[: len(text) // 2],
+    lambda text, _: text.replace(b'"', b"", 1),
+    lambda text, _: text[:-2] + text[-1:],
+    lambda text, at: text[: at % len(text)] + b"\xff" + text[at % len(text) + 1 :],
+    lambda text, at: text[: at % len(text)] + b"\x00" + text[at % len(text) + 1 :],
+    lambda text, _: text.replace(b":", b": 01, ", 1),
+    lambda _, at: (b"1", b'"x"', b"null", b"[]", b"rubbish")[at % 5],
+]
+
+
+@st.composite
+def wounded(draw: Any) -> tuple[list[bytes], int]:
+    """Records of which one has a wound, and its number."""
+    content = st.text(alphabet='{}[],:"\\ \nab好\u2028', max_size=8)
+    contents = draw(st.lists(content, min_size=3, max_size=7))
+    texts = [compact({"id": number, "content": text}) for number, text in enumerate(contents)]
+    hit = draw(st.integers(0, len(texts) - 2))
+    texts[hit] = draw(st.sampled_from(WOUNDS))(texts[hit], draw(st.integers(0, 99)))
+    return texts, hit
+
+
+@given(
+    wounded=wounded(),
+    size=st.integers(1, 90),
+    separator=st.sampled_from([b",", b",\n  ", b" , "]),
+)
+@settings(max_examples=60, deadline=None)
+def test_one_wound_costs_one_record(
+    wounded: tuple[list[bytes], int],
+    size: int,
+    separator: bytes,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    texts, hit = wounded
+    raw = b"[" + separator.join(texts) + b"]"
+    folder = tmp_path_factory.mktemp("wound")
+    items = read_whole(raw, folder)
+    assert read_every(size, raw, folder) == items
+    expected = [number for number in range(len(texts)) if number != hit]
+    assert [value["id"] for value in values(items) if value.get("id") in expected] == expected
+    assert damages(items)
+    assert sum(length for _, length, _ in damages(items)) <= len(texts[hit]) + len(separator)
 
 
 # Long records and hostile ones.
 
 
-def test_too_long_record_is_passed_over(tmp_path: Path) -> None:
-    raw = compact(
-        [BEFORE, {"content": "长" * 500, "n": [{"a": 1}] * 50}, AFTER, {"title": "x" * 999}]
-    )
-    whole = read_whole(raw, tmp_path, max_record_bytes=1000, block_bytes=64)
-    assert whole.values == [BEFORE, AFTER]
-    second = raw.index(b'{"content":"\xe9')
-    assert whole.damages[0] == (second, raw.index(b',{"content":"after"') - second, "too-long")
-    assert whole.damages[1][2] == "too-long"
-    for split_bytes in (10, 100, 900):
-        options = {"max_record_bytes": 1000, "block_bytes": 64}
-        assert read_in_splits(raw, tmp_path, split_bytes, **options) == (whole.elements, True)
+def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
+    long = {"content": "长" * 500, "n": [{"a": 1}] * 50}
+    raw = compact([BEFORE, long, AFTER, {"title": "x" * 999}])
+    options = {"max_record_bytes": 1000, "block_bytes": 64}
+    items = read_whole(raw, tmp_path, **options)
+    assert values(items) == [BEFORE, AFTER]
+    start = raw.index(b'{"content":"\xe9')
+    assert damages(items)[0] == (start, len(compact(long)), "too-long")
+    assert damages(items)[1][2] == "too-long"
+    for size in (10, 100, 900):
+        assert read_every(size, raw, tmp_path, **options) == items
 
 
 @pytest.mark.parametrize("records", [[{"content": "x"}], [{"content": "x"}, {"content": "y"}]])
 def test_the_longest_record_allowed(records: list[Any], tmp_path: Path) -> None:
     raw = compact(records)
-    assert read_whole(raw, tmp_path, max_record_bytes=15).values == records
-    assert not read_whole(raw, tmp_path, max_record_bytes=14).values
+    assert values(read_whole(raw, tmp_path, max_record_bytes=15)) == records
+    assert not values(read_whole(raw, tmp_path, max_record_bytes=14))
 
 
 def test_memory_is_bounded_by_block_and_longest_record(tmp_path: Path) -> None:
-    long = b'{"content":"' + b"x" * (24 << 20) + b'"}'
-    raw = b"[" + b",".join([compact([BEFORE])[1:-1], long, compact([AFTER])[1:-1]]) + b"]"
-    (split,) = splits_of(raw, tmp_path, len(raw))
-    reader = JsonArrayReader(
-        split, text_fields=FIELDS, max_record_bytes=1 << 20, block_bytes=1 << 18
-    )
+    raw = compact([BEFORE, {"content": "x" * (24 << 20)}, AFTER])
+    (split,) = splits_of(raw, tmp_path)
+    bounds = {"max_record_bytes": 1 << 20, "block_bytes": 1 << 18}
     tracemalloc.start()
     try:
-        elements = list(reader)
+        items = list(JsonArrayReader(split, text_fields=FIELDS, **bounds))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert [type(element) for element in elements] == [Record, Damage, Record]
+    assert [type(item) for item in items] == [Record, Damage, Record]
     assert peak < 8 << 20
 
 
@@ -404,134 +489,38 @@ def test_imitations_inside_a_string_are_text(content: str, tmp_path: Path) -> No
     records = [{"content": content, "n": index} for index in range(3)]
     for layout in LAYOUTS:
         raw = layout(records)
-        assert read_in_splits(raw, tmp_path, 20_000)[0] == read_whole(raw, tmp_path).elements
-        assert read_whole(raw, tmp_path).values == records
+        items = read_whole(raw, tmp_path)
+        assert values(items) == records
+        assert read_every(20_000, raw, tmp_path) == items
 
 
-@pytest.mark.parametrize("unit", [b'{"a":[', b',{"a":[[[[[[[[', b',{"a":"x', b',{"', b',{"a":"'])
-def test_hostile_damage_takes_linear_work(
-    unit: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One unit makes every brace look like a record that ends far away or nowhere."""
-    looked = []
-
-    def parse(window: ScanWindow, offset: int, *, max_bytes: int) -> Any:
-        value, reached = parse_object(window, offset, max_bytes=max_bytes)
-        looked.append(reached - offset)
-        return value, reached
-
-    monkeypatch.setattr("pipelines.readers.json_array._FREE_QUOTES", 1 << 10)
-    monkeypatch.setattr("pipelines.readers.json_array.parse_object", parse)
-    records = RECORDS * 50
-    raw = b"[" + unit * (200_000 // len(unit)) + b"," + compact(records)[1:]
-    reading = read_whole(raw, tmp_path)
-    assert [damage[0] for damage in reading.damages] == [raw.index(b"{")]
-    assert 0 < len(reading.values) <= len(records)
-    assert reading.values == records[-len(reading.values) :]
-    assert sum(looked) < 20 * len(raw)
-
-
-# Properties.
-
-PUNCTUATION = st.text(alphabet='{}[],:"\\ \nab好\u2028', max_size=8)
-LEAVES = st.none() | st.booleans() | st.integers(-9, 9) | PUNCTUATION
-VALUES = st.recursive(
-    LEAVES,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(FIELDS) | PUNCTUATION, inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-OBJECTS = st.dictionaries(st.sampled_from(FIELDS) | PUNCTUATION, VALUES, max_size=4)
-IMITATION = st.lists(st.fixed_dictionaries({"content": PUNCTUATION}), min_size=1, max_size=6)
-RECORD = (
-    OBJECTS
-    | st.fixed_dictionaries({"content": PUNCTUATION})
-    | st.fixed_dictionaries({"content": PUNCTUATION, "list": IMITATION})
-)
-
-
-@given(
-    records=st.lists(RECORD, max_size=6),
-    layout=st.sampled_from(LAYOUTS),
-    split_bytes=st.integers(1, 120),
-    block_bytes=st.integers(1, 200),
-)
-@settings(max_examples=60, deadline=None)
-def test_splits_read_what_json_reads(
-    records: list[Any],
-    layout: Any,
-    split_bytes: int,
-    block_bytes: int,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    raw = layout(records)
-    folder = tmp_path_factory.mktemp("property")
-    elements, _ = read_in_splits(raw, folder, split_bytes, block_bytes=block_bytes)
-    offsets = [element.offset for element in elements]
-    assert offsets == sorted(set(offsets))
-    assert [element.value for element in elements if isinstance(element, Record)] == records
-    assert len(elements) == len(records)
-    for element in elements:
-        assert isinstance(element, Record)
-        text = raw[element.offset : element.offset + element.length]
-        assert json.loads(text) == element.value
-
-
-def test_nested_imitation_breaks_the_seams_and_is_read_again(tmp_path: Path) -> None:
+def test_nested_imitations_do_not_join_and_are_read_again(tmp_path: Path) -> None:
     records = [BEFORE, {"content": "a", "list": [{"content": "b" * 40}] * 9}, AFTER]
     raw = compact(records)
-    elements, is_seamless = read_in_splits(raw, tmp_path, 100)
-    assert not is_seamless
-    assert [element.value for element in elements if isinstance(element, Record)] == records
+    edges = range(100, len(raw), 100)
+    assert not read_splits(splits_of(raw, tmp_path, edges), raw)[1]
+    assert values(read_at(edges, raw, tmp_path)) == records
 
 
-WOUNDS: list[Any] = [
-    lambda text, _: text[: len(text) // 2],
-    lambda text, _: text.replace(b'"', b"", 1),
-    lambda text, _: text[:-2] + text[-1:],
-    lambda text, draw: _overwritten(text, draw.randrange(len(text)), b"\xff"),
-    lambda text, draw: _overwritten(text, draw.randrange(len(text)), b"\x00"),
-    lambda text, _: text.replace(b":", b": 01, ", 1),
-    lambda _, draw: draw.choice([b"1", b'"x"', b"null", b"[]", b"rubbish"]),
-]
-
-
-def _overwritten(text: bytes, at: int, byte: bytes) -> bytes:
-    return text[:at] + byte + text[at + 1 :]
-
-
-@given(
-    contents=st.lists(PUNCTUATION, min_size=3, max_size=7),
-    wound=st.sampled_from(WOUNDS),
-    seed=st.integers(0, 99),
-    split_bytes=st.integers(1, 90),
-    separator=st.sampled_from([b",", b",\n  ", b" , "]),
+@pytest.mark.parametrize(
+    "unit",
+    [
+        b'{"a":[',
+        b',{"a":[[[[[[[[',
+        b',{"a":"x',
+        b',{"',
+        b'{"content":"x","n":["' + b"x" * 4000 + b'",',
+    ],
 )
-@settings(max_examples=100, deadline=None)
-def test_one_wound_costs_one_record(
-    contents: list[str],
-    wound: Any,
-    seed: int,
-    split_bytes: int,
-    separator: bytes,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    draw = random.Random(seed)
-    records = [{"id": index, "content": text} for index, text in enumerate(contents)]
-    texts = [compact([record])[1:-1] for record in records]
-    hit = draw.randrange(len(texts) - 1)
-    texts[hit] = wound(texts[hit], draw)
-    raw = b"[" + separator.join(texts) + b"]"
-    folder = tmp_path_factory.mktemp("wound")
-    whole = read_whole(raw, folder)
-    assert read_in_splits(raw, folder, split_bytes)[0] == whole.elements
-    ids = [value.get("id") for value in whole.values]
-    expected = [index for index in range(len(records)) if index != hit]
-    assert [index for index in ids if index in expected] == expected
-    assert whole.damages
-    assert sum(length for _, length, _ in whole.damages) <= len(texts[hit]) + len(separator)
+def test_hostile_damage_takes_little_time(unit: bytes, tmp_path: Path) -> None:
+    """One unit makes every brace look like a record that ends far away or nowhere."""
+    records = RECORDS * 50
+    raw = b"[" + unit * min(900, 200_000 // len(unit) + 850) + b"}," + compact(records)[1:]
+    start = time.process_time()
+    items = read_whole(raw, tmp_path)
+    assert time.process_time() - start < 10
+    assert values(items)
+    assert values(items) == records[-len(values(items)) :]
 
 
 # Heads of files.
@@ -565,6 +554,7 @@ def test_arrays_of_objects_pass(raw: bytes) -> None:
         (b"Rar!\x1a\x07\x01\x00", r"it is a rar archive"),
         (b"\x28\xb5\x2f\xfd\x00", r"it is a zstd archive"),
         ("[]".encode("utf-16"), r"it is UTF-16, so convert it to UTF-8"),
+        ('[{"content": "一二三四"}'.encode("gbk")[1:], r"it is not UTF-8 and reads as GB18030"),
         (b'{"id": 1}\n{"id": 2}\n', r"it has one object per line \(JSON lines\)"),
         (b'{"id": 1}', r"an object without the key \"RECORDS\" near its start: '\{\"id\": 1\}'"),
         (b'{"records": [{"id": 1}]}', r"without the key \"RECORDS\""),
@@ -590,34 +580,7 @@ def test_array_start(head: bytes, start: int | None) -> None:
     assert array_start(head) == start
 
 
-@pytest.mark.parametrize(
-    ("tail", "length"),
-    [
-        (b"]", 1),
-        (b"]\n", 2),
-        (b"]}", 2),
-        (b'] , "total": 3, "name": "x]}" }', 31),
-        (b'],{"id":1}]', 1),
-        (b'], "list": []}', 1),
-    ],
-)
-def test_tail(tail: bytes, length: int) -> None:
-    match = TAIL.match(tail)
-    assert match
-    assert match.end() == length
-
-
-# Refusals.
-
-
-def test_a_changed_file_is_refused(tmp_path: Path) -> None:
-    (split,) = splits_of(compact(RECORDS), tmp_path, 10**6)
-    Path(split.path).write_bytes(b"[]")
-    with pytest.raises(UserError, match=r"part-1.json has 2 bytes and had \d+ when the run began"):
-        list(JsonArrayReader(split, text_fields=FIELDS))
-
-
 def test_no_array_is_refused(tmp_path: Path) -> None:
-    (split,) = splits_of(b'{"id": 1}\n{"id": 2}\n', tmp_path, 10**6)
+    (split,) = splits_of(b'{"id": 1}\n{"id": 2}\n', tmp_path)
     with pytest.raises(UserError, match=r"part-1.json holds no JSON array.*JSON lines"):
         list(JsonArrayReader(split, text_fields=FIELDS))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.readers.mend import mend_json, mend_row, mend_text
+from pipelines.readers.places import mend_json, mend_row, mend_text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import io
+import itertools
 from pathlib import Path
 
 import google_crc32c
@@ -43,6 +44,24 @@ def test_groups_have_rows_and_bytes_without_gaps(tmp_path: Path) -> None:
         (2, (edges[2], size)),
     ]
     assert groups_in(metadata, size, start=0, end=3) == [(0, (0, edges[1]))]
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_a_group_begins_with_its_first_page(columns: int, use_dictionary: bool) -> None:
+    texts = [f"{row % 7}" * (row % 5) for row in range(100)]
+    sink = io.BytesIO()
+    content = pa.table({f"c{column}": texts for column in range(columns)})
+    pq.write_table(content, sink, row_group_size=9, use_dictionary=use_dictionary)
+    metadata = pq.ParquetFile(sink).metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    sizes = [
+        sum(group.column(number).total_compressed_size for number in range(columns))
+        for group in groups
+    ]
+    starts = itertools.accumulate(sizes[:-1], initial=len(b"PAR1"))
+    size = len(sink.getvalue())
+    assert first_bytes(metadata, size) == [0, *itertools.islice(starts, 1, None), size]
 
 
 def test_runs_are_about_as_long_as_a_split(tmp_path: Path) -> None:
