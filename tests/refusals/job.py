@@ -35,7 +35,15 @@ IMPORTED = {
         "pipelines.planning.run",
     ),
     "shards": ("shards.__main__",),
-    "trainer": ("torch", "trainer.train"),
+    "trainer": (
+        "trainer.train.training",
+        "trainer.finetune.finetuning",
+        "trainer.evaluate.validation",
+        "trainer.generate.writing",
+        "trainer.export.export",
+        "deepspeed.runtime.zero",
+        "torchmetrics.functional.text",
+    ),
 }
 """What is imported before the first row of a wing, if it is there, so that no row does it again."""
 ENVIRONMENT = {

@@ -69,9 +69,11 @@ class Lean:
 
 def main(wing: str) -> None:
     """Run jobs until there are no more."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # for what libraries say when they are imported
     import_wing(wing)
     for line in sys.stdin:
-        print(run_job(Job(**json.loads(line))), flush=True)
+        answers.write(f"{run_job(Job(**json.loads(line)))}\n")
 
 
 if __name__ == "__main__":
