@@ -30,10 +30,10 @@ from pipelines.corpus.recipe import CORPORA, Recipe, corpus_module, corpus_names
 from pipelines.corpus.sources import other_modules
 from pipelines.engine.flags import beam_flags
 from pipelines.engine.runner import level_kept
+from pipelines.filters.filter_spec import parse_filter
 from pipelines.quality import Quality
 from pipelines.report.write import PAGE
 from pipelines.run.command import checked, make
-from pipelines.steps.filter_spec import parse_filter
 from shards.compact import added
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards

@@ -27,9 +27,8 @@ import numpy.typing as npt
 
 from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import match_corpora
-from pipelines.filters.fasttext_model import LABEL_PREFIX
-from pipelines.quality.classifier import Classifier, line_of, metric_of
-from pipelines.quality.scored import file_hash
+from pipelines.filters.classifier import Classifier, line_of, metric_of
+from pipelines.filters.fasttext_model import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Sample, TrainingTexts
 from shards.command import HelpWithDefaults, Parser, print_text
 from shards.errors import UserError

@@ -19,11 +19,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.filters.listing import read_whole
+from pipelines.filters.step import Step, reasons_where
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record
+from pipelines.segments.rows import Verdict
 from shards.errors import UserError
+
+BLOCKED = "url-blocklist"
 
 _URL = re.compile(
     r"(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?(?P<site>[^/?#\\]*)(?P<page>[^#]*)", re.DOTALL
@@ -129,3 +134,30 @@ def _hashes(keys: Iterator[str]) -> np.ndarray:
         for key in keys
     )
     return np.frombuffer(digests, "<u8")
+
+
+class Block(Step):
+    """Drops documents whose column url matches an entry of a list."""
+
+    name = "block"
+    reasons = (BLOCKED,)
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Load the list.
+
+        Args:
+            paths: Files of domains and URL prefixes, as --url-blocklist takes them.
+
+        Raises:
+            UserError: As load_blocklist.
+        """
+        self._blocklist = load_blocklist(paths)
+        self.facts = {"url_blocklist": self._blocklist.fingerprint}
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Drop documents from blocked addresses."""
+        if "url" not in batch.schema.names:
+            raise UserError("--url-blocklist needs a corpus whose records have a url")
+        return Verdict(
+            batch, reasons_where(self._blocklist.blocked(batch["url"].to_pylist()), BLOCKED)
+        )

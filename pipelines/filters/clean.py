@@ -9,7 +9,7 @@ and typeset English are written with them.
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import ftfy
 import numpy as np
@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 from ftfy.badness import MOJIBAKE_CATEGORIES
 from ftfy.chardata import CONTROL_CHARS, HTML_ENTITY_RE
 
-from pipelines.compiled import proven
-from pipelines.segments.rows import utf8
+from pipelines.filters.step import Step, reasons_where
+from pipelines.segments.rows import Verdict, utf8
+
+EMPTY = "empty"
 
 SEGMENT_CHARACTERS = 16_384
 """ftfy's work on nested entities is quadratic in the line, so longer lines are cut for it."""
@@ -74,14 +76,6 @@ _ENTITY = re.compile(HTML_ENTITY_RE.pattern)
 # In ASCII text only control characters matter, and bytes find them faster than a pattern.
 _ASCII_CONTROLS = bytes(code for code in CONTROL_CHARS if chr(code).isascii())
 
-# In turn: what repair() changes or might, and what looks like it.
-_CHECK_TEXTS = (
-    "cafÃ©", "café", "\x07", "\t\r\n", "a\u200bb\ufeff", "\u3000", "&amp;", "&amp", "&#65;", "&#;",
-    f"&{'a' * 24};", f"&{'a' * 25};", "ä¸\xadæ–‡", "中文，“引号”……", "“Â", "§ 7", "§§", "°Ñ", "é“",
-    "“é", "“\u00c9", "\u00c9", "aÉ", "αÉ", "é", "ВÉ", "В", "½½", "½", "x½ x", "😀½", "½😀", "½—",
-    "—½", "└──", "\ufffd", "ﬁ”", "ﬁ", "óÁ", "&", "", "\u009d",
-)  # fmt: skip
-
 
 def repair(text: str) -> str:
     """Return what `ftfy.fix_text(text, CONFIG)` returns, at little cost for clean text."""
@@ -99,30 +93,17 @@ def repair(text: str) -> str:
     return "".join(pieces)
 
 
-class Cleaner:
-    """Repairs columns of text."""
-
-    def __init__(self, *, compiled: bool = False) -> None:
-        """Make a cleaner.
-
-        Args:
-            compiled: Find by native loops which texts need no repair, if these can be compiled and
-                find the same among a few texts.
-        """
-        self._suspects = _compiled_suspects() if compiled else _all_rows
-
-    def repaired(self, texts: pa.Array) -> tuple[pa.Array, np.ndarray]:
-        """Return a column of large_string repaired, and which texts that changed (bool[n])."""
-        rows = self._suspects(texts)
-        before = texts.take(pa.array(rows)).to_pylist()
-        after = [repair(text) for text in before]
-        differs = [old is not new and old != new for old, new in zip(before, after, strict=True)]
-        changed = np.zeros(len(texts), bool)
-        changed[rows] = differs
-        if not changed.any():
-            return texts, changed
-        new = pa.array([*itertools.compress(after, differs)], pa.large_string())
-        return pc.replace_with_mask(texts, pa.array(changed), new), changed
+def repaired(texts: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Return a column of large_string repaired, and which texts that changed (bool[n])."""
+    before = texts.to_pylist()
+    after = [repair(text) for text in before]
+    changed = np.array(
+        [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
+    )
+    if not changed.any():
+        return texts, changed
+    new = pa.array([*itertools.compress(after, changed)], pa.large_string())
+    return pc.replace_with_mask(texts, pa.array(changed), new), changed
 
 
 def are_blank(texts: pa.Array) -> np.ndarray:
@@ -138,56 +119,6 @@ def are_blank(texts: pa.Array) -> np.ndarray:
 
 _SPACE_STARTS = np.zeros(256, bool)
 _SPACE_STARTS[[chr(code).encode()[0] for code in range(0xD800) if chr(code).isspace()]] = True
-
-
-def _all_rows(texts: pa.Array) -> np.ndarray:
-    return np.arange(len(texts))
-
-
-def _compiled_suspects() -> Callable[[pa.Array], np.ndarray]:
-    """Return what finds the rows that repair() may change, by a native loop if that is right."""
-
-    def differs(suspects: Callable[[pa.Array], np.ndarray]) -> str | None:
-        found = suspects(pa.array(_CHECK_TEXTS, pa.large_string())).tolist()
-        right = [row for row, text in enumerate(_CHECK_TEXTS) if _may_change(text)]
-        return None if found == right else "it finds other texts to repair than it should"
-
-    return proven("Compiled code for repairs", _CompiledSuspects, differs, plain=_all_rows)
-
-
-class _CompiledSuspects:
-    """Returns the rows (int64) of a column of text in which _may_change() is true."""
-
-    def __init__(self) -> None:
-        from pipelines.filters import clean_kernels as kernels  # noqa: PLC0415  imports numba
-
-        self._find = kernels.find_suspects
-        self._classes = np.zeros(1 << 16, np.uint8)
-        classes = {
-            kernels.FIRST: _FIRST,
-            kernels.ALONE: _ALONE,
-            kernels.SYMBOL: _SYMBOL,
-            kernels.ANY: _ANY,
-            kernels.QUOTE: _QUOTE,
-            kernels.CAPITAL: _CAPITAL,
-            kernels.SMALL: _SMALL + MOJIBAKE_CATEGORIES["lower_common"],
-        }
-        plane = "".join(map(chr, range(1 << 16)))
-        for bit, members in classes.items():
-            codes = [match.start() for match in re.finditer(f"[{members}]", plane)]
-            self._classes[codes] |= bit
-        self._kinds = np.zeros(256, np.uint8)
-        self._kinds[ord("&")] = kernels.AMPERSAND
-        for character in re.findall(f"[{_FIRST}]", plane):
-            byte = character.encode("utf-8", "surrogatepass")[0]
-            self._kinds[byte] = kernels.CONTROL if character.isascii() else kernels.LOOK_UP
-
-    def __call__(self, texts: pa.Array) -> np.ndarray:
-        data, offsets = utf8(texts)
-        found = np.empty(len(texts), bool)
-        self._find(data, offsets, self._kinds, self._classes, found)
-        rows: np.ndarray = np.flatnonzero(found)
-        return rows
 
 
 def _may_change(text: str) -> bool:
@@ -218,3 +149,25 @@ def _suspect_lines(text: str, markup: int) -> Iterator[tuple[int, int]]:
 def _first(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
     hit = pattern.search(text, start, end)
     return len(text) if hit is None else hit.start()
+
+
+class Clean(Step):
+    """Repairs the Unicode of each text and marks where that changed it; drops empty texts."""
+
+    name = "clean"
+    reasons = (EMPTY,)
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Add `repaired`; drop empty texts."""
+        batch, changed = _with_repaired(batch, "text")
+        if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
+            batch, also = _with_repaired(batch, "prompt")
+            changed = changed | also
+        batch = batch.append_column("repaired", pa.array(changed))
+        return Verdict(batch, reasons_where(are_blank(batch["text"]), EMPTY))
+
+
+def _with_repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray]:
+    """Return the batch with a column of text repaired, and which rows changed."""
+    column, changed = repaired(batch[name])
+    return batch.set_column(batch.schema.get_field_index(name), name, column), changed

@@ -14,26 +14,19 @@ text), so 13 words are 23 characters and 8 are 14. An item counts as Chinese (or
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.compiled import proven
 from pipelines.filters.listing import read_whole
-from pipelines.filters.units import (
-    BASE,
-    NOTHING,
-    SINGLE,
-    WORD,
-    character_tables,
-    unit_batches,
-    units,
-)
+from pipelines.filters.step import Step, reasons_where
+from pipelines.filters.units import Units, unit_batches, units
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record, strings_in
-from pipelines.segments.rows import utf8
+from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 
 WORDS = 13
@@ -41,6 +34,9 @@ WORDS = 13
 FEWEST_WORDS = 8
 """A shorter item is ignored: everyday phrases would drop everything (GPT-3's least N)."""
 CHARACTERS_PER_WORD = 1.75
+
+CONTAMINATED = "contaminated"
+CONTAMINATION = pa.field("contamination.ngrams", pa.int32())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,129 +58,38 @@ class Contamination:
 
     def hits(self, texts: Sequence[str]) -> np.ndarray:
         """Return how many distinct runs of the benchmarks each text holds (int32[texts])."""
-        filters = [(length, hashes, *_filter(hashes)) for length, hashes in self.runs.items()]
         counts = []
         for batch in unit_batches(texts):
+            starts = self._starts(batch)
+            text = np.searchsorted(batch.ends, starts, side="right")
+            left = batch.ends[text] - starts
             hits = []  # by length of runs, int64[hits, 2]: index of the text, hash of the run
-            for length, hashes, table, shift in filters:
-                runs = batch.runs(length)
-                places = np.flatnonzero(table[(runs >> shift).view(np.int64)])
-                places = places[_isin(runs[places], hashes)]
-                text = np.searchsorted(batch.ends, places, side="right")
-                inside = places + length <= batch.ends[text]
-                pairs = np.stack([text, runs[places].view(np.int64)], 1)
-                hits.append(np.unique(pairs[inside], axis=0))
+            for length, hashes in self.runs.items():
+                inside = np.flatnonzero(left >= length)
+                runs = batch.runs_at(starts[inside], length)
+                found = _isin(runs, hashes)
+                pairs = np.stack([text[inside[found]], runs[found].view(np.int64)], 1)
+                hits.append(np.unique(pairs, axis=0))
             texts_hit = np.concatenate(hits)[:, 0] if hits else np.zeros(0, np.int64)
             counts.append(np.bincount(texts_hit, minlength=len(batch.ends)))
         return np.concatenate([np.zeros(0, np.int32), *counts]).astype(np.int32)
 
+    def _starts(self, batch: Units) -> np.ndarray:
+        """Return the places (int64) at which the head of a run stands: there are few elsewhere."""
+        heads = batch.runs(self.head)
+        table, shift = self._filter
+        places = np.flatnonzero(table[(heads >> shift).view(np.int64)])
+        starts: np.ndarray = places[_isin(heads[places], self.heads)]
+        return starts
 
-class Search:
-    """Looks for the runs of benchmarks in columns of text."""
-
-    def __init__(self, benchmarks: Contamination, *, compiled: bool = False) -> None:
-        """Make a search.
-
-        Args:
-            benchmarks: What to look for.
-            compiled: By a native loop, if it can be compiled and finds the same in a few texts.
-        """
-        self._benchmarks = benchmarks
-        self._native = _native_search(benchmarks) if compiled else None
-
-    def hits(self, texts: pa.Array) -> np.ndarray:
-        """Return how many distinct runs of the benchmarks each text holds (int32[n]).
-
-        Args:
-            texts: A column of large_string without nulls.
-        """
-        if self._native:
-            return self._native.hits(texts)
-        return self._benchmarks.hits(texts.to_pylist())
-
-
-_CHECK_TEXTS = (
-    "Don't panic: the Ａｎｓｗｅｒ to life, the universe, everything, isn\u2019t it, DON'T panic!",
-    "不要恐慌，生命、宇宙以及任何事情的终极答案，就是四十二。 é\u200bé 😀 カタカナ ελληνικά",
-    "a b c d e f g h i j k l m n o p a b c d e f g h i j k l m n o p \U000e0041x",
-)
-
-
-def _native_search(benchmarks: Contamination) -> "_NativeSearch | None":
-    """Return a search by native loops; None if it finds other runs in texts that hold some."""
-    check = _contamination([_runs(text, 3) for text in _CHECK_TEXTS], head=3)
-    texts = [*_CHECK_TEXTS, *(text[len(text) // 2 :] * 2 for text in _CHECK_TEXTS)]
-
-    def differs(native: _NativeSearch) -> str | None:
-        hits = native.hits(pa.array(texts, pa.large_string()))
-        same = np.array_equal(hits, check.hits(texts))
-        return None if same else "it finds other runs than it should"
-
-    name = "Compiled code for benchmarks"
-    found = proven(name, lambda: _NativeSearch(check), differs, plain=None)
-    return found and _NativeSearch(benchmarks)
-
-
-class _NativeSearch:
-    """Finds what Contamination.hits() finds, by native loops."""
-
-    def __init__(self, benchmarks: Contamination) -> None:
-        from pipelines.filters import (  # noqa: PLC0415  imports numba
-            contamination_kernels as kernels,
-        )
-
-        self._count_runs = kernels.count_runs
-        kinds, values = character_tables()
-        self._characters = kernels.Characters(kinds, values, WORD, SINGLE, NOTHING)
-        lengths, hashes = [*benchmarks.runs], [*benchmarks.runs.values()]
-        all_hashes = np.concatenate(hashes)
-        head_bits, head_shift = _bits(benchmarks.heads)
-        run_bits, run_shift = _bits(all_hashes)
-        self._runs = kernels.Runs(
-            base=np.uint64(BASE),
-            inverse=np.uint64(pow(BASE, -1, 2**64)),
-            head=benchmarks.head,
-            heads=benchmarks.heads,
-            head_bits=head_bits,
-            head_shift=head_shift,
-            lengths=np.array(lengths, np.int64),
-            firsts=np.cumsum([0, *map(len, hashes)]),
-            hashes=all_hashes,
-            run_bits=run_bits,
-            run_shift=run_shift,
-            seen=np.zeros(len(all_hashes), np.int64),
-            units=np.empty(max(_UNITS_AT_ONCE, 3 * lengths[-1]), np.uint64),
-        )
-        self._texts = 0
-
-    def hits(self, texts: pa.Array) -> np.ndarray:
-        """Return how many distinct runs of the benchmarks each text holds (int32[n])."""
-        data, offsets = utf8(texts)
-        counts = np.empty(len(texts), np.int32)
-        self._count_runs(data, offsets, self._characters, self._runs, self._texts + 1, counts)
-        self._texts += len(texts)
-        return counts
-
-
-_UNITS_AT_ONCE = 4096
-
-
-def _bits(hashes: np.ndarray) -> tuple[np.ndarray, np.uint64]:
-    """Return a table of bits that tells nearly all other hashes from these.
-
-    Returns:
-        By the leading bits of a hash a word (uint64) with three bits of each hash that has them, a
-        Bloom filter that looks at one place only (two to four hashes share a word); and the shift
-        that extracts the leading bits.
-    """
-    num_bits = max(1, len(hashes).bit_length() - 2)
-    shift = np.uint64(64 - num_bits)
-    table = np.zeros(1 << num_bits, np.uint64)
-    places = (hashes >> shift).astype(np.int64)
-    for part in range(3):
-        low = hashes >> np.uint64(6 * part) & np.uint64(63)
-        np.bitwise_or.at(table, places, np.uint64(1) << low)
-    return table, shift
+    @cached_property
+    def _filter(self) -> tuple[np.ndarray, np.uint64]:
+        """A table of the leading bits that occur in heads, and the shift that extracts them."""
+        bits = min(24, max(16, len(self.heads).bit_length() + 3))
+        shift = np.uint64(64 - bits)
+        table = np.zeros(1 << bits, bool)
+        table[(self.heads >> shift).view(np.int64)] = True
+        return table, shift
 
 
 def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination:
@@ -204,43 +109,24 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     reading = Reading(text_fields=("text",))
     texts = [text for path, item in read_whole(paths, reading) for text in _texts(path, item)]
     found = [_runs(text, n) for text in texts]
-    if not any(item.length for item in found):
+    if not any(length for length, *_ in found):
         raise UserError(
             f"{', '.join(paths)}: none of the {len(texts)} items has {min(n, FEWEST_WORDS)} words, "
             "so there is nothing to look for. In plain text each line is an item: put every item "
             "on a single line."
         )
-    return _contamination(found, head=min(n, FEWEST_WORDS))
-
-
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    """The runs of an item."""
-
-    length: int
-    """Units in each; 0 for a short item."""
-    hashes: np.ndarray
-    """uint64[n]."""
-    heads: np.ndarray
-    """uint64[n], the hash of the head of each."""
-
-
-def _contamination(items: Sequence[_Runs], *, head: int) -> Contamination:
-    """Return the runs of some items, not all of which may be short."""
-    long = [item for item in items if item.length]
     by_length: dict[int, list[np.ndarray]] = {}
-    for item in long:
-        by_length.setdefault(item.length, []).append(item.hashes)
-    distinct = {
-        length: np.unique(np.concatenate(hashes)) for length, hashes in sorted(by_length.items())
-    }
+    for length, hashes, _ in found:
+        if length:
+            by_length.setdefault(length, []).append(hashes)
+    runs = {length: np.unique(np.concatenate(each)) for length, each in sorted(by_length.items())}
     return Contamination(
-        runs=distinct,
-        head=head,
-        heads=np.unique(np.concatenate([item.heads for item in long])),
-        items=len(items),
-        skipped=len(items) - len(long),
-        fingerprint=_fingerprint(distinct.items()),
+        runs=runs,
+        head=min(n, FEWEST_WORDS),
+        heads=np.unique(np.concatenate([heads for _, _, heads in found])),
+        items=len(found),
+        skipped=sum(not length for length, *_ in found),
+        fingerprint=_fingerprint(runs),
     )
 
 
@@ -260,27 +146,17 @@ def _texts(path: str, item: Record | Damage) -> list[str]:
     return texts
 
 
-def _runs(text: str, n: int) -> _Runs:
-    """Return the runs of an item; of a short one there are none."""
+def _runs(text: str, n: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the units in a run of an item, 0 for a short one; hashes of its runs and heads."""
     item = units([text])
     count = len(item.hashes)
     scale = CHARACTERS_PER_WORD if 2 * int(item.single.sum()) > count else 1
     least = min(n, FEWEST_WORDS)
-    wanted, fewest = round(n * scale), round(least * scale)
-    length = min(count, wanted)
-    if length < fewest:
-        return _Runs(0, item.hashes[:0], item.hashes[:0])
-    hashes = item.runs(length)
-    return _Runs(length, hashes, item.runs(least)[: len(hashes)])
-
-
-def _filter(hashes: np.ndarray) -> tuple[np.ndarray, np.uint64]:
-    """Return a table of the leading bits that occur, and the shift that extracts them."""
-    bits = min(24, max(16, len(hashes).bit_length() + 3))
-    shift = np.uint64(64 - bits)
-    table = np.zeros(1 << bits, bool)
-    table[(hashes >> shift).view(np.int64)] = True
-    return table, shift
+    length = min(count, round(n * scale))
+    if length < round(least * scale):
+        return 0, item.hashes[:0], item.hashes[:0]
+    runs = item.runs(length)
+    return length, runs, item.runs(least)[: len(runs)]
 
 
 def _isin(values: np.ndarray, hashes: np.ndarray) -> np.ndarray:
@@ -289,9 +165,35 @@ def _isin(values: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     return same
 
 
-def _fingerprint(runs: Iterable[tuple[int, np.ndarray]]) -> str:
+def _fingerprint(runs: Mapping[int, np.ndarray]) -> str:
     digest = hashlib.sha256()
-    for length, hashes in runs:
+    for length, hashes in runs.items():
         digest.update(f"{length}:{len(hashes)}:".encode())
         digest.update(hashes.astype("<u8").tobytes())
     return digest.hexdigest()
+
+
+class Decontaminate(Step):
+    """Adds how many of the benchmarks' n-grams each text holds; drops texts that hold any."""
+
+    name = "decontaminate"
+    reasons = (CONTAMINATED,)
+    fields = (CONTAMINATION,)
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Load the benchmarks.
+
+        Args:
+            paths: Their texts, as --decontaminate takes them.
+
+        Raises:
+            UserError: As load_contamination.
+        """
+        self._benchmarks = load_contamination(paths)
+        self.facts = {"decontaminate": self._benchmarks.fingerprint}
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Add the count; drop texts that hold any."""
+        hits = self._benchmarks.hits(batch["text"].to_pylist())
+        batch = batch.append_column(CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
+        return Verdict(batch, reasons_where(hits > 0, CONTAMINATED))

@@ -1,11 +1,11 @@
 """fastText's classifiers in compiled code: its labels, and its scores to the bit.
 
-    a line ─▶ words ─▶ numbers of rows, remembered or by n-grams ─▶ mean of the rows ─▶ likeliest
+    a line ─▶ words ─▶ numbers of rows, of words and of n-grams ─▶ mean of the rows ─▶ likeliest
 
 A sum of float32 numbers depends on the order of the additions, so rows are added as fastText adds
 them: word after word, a word's own row first, then those of its n-grams, by where they begin and
-then by length. What can be saved is finding them: words that come again are remembered with the
-numbers of their rows, and a bitmap tells at once that most n-grams have none.
+then by length. What can be saved is finding them: a bitmap tells at once that most n-grams have
+none.
 
 The rules are those of fastText 0.9.2 (https://github.com/facebookresearch/fastText,
 src/dictionary.cc and src/loss.cc). Text is UTF-8 as int8: fastText hashes bytes as signed numbers,
@@ -25,27 +25,31 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import compiling, kernel_in_place
-from pipelines.filters.fasttext_model import END_OF_LINE, LABEL_PREFIX, Model
+from pipelines.filters.fasttext_model import END_OF_LINE, LABEL_PREFIX, Model, tree
 
-_MOST_WORDS = 1 << 16
-"""Words that are remembered, in 64 bytes each on average."""
-_LONGEST_WORD = 48
-"""Bytes of the longest one, if the model has no longer one."""
-_STEP = 1 << 8
-"""Words that are split off a line at a time, and characters of a word that n-grams begin with."""
 _MOST_ROWS = 1 << 12
-"""Rows that wait to be added, with room for those of one more word."""
+"""Rows that wait to be added, but for those of the n-grams that begin with one more character."""
 
 _PREFIX = np.frombuffer(LABEL_PREFIX, np.int8)
 _OPEN, _CLOSE = ord("<"), ord(">")
 _BASIS, _PRIME = np.uint64(2166136261), np.uint64(16777619)  # FNV-1a, of 32 bits
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
-_LOW, _BITS_31, _BITS_63 = np.uint64(2**32 - 1), np.uint64(2**31 - 1), np.uint64(63)
-_0, _1, _2, _4 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
-_6, _24, _32, _48, _56 = np.uint64(6), np.uint64(24), np.uint64(32), np.uint64(48), np.uint64(56)
-_PAIRS, _QUADS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
-_OCTETS, _ONES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
+_LOW, _BITS_63 = np.uint64(2**32 - 1), np.uint64(63)
+_1, _6, _32 = np.uint64(1), np.uint64(6), np.uint64(32)
 _LEAST = np.float32(math.log(1e-5))
+
+
+class Words(NamedTuple):
+    """The words of a model, then its labels."""
+
+    slots: np.ndarray
+    """int32[2 ** k], by hash: number of a word; -1: free."""
+    text: np.ndarray
+    """int8[n], their bytes with one between them."""
+    starts: np.ndarray
+    """int64[words and labels], where each begins."""
+    stops: np.ndarray
+    """int64[words and labels], where each ends."""
 
 
 class Ngrams(NamedTuple):
@@ -54,15 +58,13 @@ class Ngrams(NamedTuple):
     shortest: int
     longest: int
     num_buckets: int
-    first_row: int
-    """The row of the first bucket that has one; the others follow."""
     bits: np.ndarray
     """uint64[num_buckets / 64 + 1], a bit for each bucket, lowest first: whether it has a row.
 
     Empty if all have.
     """
-    ranks: np.ndarray
-    """int32[num_buckets / 64 + 1], how many buckets before those of a number have a row."""
+    places: np.ndarray
+    """int32[num_buckets], where the row of each is among those after the words'; empty likewise."""
 
 
 class Tree(NamedTuple):
@@ -73,43 +75,13 @@ class Tree(NamedTuple):
     children: np.ndarray
 
 
-class Memory(NamedTuple):
-    """Words and the numbers of their rows. Those of the model come first and stay.
-
-    When there is no room for another word, all others are forgotten.
-    """
-
-    slots: np.ndarray
-    """int64[2 · words], by hash: 31 bits of the hash, then where the record begins; -1: free."""
-    records: np.ndarray
-    """int32[n]: bytes of a word, number of its rows, the bytes, the rows; then the next word's."""
-    record_bytes: np.ndarray
-    """int8[4 · n], the same memory."""
-    sizes: np.ndarray
-    """int64[2, 2]: words and length of the records; those of the model's words."""
-    seen: np.ndarray
-    """uint8[2 ** 16], by hash: some bits of the hash of a word that was met, but not remembered.
-
-    A word is remembered when it is met again; most of the rare ones are not.
-    """
-
-
 class Scratch(NamedTuple):
     """Memory for what is made of one line."""
 
-    begins: np.ndarray
-    """int64[_STEP + 1], where words begin; the last one is never written."""
-    ends: np.ndarray
-    word_keys: np.ndarray
-    """uint64[_STEP + 1], hashes of words."""
-    keys: np.ndarray
-    """uint64[n], hashes of n-grams, then their buckets."""
     waiting: np.ndarray
-    """int32[n], rows to add."""
-    counts: np.ndarray
-    """int64[2], how many rows wait, how many were added."""
+    """int64[n], rows of words, and buckets after them, that wait to be added."""
     mean: np.ndarray
-    """float32[dimensions], their sum, then their mean."""
+    """float32[dimensions], the sum of rows, then their mean."""
     open_nodes: np.ndarray
     """int64[labels · 2], nodes of the tree that were not visited yet."""
     open_scores: np.ndarray
@@ -122,130 +94,43 @@ def is_space(byte: int) -> bool:
 
 
 @kernel_in_place
-def hash_word(text: np.ndarray, begin: int, end: int) -> np.uint64:
-    """Return the hash by which a word is remembered."""
-    key = _BASIS
-    for at in range(begin, end):
-        key = (key ^ np.uint64(text[at])) * _PRIME
-    return key
-
-
-@kernel_in_place
-def split(
-    text: np.ndarray, at: int, stop: int, begins: np.ndarray, ends: np.ndarray, keys: np.ndarray
-) -> tuple[int, int]:
-    """Find the next words of a line and hash them; return their number and the place after them."""
-    count = 0
-    while count < _STEP:
-        while at < stop and is_space(text[at]):
-            at += 1
-        if at == stop:
-            break
-        begins[count] = at
-        key = _BASIS
-        while at < stop and not is_space(text[at]):
-            key = (key ^ np.uint64(text[at])) * _PRIME
-            at += 1
-        ends[count], keys[count] = at, key
-        count += 1
-    return count, at
-
-
-@kernel_in_place
-def touch(keys: np.ndarray, count: int, slots: np.ndarray, records: np.ndarray) -> int:
-    """Read what will be looked at for each word: reads that do not wait for each other are fast.
-
-    The sum that is returned means nothing; without it the reads would be left out.
-    """
-    mask = np.uint64(slots.size - 1)
-    read = 0
-    for i in range(count):
-        read += slots[((keys[i] * _SCATTER) >> _32) & mask]
-    for i in range(count):
-        read += records[max(slots[((keys[i] * _SCATTER) >> _32) & mask], 0) & 0xFFFFFFFF]
-    return read
-
-
-@kernel_in_place
 def find_word(
     text: np.ndarray,
     begin: int,
     end: int,
     key: np.uint64,
     slots: np.ndarray,
-    records: np.ndarray,
-    record_bytes: np.ndarray,
+    known: np.ndarray,
+    starts: np.ndarray,
+    stops: np.ndarray,
 ) -> tuple[np.uint64, int]:
-    """Return a word's slot and record; the record is -1 if it is not remembered."""
+    """Return the slot of a word, and its number; -1 if the model does not know it."""
     mask = np.uint64(slots.size - 1)
-    low = np.int64(key & _BITS_31)
     slot = ((key * _SCATTER) >> _32) & mask
     while slots[slot] >= 0:
-        taken = slots[slot]
-        record = taken & 0xFFFFFFFF
-        if taken >> 32 == low and records[record] == end - begin:
-            place, at = record * 4 + 8, begin
-            while at < end and record_bytes[place] == text[at]:
+        word = slots[slot]
+        if stops[word] - starts[word] == end - begin:
+            place, at = starts[word], begin
+            while at < end and known[place] == text[at]:
                 place += 1
                 at += 1
             if at == end:
-                return slot, record
+                return slot, word
         slot = (slot + _1) & mask
     return slot, -1
 
 
 @kernel_in_place
-def remember(
-    text: np.ndarray,
-    begin: int,
-    end: int,
-    key: np.uint64,
-    slots: np.ndarray,
-    records: np.ndarray,
-    record_bytes: np.ndarray,
-    sizes: np.ndarray,
-    rows: np.ndarray,
-    first: int,
-    last: int,
-) -> None:
-    """Keep a word that is not remembered, with the rows from `first` to `last`."""
-    size = 2 + (end - begin + 3) // 4 + last - first
-    if 2 * sizes[0, 0] >= slots.size or sizes[0, 1] + size > records.size:
-        forget(slots, records, record_bytes, sizes)
-    slot = find_word(text, begin, end, key, slots, records, record_bytes)[0]
-    record = sizes[0, 1]
-    slots[slot] = np.int64(key & _BITS_31) << 32 | record
-    records[record] = end - begin
-    records[record + 1] = last - first
-    place = record * 4 + 8
-    for at in range(begin, end):
-        record_bytes[place] = text[at]
-        place += 1
-    place = record + 2 + (end - begin + 3) // 4
-    for i in range(first, last):
-        records[place] = rows[i]
-        place += 1
-    sizes[0, 0] += 1
-    sizes[0, 1] += size
-
-
-@kernel_in_place
-def forget(
-    slots: np.ndarray, records: np.ndarray, record_bytes: np.ndarray, sizes: np.ndarray
-) -> None:
-    """Forget all words but the model's."""
-    slots[:] = -1
-    sizes[0, 0], sizes[0, 1] = sizes[1, 0], sizes[1, 1]
-    mask = np.uint64(slots.size - 1)
-    record = 0
-    while record < sizes[0, 1]:
-        begin = record * 4 + 8
-        key = hash_word(record_bytes, begin, begin + records[record])
-        slot = ((key * _SCATTER) >> _32) & mask
-        while slots[slot] >= 0:
-            slot = (slot + _1) & mask
-        slots[slot] = np.int64(key & _BITS_31) << 32 | record
-        record += 2 + (records[record] + 3) // 4 + records[record + 1]
+def learn(words: Words) -> None:
+    """Fill the slots; of words that are the same the first one counts."""
+    slots, text, starts, stops = words
+    for word in range(len(starts)):
+        key = _BASIS
+        for at in range(starts[word], stops[word]):
+            key = (key ^ np.uint64(text[at])) * _PRIME
+        slot, same = find_word(text, starts[word], stops[word], key, slots, text, starts, stops)
+        if same < 0:
+            slots[slot] = word
 
 
 @kernel_in_place
@@ -258,121 +143,19 @@ def is_label(text: np.ndarray, begin: int, end: int) -> bool:
 
 
 @kernel_in_place
-def hash_ngrams(
-    text: np.ndarray,
-    begin: int,
-    end: int,
-    first: int,
-    last: int,
-    shortest: int,
-    longest: int,
-    keys: np.ndarray,
-) -> int:
-    """Hash the n-grams of a word with its marks that begin between two places; return how many.
-
-    A mark alone is no n-gram.
-    """
-    count = 0
-    for start in range(first, last):
-        if text[start] < -64:
-            continue
-        key, length, at = _BASIS, 0, start
-        while at < end:
-            byte = text[at]
-            if byte >= -64:  # the next character: an n-gram is complete
-                if length >= shortest and (length > 1 or start != begin):
-                    keys[count] = key
-                    count += 1
-                if length == longest:
-                    break
-                length += 1
-            key = (key ^ np.uint64(byte)) * _PRIME
-            at += 1
-        if at == end and length >= shortest and length > 1:
-            keys[count] = key
-            count += 1
-    return count
-
-
-@kernel_in_place
-def find_buckets(keys: np.ndarray, count: int, num_buckets: int) -> None:
-    """Reduce hashes of 32 bits to buckets: the remainder of a division, by multiplications."""
-    buckets = np.uint64(num_buckets)
-    inverse = (_1 << _32) // buckets
-    for i in range(count):
-        key = keys[i] & _LOW
-        rest = key - ((key * inverse) >> _32) * buckets  # the remainder, or the divisor too much
-        keys[i] = rest - buckets if rest >= buckets else rest
-
-
-@kernel_in_place
-def all_rows(keys: np.ndarray, num_keys: int, first_row: int, rows: np.ndarray, count: int) -> int:
-    """Write the rows of buckets after `count` others; return how many there are then."""
-    for i in range(num_keys):
-        rows[count + i] = first_row + np.int64(keys[i])
-    return count + num_keys
-
-
-@kernel_in_place
-def kept_rows(
-    keys: np.ndarray,
-    num_keys: int,
-    first_row: int,
-    bits: np.ndarray,
-    ranks: np.ndarray,
-    rows: np.ndarray,
-    count: int,
-) -> int:
-    """Write the rows of those buckets that have one, as all_rows does."""
-    end = count
-    for i in range(num_keys):  # no branch: it would be guessed wrong too often
-        rows[end] = keys[i]
-        end += (bits[keys[i] >> _6] >> (keys[i] & _BITS_63)) & _1
-    for i in range(count, end):
-        block = np.uint64(rows[i]) >> _6
-        # Count the bits below the bucket's, by halves of ever larger groups.
-        below = bits[block] & ((_1 << (np.uint64(rows[i]) & _BITS_63)) - _1)
-        below -= (below >> _1) & _PAIRS
-        below = (below & _QUADS) + ((below >> _2) & _QUADS)
-        below = (below + (below >> _4)) & _OCTETS
-        rows[i] = first_row + ranks[block] + np.int64((below * _ONES) >> _56)
-    return end
-
-
-@kernel_in_place
-def find_rows(
-    text: np.ndarray,
-    begin: int,
-    end: int,
-    first: int,
-    last: int,
-    shortest: int,
-    longest: int,
-    num_buckets: int,
-    first_row: int,
-    bits: np.ndarray,
-    ranks: np.ndarray,
-    keys: np.ndarray,
-    rows: np.ndarray,
-    count: int,
-) -> int:
-    """Write the rows of n-grams, see hash_ngrams; return how many rows there are then."""
-    before, after = text[begin - 1], text[end]
-    text[begin - 1], text[end] = _OPEN, _CLOSE
-    num_keys = hash_ngrams(text, begin - 1, end + 1, first, last, shortest, longest, keys)
-    text[begin - 1], text[end] = before, after
-    find_buckets(keys, num_keys, num_buckets)
-    if bits.size == 0:
-        return all_rows(keys, num_keys, first_row, rows, count)
-    return kept_rows(keys, num_keys, first_row, bits, ranks, rows, count)
-
-
-@kernel_in_place
 def add_waiting(
-    total: np.ndarray, rows: np.ndarray, waiting: np.ndarray, counts: np.ndarray
+    total: np.ndarray,
+    rows: np.ndarray,
+    num_words: int,
+    places: np.ndarray,
+    waiting: np.ndarray,
+    count: int,
 ) -> None:
     """Add the rows that wait, four at a time, in their order."""
-    count = counts[0]
+    if places.size:
+        for i in range(count):
+            if waiting[i] >= num_words:
+                waiting[i] = num_words + places[waiting[i] - num_words]
     i = 0
     while i + 4 <= count:
         a, b, c, d = waiting[i], waiting[i + 1], waiting[i + 2], waiting[i + 3]
@@ -384,85 +167,168 @@ def add_waiting(
         for j in range(total.size):
             total[j] += rows[a, j]
         i += 1
-    counts[0] = 0
-    counts[1] += count
 
 
 @kernel_in_place
-def take_mean(  # noqa: C901, PLR0912, PLR0915  one loop over the words: calls would pass all of this on
+def find_ngrams(
+    text: np.ndarray,
+    first: int,
+    begin: int,
+    end: int,
+    shortest: int,
+    longest: int,
+    num_buckets: int,
+    bits: np.ndarray,
+    num_words: int,
+    waiting: np.ndarray,
+    count: int,
+) -> int:
+    """Let those n-grams of a word wait that begin at a place and have a row; return how many wait.
+
+    The word lies between two marks, at `begin` and before `end`; a mark alone is no n-gram.
+    """
+    buckets = np.uint64(num_buckets)
+    inverse = (_1 << _32) // buckets
+    key, length, at = _BASIS, 0, first
+    while True:
+        if at == end or text[at] >= -64:  # the next character: an n-gram is complete
+            if length >= shortest and (length > 1 or (first != begin and at != end)):
+                # The remainder of a division, by a multiplication, or the divisor too much.
+                low = key & _LOW
+                rest = low - ((low * inverse) >> _32) * buckets
+                bucket = rest - buckets if rest >= buckets else rest
+                # No branch: it would be guessed wrong too often.
+                waiting[count] = num_words + np.int64(bucket)
+                has_row = _1
+                if bits.size:
+                    has_row = (bits[bucket >> _6] >> (bucket & _BITS_63)) & _1
+                count = int(count + np.int64(has_row))
+            if length == longest or at == end:
+                return count
+            length += 1
+        key = (key ^ np.uint64(text[at])) * _PRIME
+        at += 1
+
+
+@kernel_in_place
+def add_full(
+    total: np.ndarray,
+    rows: np.ndarray,
+    num_words: int,
+    places: np.ndarray,
+    waiting: np.ndarray,
+    count: int,
+    added: int,
+) -> tuple[int, int]:
+    """Add the rows that wait if there is no room for more; return how many wait, and were added."""
+    if count <= _MOST_ROWS:
+        return count, added
+    add_waiting(total, rows, num_words, places, waiting, count)
+    return 0, added + count
+
+
+@kernel_in_place
+def read_word(
+    text: np.ndarray,
+    start: int,
+    stop: int,
+    end_of_line: int,
+    slots: np.ndarray,
+    known: np.ndarray,
+    starts: np.ndarray,
+    stops: np.ndarray,
+) -> tuple[int, int, int]:
+    """Return where the next word begins and ends, and its number; -1 if it is not known.
+
+    After the last one stands the end of the line.
+    """
+    begin = start
+    while begin < stop and is_space(text[begin]):
+        begin += 1
+    at, key = begin, _BASIS
+    while at < stop and not is_space(text[at]):
+        key = (key ^ np.uint64(text[at])) * _PRIME
+        at += 1
+    word = end_of_line
+    if begin < stop:
+        word = find_word(text, begin, at, key, slots, known, starts, stops)[1]
+    return begin, at, word
+
+
+@kernel_in_place
+def add_ngrams(
+    text: np.ndarray,
+    begin: int,
+    end: int,
+    shortest: int,
+    longest: int,
+    num_buckets: int,
+    bits: np.ndarray,
+    places: np.ndarray,
+    rows: np.ndarray,
+    num_words: int,
+    waiting: np.ndarray,
+    mean: np.ndarray,
+    count: int,
+    added: int,
+) -> tuple[int, int]:
+    """Let all n-grams of a word wait, or be added; return how many wait, and were added."""
+    before, after = text[begin - 1], text[end]
+    text[begin - 1], text[end] = _OPEN, _CLOSE
+    for first in range(begin - 1, end + 1):
+        if text[first] >= -64:
+            count, added = add_full(mean, rows, num_words, places, waiting, count, added)
+            count = find_ngrams(
+                text, first, begin - 1, end + 1, shortest, longest, num_buckets, bits, num_words,
+                waiting, count,
+            )  # fmt: skip
+    text[begin - 1], text[end] = before, after
+    return count, added
+
+
+@kernel_in_place
+def take_mean(
     text: np.ndarray,
     start: int,
     stop: int,
     shortest: int,
     longest: int,
     num_buckets: int,
-    first_row: int,
     bits: np.ndarray,
-    ranks: np.ndarray,
+    places: np.ndarray,
     rows: np.ndarray,
-    slots: np.ndarray,
-    records: np.ndarray,
-    record_bytes: np.ndarray,
-    sizes: np.ndarray,
-    seen: np.ndarray,
+    num_words: int,
     end_of_line: int,
-    longest_word: int,
-    begins: np.ndarray,
-    ends: np.ndarray,
-    word_keys: np.ndarray,
-    keys: np.ndarray,
+    slots: np.ndarray,
+    known: np.ndarray,
+    starts: np.ndarray,
+    stops: np.ndarray,
     waiting: np.ndarray,
-    counts: np.ndarray,
     mean: np.ndarray,
 ) -> None:
     """Write the mean of the rows of a line's words and of its end.
 
     A word that reads as the end of a line ends it.
     """
-    counts[:] = 0
     mean[:] = np.float32(0.0)
-    record = -1
-    while record != end_of_line:
-        num_words, start = split(text, start, stop, begins, ends, word_keys)
-        touch(word_keys, num_words, slots, records)
-        for word in range(num_words + (start == stop)):
-            if counts[0] > _MOST_ROWS:
-                add_waiting(mean, rows, waiting, counts)
-            begin, end, key = begins[word], ends[word], word_keys[word]
-            record = -1
-            if word == num_words:
-                record = end_of_line
-            elif end - begin <= longest_word:
-                record = find_word(text, begin, end, key, slots, records, record_bytes)[1]
-            if record >= 0:
-                first = record + 2 + (records[record] + 3) // 4
-                count = counts[0]
-                for i in range(records[record + 1]):
-                    waiting[count + i] = records[first + i]
-                counts[0] = count + records[record + 1]
-                if record == end_of_line:
-                    break
-                continue
-            if is_label(text, begin, end):
-                continue
-            first = counts[0]
-            for piece in range(begin - 1, end + 1, _STEP):
-                if counts[0] > _MOST_ROWS:
-                    add_waiting(mean, rows, waiting, counts)
-                counts[0] = find_rows(
-                    text, begin, end, piece, min(piece + _STEP, end + 1), shortest, longest,
-                    num_buckets, first_row, bits, ranks, keys, waiting, counts[0],
-                )  # fmt: skip
-            if end - begin <= longest_word:
-                slot, mark = (key * _SCATTER) >> _48, np.uint8(key >> _24)
-                if seen[slot] == mark:
-                    remember(
-                        text, begin, end, key, slots, records, record_bytes, sizes, waiting, first,
-                        counts[0],
-                    )  # fmt: skip
-                seen[slot] = mark
-    add_waiting(mean, rows, waiting, counts)
-    share = np.float32(1.0 / np.float64(counts[1]))
+    count = added = 0
+    word, end = -1, start
+    while word != end_of_line:
+        begin, end, word = read_word(text, end, stop, end_of_line, slots, known, starts, stops)
+        count, added = add_full(mean, rows, num_words, places, waiting, count, added)
+        waiting[count] = word
+        count += 0 <= word < num_words
+        if word < 0:
+            counts = longest > 0 and not is_label(text, begin, end)
+        else:
+            counts = longest > 0 and word < num_words and word != end_of_line
+        if counts:
+            count, added = add_ngrams(
+                text, begin, end, shortest, longest, num_buckets, bits, places, rows, num_words,
+                waiting, mean, count, added,
+            )  # fmt: skip
+    add_waiting(mean, rows, num_words, places, waiting, count)
+    share = np.float32(1.0 / np.float64(added + count))
     for i in range(mean.size):
         mean[i] *= share
 
@@ -508,12 +374,12 @@ def classify(
     text: np.ndarray,
     starts: np.ndarray,
     stops: np.ndarray,
+    words: Words,
+    num_words: int,
+    end_of_line: int,
     ngrams: Ngrams,
     rows: np.ndarray,
     tree: Tree,
-    memory: Memory,
-    end_of_line: int,
-    longest_word: int,
     scratch: Scratch,
     labels: np.ndarray,
     scores: np.ndarray,
@@ -524,101 +390,53 @@ def classify(
         text: The lines with a byte before and after each of them, int8[m].
         starts: Where they begin, int64[n].
         stops: Where they end, int64[n].
+        words: Of the model, with its labels.
+        num_words: How many of them are words.
+        end_of_line: Which one is the end of a line.
         ngrams: Of the model.
         rows: float32[rows, dimensions].
         tree: Of the model.
-        memory: Of words.
-        end_of_line: The record of the ends of lines.
-        longest_word: Bytes of the longest word that may be remembered.
         scratch: Memory.
         labels: int64[n].
         scores: float32[n].
     """
-    shortest, longest, num_buckets, first_row, bits, ranks = ngrams
-    slots, records, record_bytes, sizes, seen = memory
-    begins, ends, word_keys, keys, waiting, counts, mean = scratch[:7]
+    slots, known, known_starts, known_stops = words
+    shortest, longest, num_buckets, bits, places = ngrams
     for line in range(len(stops)):
         labels[line], scores[line] = -1, np.float32(0.0)
         if starts[line] < stops[line]:
             take_mean(
-                text, starts[line], stops[line], shortest, longest, num_buckets, first_row, bits,
-                ranks, rows, slots, records, record_bytes, sizes, seen, end_of_line, longest_word,
-                begins, ends, word_keys, keys, waiting, counts, mean,
+                text, starts[line], stops[line], shortest, longest, num_buckets, bits, places, rows,
+                num_words, end_of_line, slots, known, known_starts, known_stops, scratch.waiting,
+                scratch.mean,
             )  # fmt: skip
             labels[line], scores[line] = find_likeliest(tree, scratch)
-
-
-@kernel_in_place
-def learn(
-    text: np.ndarray,
-    starts: np.ndarray,
-    stops: np.ndarray,
-    num_words: int,
-    end_of_line: int,
-    ngrams: Ngrams,
-    memory: Memory,
-    scratch: Scratch,
-) -> int:
-    """Remember the words of the model, then its labels, which have no rows.
-
-    Args:
-        text: As in classify().
-        starts: As in classify().
-        stops: As in classify().
-        num_words: How many are words.
-        end_of_line: Which one is the end of a line: it has no n-grams.
-        ngrams: Of the model.
-        memory: An empty one.
-        scratch: Memory.
-
-    Returns:
-        The record of the ends of lines.
-    """
-    shortest, longest, num_buckets, first_row, bits, ranks = ngrams
-    slots, records, record_bytes, sizes, _ = memory
-    keys, waiting = scratch.keys, scratch.waiting
-    found = -1
-    first: int = np.int64(0)  # type: ignore[assignment] # of a literal numba makes a second kernel
-    for word in range(len(stops)):
-        start, stop, count = starts[word], stops[word], 0
-        if word == end_of_line:
-            found = sizes[0, 1]
-        if word < num_words:
-            waiting[0], count = word, 1
-        if word < num_words and word != end_of_line:
-            count = find_rows(
-                text, start, stop, start - 1, stop + 1, shortest, longest, num_buckets, first_row,
-                bits, ranks, keys, waiting, count,
-            )  # fmt: skip
-        key = hash_word(text, start, stop)
-        remember(text, start, stop, key, slots, records, record_bytes, sizes, waiting, first, count)
-    sizes[1, 0], sizes[1, 1] = sizes[0, 0], sizes[0, 1]
-    return found
 
 
 class Classifier:
     """A model in use. Threads may share it: one at a time is served."""
 
     def __init__(self, model: Model) -> None:
-        """Prepare a model.
-
-        Raises:
-            ValueError: Words of the model are longer than is foreseen here.
-        """
-        words = [*model.words, *model.labels]
-        self._longest_word = max(_LONGEST_WORD, *map(len, words))
-        if self._longest_word > _STEP - 2:
-            raise ValueError(f"it has a word of {self._longest_word} bytes")
-        self._ngrams, self._rows = _sorted_rows(model)
-        self._tree = Tree(model.nodes, model.factors, model.children)
-        self._scratch = _scratch(model)
-        self._memory = _memory(words, model.longest)
+        """Prepare a model that has a tree."""
+        names = [*model.words, *(label.encode() for label in model.labels)]
+        slots = np.full(1 << (2 * len(names)).bit_length(), -1, np.int32)
+        self._words = Words(slots, *_join(names))
+        self._num_words, self._end_of_line = len(model.words), model.words.index(END_OF_LINE)
+        rows, norms = model.input.rows()
+        # A norm is applied to each number of a row before the row is added to others.
+        self._rows = rows * norms[:, np.newaxis]
+        self._ngrams = _ngrams(model)
+        self._tree = Tree(*model.output.rows(), tree(model.counts))
+        num_nodes = len(self._tree.children)
+        self._scratch = Scratch(
+            waiting=np.empty(_MOST_ROWS + self._ngrams.longest + 2, np.int64),
+            mean=np.empty(rows.shape[1], np.float32),
+            open_nodes=np.empty(num_nodes + 1, np.int64),
+            open_scores=np.empty(num_nodes + 1, np.float32),
+        )
         self._lock = threading.Lock()
-        end = model.words.index(END_OF_LINE)
         with compiling():
-            self._end_of_line = learn(
-                *_join(words), len(model.words), end, self._ngrams, self._memory, self._scratch
-            )
+            learn(self._words)
             self.classify([b"-"])
 
     def classify(
@@ -634,12 +452,12 @@ class Classifier:
         with self._lock:
             classify(
                 *_join(lines),
+                self._words,
+                self._num_words,
+                self._end_of_line,
                 self._ngrams,
                 self._rows,
                 self._tree,
-                self._memory,
-                self._end_of_line,
-                self._longest_word,
                 self._scratch,
                 labels,
                 scores,
@@ -655,49 +473,14 @@ def _join(lines: Sequence[bytes]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], n
     return np.frombuffer(text, np.int8), stops - lengths, stops
 
 
-def _sorted_rows(model: Model) -> tuple[Ngrams, npt.NDArray[np.float32]]:
-    """Return where n-grams have rows, and the rows, those of n-grams sorted by bucket."""
-    num_words, rows, longest = len(model.words), model.rows, model.longest
-    bits, ranks = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+def _ngrams(model: Model) -> Ngrams:
+    longest = max(model.longest, 0)
+    bits, places = np.zeros(0, np.uint64), np.zeros(0, np.int32)
     if model.kept is not None:
-        has_row = model.kept >= 0
-        buckets = np.flatnonzero(has_row)
-        padded = np.zeros((model.num_buckets // 64 + 1) * 64, np.bool_)
-        padded[: has_row.size] = has_row
-        bits = np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
-        ranks = np.searchsorted(buckets, np.arange(bits.size) * 64).astype(np.int32)
-        rows = np.concatenate([rows[:num_words], rows[num_words + model.kept[buckets]]])
-        longest = longest if buckets.size else 0
-    ngrams = Ngrams(
-        max(model.shortest, 1), max(longest, 0), max(model.num_buckets, 1), num_words, bits, ranks
-    )
-    return ngrams, rows
-
-
-def _memory(words: Sequence[bytes], longest: int) -> Memory:
-    """Return a memory with room for the model's words, with all their n-grams, and others."""
-    most_words = max(_MOST_WORDS, 1 << (2 * len(words)).bit_length())
-    size = 16 * most_words + sum(4 + len(word) + longest * (len(word) + 2) for word in words)
-    records = np.empty(size, np.int32)
-    return Memory(
-        slots=np.full(2 * most_words, -1, np.int64),
-        records=records,
-        record_bytes=records.view(np.int8),
-        sizes=np.zeros((2, 2), np.int64),
-        seen=np.zeros(1 << 16, np.uint8),
-    )
-
-
-def _scratch(model: Model) -> Scratch:
-    most_ngrams = _STEP * max(model.longest, 1)
-    return Scratch(
-        begins=np.zeros(_STEP + 1, np.int64),
-        ends=np.zeros(_STEP + 1, np.int64),
-        word_keys=np.zeros(_STEP + 1, np.uint64),
-        keys=np.empty(most_ngrams, np.uint64),
-        waiting=np.empty(_MOST_ROWS + most_ngrams + 1, np.int32),
-        counts=np.zeros(2, np.int64),
-        mean=np.empty(model.rows.shape[1], np.float32),
-        open_nodes=np.empty(len(model.children) + 1, np.int64),
-        open_scores=np.empty(len(model.children) + 1, np.float32),
-    )
+        places = np.full(model.num_buckets, -1, np.int32)
+        places[model.kept[:, 0]] = model.kept[:, 1]
+        has_row = np.zeros((model.num_buckets // 64 + 1) * 64, np.bool_)
+        has_row[model.kept[:, 0]] = True
+        bits = np.packbits(has_row, bitorder="little").view("<u8").astype(np.uint64)
+        longest = longest if len(model.kept) else 0
+    return Ngrams(max(model.shortest, 1), longest, max(model.num_buckets, 1), bits, places)

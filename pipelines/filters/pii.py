@@ -25,9 +25,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import pyarrow as pa
+
+from pipelines.filters.step import Step, no_reasons, replaced
+from pipelines.segments.rows import Verdict
 
 KINDS = ("email", "id", "phone", "ip")
 """What can be masked, by the names used in the counts."""
+
+MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
 
 EMAIL, IPV4, IPV6 = "email@example.com", "192.0.2.1", "2001:db8::1"
 PHONE, ID = "555-0100", "0" * 18
@@ -348,3 +354,22 @@ def _is_date(digits: str) -> bool:
     except ValueError:
         return False
     return 1880 <= date.year < 2100  # noqa: PLR2004 - birth years of holders
+
+
+class Mask(Step):
+    """Replaces personal data in each prompt and text, and counts it by kind."""
+
+    name = "mask"
+    fields = MASKED
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Replace it; no row goes."""
+        totals = np.zeros((len(KINDS), batch.num_rows), np.int32)
+        for name in ("prompt", "text"):
+            texts, counts = mask_texts(batch[name].to_pylist())
+            batch = replaced(batch, name, texts, changed=np.array([*map(bool, counts)], bool))
+            by_kind = [[count.get(kind, 0) for count in counts] for kind in KINDS]
+            totals += np.array(by_kind, np.int32)
+        for field, column in zip(MASKED, totals, strict=True):
+            batch = batch.append_column(field.name, pa.array(column))
+        return Verdict(batch, no_reasons(batch))

@@ -38,7 +38,7 @@ BASE = 0x9E3779B97F4A7C15
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Units:
     """The units of some texts, one text after another."""
 
@@ -49,16 +49,24 @@ class Units:
     ends: np.ndarray
     """int64[texts], the number of units up to the end of each text."""
 
+    @functools.cached_property
+    def _sums(self) -> np.ndarray:
+        return _sums(self.hashes)
+
     def runs(self, length: int) -> np.ndarray:
         """Return the hash (uint64) of each run of `length` units, as if all texts were one.
 
         The hash depends on the units alone, not on their place.
         """
         count = max(0, len(self.hashes) - length + 1)
-        powers, inverses = _powers(len(self.hashes))
-        sums = np.zeros(len(self.hashes) + 1, np.uint64)
-        np.cumsum(self.hashes * powers[: len(self.hashes)], out=sums[1:])
+        sums, (_, inverses) = self._sums, _powers(len(self.hashes))
         runs: np.ndarray = (sums[length:] - sums[:count]) * inverses[:count] if count else sums[:0]
+        return runs
+
+    def runs_at(self, places: np.ndarray, length: int) -> np.ndarray:
+        """Return the hash (uint64) of the run of `length` units that begins at each place."""
+        _, inverses = _powers(len(self.hashes))
+        runs: np.ndarray = (self._sums[places + length] - self._sums[places]) * inverses[places]
         return runs
 
 
@@ -79,24 +87,29 @@ def unit_batches(texts: Sequence[str]) -> Iterator[Units]:
 def units(texts: Sequence[str]) -> Units:
     """Return the units of a few texts; unit_batches() takes any number of them."""
     raw = "\n".join(texts).encode("utf-32-le", "surrogatepass")
-    codes = np.minimum(np.frombuffer(raw, np.uint32), _CODES - 1).astype(np.intp)
+    codes = np.frombuffer(raw, np.uint32)
     kinds, values = character_tables()
-    kind, ends = kinds[codes], np.cumsum([len(text) + 1 for text in texts])
-    left_out = np.flatnonzero(kind == NOTHING)
-    if len(left_out):
-        kept = kind != NOTHING
+    kind, ends = kinds.take(codes, mode="clip"), np.cumsum([len(text) + 1 for text in texts])
+    kept = kind != NOTHING
+    if not kept.all():
+        ends -= np.searchsorted(np.flatnonzero(~kept), ends)
         codes, kind = codes[kept], kind[kept]
-        ends -= np.searchsorted(left_out, ends)
     word, single = kind == WORD, kind == SINGLE
     starts = single | word
     starts[1:] &= single[1:] | ~word[:-1]
     places = np.flatnonzero(starts)
-    powers, inverses = _powers(len(codes))
-    sums = np.zeros(len(codes) + 1, np.uint64)
-    np.cumsum(values[codes] * powers[: len(codes)], out=sums[1:])
-    edges = sums[np.append(places, len(codes))]
+    _, inverses = _powers(len(codes))
+    edges = _sums(values.take(codes, mode="clip"))[np.append(places, len(codes))]
     hashes = _mixed((edges[1:] - edges[:-1]) * inverses[places])
     return Units(hashes, single[places], np.searchsorted(places, ends))
+
+
+def _sums(values: np.ndarray) -> np.ndarray:
+    """Return the sums of the values (uint64) up to each one, times powers: one more than values."""
+    powers, _ = _powers(len(values))
+    sums = np.zeros(len(values) + 1, np.uint64)
+    np.cumsum(values * powers[: len(values)], out=sums[1:])
+    return sums
 
 
 def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:

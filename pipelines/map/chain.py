@@ -15,13 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.compiled import compiling
+from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import Options
-from pipelines.filters.langid import LANGUAGES
-from pipelines.quality.selection import parse_selection
-from pipelines.steps.block import Block
-from pipelines.steps.clean import Clean
-from pipelines.steps.decontaminate import Decontaminate
-from pipelines.steps.filter_spec import (
+from pipelines.filters.blocklist import Block
+from pipelines.filters.clean import Clean
+from pipelines.filters.decontaminate import Decontaminate
+from pipelines.filters.filter_spec import (
     CLEAN,
     CONTAMINATION,
     LANGUAGE,
@@ -30,13 +29,14 @@ from pipelines.steps.filter_spec import (
     READ,
     parse_filter,
 )
-from pipelines.steps.fingerprint import Fingerprint
-from pipelines.steps.identify import Identify
-from pipelines.steps.judge import Judge, load_scorers
-from pipelines.steps.mask import Mask
-from pipelines.steps.own import Own, load_filters
-from pipelines.steps.step import Step
-from pipelines.steps.tokenize import Tokenize
+from pipelines.filters.fingerprint import Fingerprint
+from pipelines.filters.judge import Judge, load_scorers
+from pipelines.filters.langid import Identify
+from pipelines.filters.pii import Mask
+from pipelines.filters.step import Step
+from pipelines.filters.tokenize import Tokenize
+from pipelines.filters.user_filter import UserFilter, load_filters
+from pipelines.quality.selection import parse_selection
 
 _PREPARED = ("en", "zh")
 """Languages whose measures are compiled at once where all languages are kept."""
@@ -73,7 +73,6 @@ def native_parts(options: Options) -> list[str]:
         "texts",
         *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
         *(["signatures"] if options.dedup == "minhash" else []),
-        *(["benchmarks"] if options.decontaminate else []),
         *(f"profile {name}" for name in sorted(profiles)),
     ]
 
@@ -113,14 +112,14 @@ class Chain:
         """In order; each drops or quarantines before the next one works."""
         measuring = [own for own in self._own if own.bounds]
         for step in [self.identify, *([self.judge] * bool(self.judge.fields)), *measuring][:-1]:
-            step.marks = True
+            step.defers_drops = True
 
     def _in_order(self, *, compiled: bool) -> Iterator[Step]:
         options = self.options
         yield from self._own_after(READ)
         if options.url_blocklist:
             yield Block(options.url_blocklist)
-        yield Clean(compiled=compiled)
+        yield Clean()
         yield from self._own_after(CLEAN)
         yield self.identify
         yield from self._own_after(LANGUAGE)
@@ -128,7 +127,7 @@ class Chain:
             yield self.judge
         yield from self._own_after(QUALITY)
         if options.decontaminate:
-            yield Decontaminate(options.decontaminate, compiled=compiled)
+            yield Decontaminate(options.decontaminate)
         yield from self._own_after(CONTAMINATION)
         if options.pii == "mask":
             yield Mask()
@@ -136,7 +135,7 @@ class Chain:
         yield self._tokenize
         yield Fingerprint(near=options.dedup == "minhash", compiled=compiled)
 
-    def _own_after(self, place: str) -> Iterator[Own]:
+    def _own_after(self, place: str) -> Iterator[UserFilter]:
         return (own for own in self._own if own.after == place)
 
     @property

@@ -19,6 +19,7 @@ from pipelines.corpus.sources import Corpus
 from pipelines.engine.progress import Heartbeat
 from pipelines.engine.task import last_line
 from pipelines.engine.workers import MOST_DEATHS
+from pipelines.filters.step import Clock, run, split_verdict
 from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import begin_attempt
 from pipelines.map.builder import SegmentBuilder
@@ -27,8 +28,6 @@ from pipelines.map.intake import Intake, group_records, with_raws
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.segment import Segment
-from pipelines.steps.clock import Clock
-from pipelines.steps.step import run, split_verdict
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.memory import is_lack_of_memory

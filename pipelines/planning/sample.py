@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.corpus.sources import Corpus
+from pipelines.filters.step import Clock
 from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, Mapper, MapTask
 from pipelines.planning.sizes import SourceSize, num_segments
@@ -20,7 +21,6 @@ from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
 from pipelines.readers.reading import format_of
 from pipelines.segments.segment import Segment
-from pipelines.steps.clock import Clock
 from shards.tables import open_table
 
 SECONDS = 24.0

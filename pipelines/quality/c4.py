@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipelines.filters.langid import LANGUAGES
+from pipelines.corpus.languages import LANGUAGES
 from pipelines.quality.profile import Bounds, Measure, Profile, Threshold
 from pipelines.quality.punctuation import TERMINAL
 from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED, MeasuredText

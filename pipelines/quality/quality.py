@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipelines.corpus.code import code_hash
+from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.corpus.own import module_of
-from pipelines.filters.langid import LANGUAGES, plain_code
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.compiled import proven_measure
 from pipelines.quality.own import load_splitter

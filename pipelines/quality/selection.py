@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
 from pipelines.corpus.own import load_own
-from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
 from pipelines.quality.catalog import NONE, PROFILES, find_profile, nearest
 from pipelines.quality.own import SPLITTER
 from pipelines.quality.profile import Bounds, Profile, Rule

@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from pipelines.filters.langid import plain_code
+from pipelines.corpus.languages import plain_code
 
 _LABEL = re.compile(r"([a-z]{2,3})(?:[_-]([A-Za-z]{2,4}))?")
 

@@ -12,16 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.filters.blocklist import BLOCKED
+from pipelines.filters.decontaminate import CONTAMINATED
+from pipelines.filters.scorer import reasons_of
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS
-from pipelines.quality.scored import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
-from pipelines.steps.block import BLOCKED
-from pipelines.steps.decontaminate import CONTAMINATED
 
 MOST_GROUPS = 30
 MOST_NAME = 200

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pipelines.filters.langid import LANGUAGES
+from pipelines.corpus.languages import LANGUAGES
 from pipelines.quality.selection import EVERY
 from pipelines.rethreshold.forecast import Figure, Forecast, Setting, Step, forecasts, sum_forecasts
 from pipelines.rethreshold.recount import recount

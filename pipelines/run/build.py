@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipelines.compiled import kept
+from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import MERGE, corpus_fraction, is_share
 from pipelines.corpus.recipe import load_recipe
@@ -23,7 +24,8 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
-from pipelines.filters.langid import LANGUAGES
+from pipelines.filters.filter_spec import parse_filter
+from pipelines.filters.scorer import join_selections, recorded_selection
 from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
@@ -37,7 +39,6 @@ from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.quality import Quality
-from pipelines.quality.scored import join_selections, recorded_selection
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
@@ -54,7 +55,6 @@ from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths, recorded_paths
 from pipelines.run.ready import check_ready
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
-from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.code import OWN_CODE
+from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.corpus.options import NOTHING, Options
 from pipelines.corpus.own import check_code
-from pipelines.filters.langid import LANGUAGES, parse_languages
-from pipelines.quality import Quality, classifier, perplexity
+from pipelines.filters import classifier, perplexity
+from pipelines.filters.scorer import join_selections, reasons_of, recorded_selection
+from pipelines.quality import Quality
 from pipelines.quality.profile import Rule
-from pipelines.quality.scored import join_selections, reasons_of, recorded_selection
 from pipelines.quality.selection import (
     EVERY,
     OFF,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.engine.runner import check_engine
+from pipelines.filters.scorer import parse_spec
 from pipelines.inputs.local_files import absence
-from pipelines.quality.scored import parse_spec
 from pipelines.run import existing
 from pipelines.tokenizers.tokenizer import check_spec
 from shards.errors import UserError

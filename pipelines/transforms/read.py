@@ -16,13 +16,13 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
 from pipelines.engine.beam import PBegin
+from pipelines.filters.step import split_verdict
 from pipelines.inputs.split import Split, seamless
 from pipelines.map.intake import Intake, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, RAW, Verdict
-from pipelines.steps.step import split_verdict
 from pipelines.transforms.judged import REASON, CorpusOutputs, count, judged_outputs
 from pipelines.transforms.model import check_known
 from shards.errors import UserError

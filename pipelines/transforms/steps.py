@@ -11,16 +11,24 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.corpus.languages import LANGUAGES
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
 from pipelines.engine.trial import try_in_child
-from pipelines.filters.langid import LANGUAGES
+from pipelines.filters import (
+    blocklist,
+    clean,
+    decontaminate,
+    judge,
+    langid,
+    pii,
+    tokenize,
+    user_filter,
+)
+from pipelines.filters.filter_spec import QUALITY, FilterSpec, parse_filter
+from pipelines.filters.step import Clock, Step, run
 from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
-from pipelines.steps import block, clean, decontaminate, identify, judge, mask, own, tokenize
-from pipelines.steps.clock import Clock
-from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
-from pipelines.steps.step import Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from pipelines.transforms.judged import Judged, OfBatches, judged_outputs
 from pipelines.transforms.model import Model
@@ -136,17 +144,15 @@ class DropAddresses(Steps):
         """
         _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
         needs = ("prompt", "text", "url")
-        super().__init__(Model(make=block.Block, arguments={"paths": paths}, needs=needs))
+        super().__init__(Model(make=blocklist.Block, arguments={"paths": paths}, needs=needs))
 
 
 class Clean(Steps):
     """Repairs the Unicode of each text and adds `repaired`; drops `empty` texts."""
 
     def __init__(self, *, native: bool | None = None) -> None:
-        """Make the transform; `native` as in docs/transforms.md."""
-        super().__init__(
-            Model(make=clean.Clean, parts=("texts",), native=native, adds=("repaired",))
-        )
+        """Make the transform; it has no native loops, so `native` changes nothing."""
+        super().__init__(Model(make=clean.Clean, native=native, adds=("repaired",)))
 
 
 class IdentifyLanguage(Steps):
@@ -181,7 +187,7 @@ class IdentifyLanguage(Steps):
         }
         super().__init__(
             Model(
-                make=identify.Identify,
+                make=langid.Identify,
                 arguments=arguments,
                 parts=("texts",),
                 native=native,
@@ -260,19 +266,14 @@ class Decontaminate(Steps):
 
         Args:
             paths: Texts of benchmarks, as --decontaminate takes them.
-            native: As in docs/transforms.md.
+            native: Changes nothing: it has no native loops.
 
         Raises:
             UserError: A file cannot be read, or holds no text that is long enough.
         """
         _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
         super().__init__(
-            Model(
-                make=decontaminate.Decontaminate,
-                arguments={"paths": paths},
-                parts=("benchmarks",),
-                native=native,
-            )
+            Model(make=decontaminate.Decontaminate, arguments={"paths": paths}, native=native)
         )
 
 
@@ -281,7 +282,7 @@ class MaskPersonalData(Steps):
 
     def __init__(self) -> None:
         """Make the transform."""
-        super().__init__(Model(make=mask.Mask))
+        super().__init__(Model(make=pii.Mask))
 
 
 class OwnFilter(Steps):
@@ -303,13 +304,13 @@ class OwnFilter(Steps):
             )
         model = Model(make=_own, arguments={"spec": parsed})
         step = model.loaded().step
-        assert isinstance(step, own.Own)
+        assert isinstance(step, user_filter.UserFilter)
         needs = (*model.needs, *(["language"] if step.bounds else []))
         super().__init__(replace(model, needs=needs))
 
 
 def _own(spec: FilterSpec) -> Step:
-    (step,) = own.load_filters([spec])
+    (step,) = user_filter.load_filters([spec])
     return step
 
 

@@ -16,8 +16,8 @@ from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
 from pipelines.engine.metrics import NAMESPACE
 from pipelines.engine.workers import num_workers
+from pipelines.filters.fingerprint import Fingerprint
 from pipelines.map.mapper import SplitRecord
-from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import (
     Notes,

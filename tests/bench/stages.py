@@ -24,6 +24,8 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.dedup import tasks as dedup_tasks
 from pipelines.engine.runner import Runner
+from pipelines.filters.clean import Clean
+from pipelines.filters.fingerprint import Fingerprint
 from pipelines.filters.langid import LanguageIdentifier
 from pipelines.map import mapper as mapping
 from pipelines.map.builder import SegmentBuilder
@@ -35,8 +37,6 @@ from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.run.build import Build
-from pipelines.steps.clean import Clean
-from pipelines.steps.fingerprint import Fingerprint
 from pipelines.text import TextOptions
 from shards.storage.lock import locked
 from tests.bench import inputs, recipes

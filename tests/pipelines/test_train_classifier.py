@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.quality.classifier import Classifier
+from pipelines.filters.classifier import Classifier
 from pipelines.train_classifier import main
 from tests.pipelines.quality.models import BAD, GOOD
 from tests.pipelines.runs import page, write_wudao

@@ -1,12 +1,14 @@
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.filters.blocklist import Blocklist, load_blocklist
+from pipelines.filters.blocklist import Block, Blocklist, load_blocklist
 from shards.errors import UserError
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, batch
 
 LIST = """\
 # bad places
@@ -131,3 +133,13 @@ def test_what_is_no_list_is_refused(tmp_path: Path, content: str, message: str) 
     path.write_text(content)
     with pytest.raises(UserError, match=message):
         load_blocklist([str(path)])
+
+
+def test_blocked_addresses_are_dropped(tmp_path: Path) -> None:
+    (tmp_path / "domains").write_text("bad.example\n")
+    block = Block([str(tmp_path / "domains")])
+    urls = pa.array(["https://www.bad.example/x", "https://good.example/"], pa.large_string())
+    verdict = block(batch(CHINESE, ENGLISH).append_column("url", urls))
+    assert verdict.reasons.to_pylist() == ["url-blocklist", None]
+    with pytest.raises(UserError, match="--url-blocklist needs a corpus whose records have a url"):
+        block(batch(CHINESE))

@@ -1,6 +1,4 @@
-import functools
 import itertools
-import logging
 import re
 import re._parser as sre  # private, but the proof below is about the parsed pattern
 import time
@@ -17,19 +15,16 @@ from ftfy.badness import BADNESS_RE, MOJIBAKE_CATEGORIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.compiled import available
-from pipelines.filters import clean
 from pipelines.filters.clean import (
-    _ENTITY,
     _SUSPECT,
     CONFIG,
     SEGMENT_CHARACTERS,
-    Cleaner,
+    Clean,
     are_blank,
     repair,
+    repaired,
 )
-from pipelines.readers.reading import Reading
-from tests.pipelines.real import real_records
+from tests.pipelines.filters.batches import CHINESE, batch, check_same_rows, with_prompts
 
 BENCH = Path(__file__).parents[4] / "shared" / "data" / "bench"
 PLANE = "".join(map(chr, range(0x10000)))
@@ -189,35 +184,19 @@ def test_hostile_lines_take_bounded_time(unit: str) -> None:
 # --- columns of text
 
 
-compiled_only = pytest.mark.skipif(not available(), reason="numba is missing or switched off")
-
-
-@functools.cache
-def native() -> Cleaner:
-    found = Cleaner(compiled=True)
-    assert found._suspects is not clean._all_rows
-    return found
-
-
 def column(texts: Sequence[str]) -> pa.Array:
     return pa.array(texts, pa.large_string())
-
-
-def suspects(texts: Sequence[str]) -> list[int]:
-    return [row for row, text in enumerate(texts) if _SUSPECT.search(text) or _ENTITY.search(text)]
 
 
 DAMAGED = ["clean", "cafÃ©", "", "Tom &amp; Jerry", "é", "bell\x07"]
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=compiled_only)])
-def test_columns_are_repaired(compiled: bool) -> None:
-    cleaner = native() if compiled else Cleaner()
-    texts, changed = cleaner.repaired(column(["before", *DAMAGED, "Ã©"]).slice(1, len(DAMAGED)))
+def test_columns_are_repaired() -> None:
+    texts, changed = repaired(column(["before", *DAMAGED, "Ã©"]).slice(1, len(DAMAGED)))
     assert texts.to_pylist() == [repair(text) for text in DAMAGED]
     assert changed.tolist() == [False, True, False, True, False, True]
     for same in (["clean", "Né à Paris"], []):
-        texts, changed = cleaner.repaired(column(same))
+        texts, changed = repaired(column(same))
         assert texts.to_pylist() == same
         assert changed.tolist() == [False] * len(same)
 
@@ -243,55 +222,24 @@ def test_blank_texts_are_of_white_space_only() -> None:
     assert are_blank(column([])).tolist() == []
 
 
-@compiled_only
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.lists(st.one_of(awkward, mojibake, entities, plain), max_size=8), max_size=5))
-def test_the_loop_finds_what_the_patterns_find(parts: list[list[str]]) -> None:
-    texts = [SURROGATE.sub("😀", "".join(part)) for part in parts]
-    assert native()._suspects(column(texts)).tolist() == suspects(texts)
+def test_clean_repairs_and_says_where() -> None:
+    before = batch(CHINESE, "Tom &amp; Jerry", "cafÃ©", "", " \n　")
+    verdict = Clean()(before)
+    check_same_rows(verdict, before)
+    assert verdict.batch["text"].to_pylist() == [CHINESE, "Tom & Jerry", "café", "", " \n　"]
+    assert verdict.batch["repaired"].to_pylist() == [False, True, True, False, False]
+    assert verdict.reasons.to_pylist() == [None, None, None, "empty", "empty"]
 
 
-SURROGATE = re.compile("[\ud800-\udfff]")
+def test_clean_drops_what_the_repair_empties() -> None:
+    text = "\x01\x02"
+    assert ftfy.fix_text(text, CONFIG) == ""
+    verdict = Clean()(batch(text))
+    assert verdict.reasons.to_pylist() == ["empty"]
+    assert verdict.batch["repaired"].to_pylist() == [True]
 
 
-@compiled_only
-def test_the_loop_finds_every_pair_of_characters_that_the_patterns_find() -> None:
-    special = [*sorted({*MOJIBAKE}), *"óВГРСΒΓΞΟé字“😀a \n\x7f\u206a\ufffc"]
-    for first in special:
-        texts = [first, *(first + second for second in special)]
-        assert native()._suspects(column(texts)).tolist() == suspects(texts), first
-
-
-@compiled_only
-def test_the_loop_finds_every_character_that_the_patterns_find() -> None:
-    texts = [c for c in map(chr, range(0x20000)) if not SURROGATE.match(c)]
-    assert native()._suspects(column(texts)).tolist() == suspects(texts)
-    beside = [f"{text}é字“{text}" for text in texts]
-    assert native()._suspects(column(beside)).tolist() == suspects(beside)
-
-
-@compiled_only
-def test_the_loop_is_not_used_where_it_finds_other_texts(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(clean, "_CHECK_TEXTS", ("a", "\x07"))
-    monkeypatch.setattr(clean, "_has_suspect", lambda text: text == "a")
-    with caplog.at_level(logging.WARNING):
-        assert Cleaner(compiled=True)._suspects is clean._all_rows
-    [line] = caplog.messages
-    assert line.startswith("Compiled code for repairs is not used: it finds other texts ")
-
-
-def test_the_loop_is_not_used_where_numba_cannot_be_imported(
-    broken_numba: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert Cleaner(compiled=True)._suspects is clean._all_rows
-    assert caplog.messages == [broken_numba]
-
-
-@compiled_only
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_loop_finds_what_the_patterns_find_in_real_text(language: str) -> None:
-    records = real_records(f"bench/{language}.jsonl.zst", Reading(text_fields=("text",)), most=1500)
-    texts = [record.value["text"] for record in records]
-    assert native()._suspects(column(texts)).tolist() == suspects(texts)
+def test_prompts_are_repaired_too() -> None:
+    verdict = Clean()(with_prompts((CHINESE, CHINESE), ("Tom &amp; Jerry", "")))
+    assert verdict.batch["prompt"].to_pylist() == ["Tom & Jerry", ""]
+    assert verdict.batch["repaired"].to_pylist() == [True, False]

@@ -1,21 +1,19 @@
 import gzip
 import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.compiled import available
-from pipelines.filters import decontaminate
-from pipelines.filters.decontaminate import Contamination, Search, load_contamination
+from pipelines.filters.decontaminate import Contamination, Decontaminate, load_contamination
+from pipelines.filters.units import BATCH_CHARACTERS
 from pipelines.readers.reading import Reading
 from shards.errors import UserError
+from tests.pipelines.filters.batches import ENGLISH, batch
 from tests.pipelines.real import real_records
 
 WORDS = [f"word{index}" for index in range(15)]
@@ -204,99 +202,31 @@ def test_no_hits_by_chance(tmp_path: Path) -> None:
     assert (np.diff(found.runs[13].astype(object)) > 0).all(), "sorted and distinct"
 
 
-# --- the search by native loops
-
-
-compiled_only = pytest.mark.skipif(not available(), reason="numba is missing or switched off")
-
-UNIT = st.one_of(
-    st.sampled_from(
-        ["a", "B", "ß", "é", "don't", "Ａ", "\u00ad", "\u200b", "清", "カ", "ก", "𠀀", "42"]
-    ),
-    st.sampled_from(
-        [" ", ", ", "\n", "-", "😀", "\U000e0041", "\U000320f0", "\u0301", "\x85", "\0"]
-    ),
-    st.characters(exclude_categories=["Cs"]),
-)
-
-
-def column(texts: Sequence[str]) -> pa.Array:
-    return pa.array(texts, pa.large_string())
-
-
-def check_same(found: Contamination, texts: Sequence[str]) -> np.ndarray:
-    search = decontaminate._NativeSearch(found)
-    plain = found.hits(texts)
-    for _ in range(2):  # what was found before decides nothing
-        hits = search.hits(column(texts))
-        assert (hits.dtype, hits.tolist()) == (plain.dtype, plain.tolist())
-    cut = slice(len(texts) // 3, len(texts))
-    assert search.hits(column(texts).slice(cut.start)).tolist() == plain[cut].tolist()
-    return plain
-
-
-def test_a_plain_search_finds_what_the_definition_says(tmp_path: Path) -> None:
-    search = Search(loaded(tmp_path, QUESTION))
-    assert search.hits(column(["", QUESTION])).tolist() == [0, 2]
-
-
-@compiled_only
-def test_a_compiled_search_is_native(tmp_path: Path) -> None:
-    search = Search(loaded(tmp_path, QUESTION), compiled=True)
-    assert search._native is not None
-    assert search.hits(column(["", QUESTION])).tolist() == [0, 2]
-
-
-@compiled_only
-@settings(max_examples=60)
-@given(
-    st.lists(st.lists(UNIT, min_size=3, max_size=12).map("".join), min_size=1, max_size=5),
-    st.lists(st.lists(UNIT, max_size=12).map("".join), max_size=3),
-    st.integers(1, 5),
-)
-def test_the_native_search_finds_the_same(items: list[str], others: list[str], n: int) -> None:
-    found = [decontaminate._runs(item, n) for item in items]
-    if not any(item.length for item in found):
-        return
-    texts = [*others, "".join(items), "".join(others), *items, " ".join([*others, *items])]
-    check_same(decontaminate._contamination(found, head=min(n, 8)), texts)
-
-
-@compiled_only
-def test_the_native_search_finds_runs_in_every_place_of_long_texts(tmp_path: Path) -> None:
-    """Units are searched some thousands at a time."""
-    rng = np.random.default_rng(5)
-    words = [f"w{number}" for number in rng.integers(0, 3000, 30_000).tolist()]
-    items = [" ".join(words[start : start + 20]) for start in range(0, 30_000, 1000)]
-    items += ["".join(chr(0x4E00 + number) for number in rng.integers(0, 2000, 40).tolist())]
-    found = loaded(tmp_path, QUESTION, *items)
-    texts = [" ".join(words), "".join(items), items[-1] * 500, f"{QUESTION} " * 900]
-    texts += [" ".join([*words[:before], QUESTION, *words]) for before in range(4050, 4110, 3)]
-    assert check_same(found, texts).min() > 0
-
-
-@compiled_only
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_native_search_finds_the_same_in_real_text(tmp_path: Path, language: str) -> None:
+def test_pieces_of_real_text_are_found_in_it(tmp_path: Path, language: str) -> None:
     records = real_records(f"bench/{language}.jsonl.zst", Reading(text_fields=("text",)), most=400)
     texts = [record.value["text"] for record in records]
     items = [text[start : start + 90] for text in texts[::7] for start in range(0, len(text), 800)]
-    assert (check_same(loaded(tmp_path, *items), texts) > 0).sum() > 50
+    found = loaded(tmp_path, *items)
+    hits = found.hits(texts)
+    assert (hits > 0).sum() > 50
+    # Whatever stands beside a text in its batch decides nothing.
+    assert [found.hits([text])[0] for text in texts[:100]] == hits[:100].tolist()
 
 
-@compiled_only
-def test_the_native_search_is_not_used_where_it_finds_other_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(decontaminate, "NOTHING", decontaminate.WORD)
-    with caplog.at_level(logging.WARNING):
-        assert Search(loaded(tmp_path, QUESTION), compiled=True)._native is None
-    [line] = caplog.messages
-    assert line.startswith("Compiled code for benchmarks is not used: it finds other runs ")
+def test_runs_are_found_in_every_place_of_long_texts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    words = [f"w{number}" for number in rng.integers(0, 3000, 60_000).tolist()]
+    texts = [" ".join([*words[:before], QUESTION, *words]) for before in (0, 4099, 60_000)]
+    assert min(map(len, texts)) > BATCH_CHARACTERS
+    assert loaded(tmp_path, QUESTION).hits([QUESTION, *texts, QUESTION]).tolist() == [2] * 5
 
 
-def test_the_native_search_is_not_used_where_numba_cannot_be_imported(
-    tmp_path: Path, broken_numba: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert Search(loaded(tmp_path, QUESTION), compiled=True)._native is None
-    assert caplog.messages == [broken_numba]
+def test_benchmarks_in_texts_are_dropped_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text(f"{ENGLISH} And so it stayed.\n")
+    decontaminate = Decontaminate([str(tmp_path / "test.txt")])
+    verdict = decontaminate(batch(CHINESE, f"Once more: {ENGLISH}"))
+    assert verdict.reasons.to_pylist() == [None, "contaminated"]
+    hits = verdict.batch["contamination.ngrams"].to_pylist()
+    assert hits[0] == 0 < hits[1]
+    assert "decontaminate" in decontaminate.facts

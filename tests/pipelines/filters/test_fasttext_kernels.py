@@ -1,7 +1,6 @@
-"""The compiled engine against fastText's own code and, where it is installed, fasttext-new."""
+"""The compiled engine against fastText's own code and, for trained models, fasttext-new."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import fasttext
@@ -11,16 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.compiled import available
-from pipelines.filters import langid
 from pipelines.filters.fasttext_model import read_model
-from pipelines.filters.langid import installed_model
+from pipelines.filters.langid import CHECK_TEXTS, installed_model
 from pipelines.readers.reading import Reading
 from tests.pipelines.real import real_records
 
 if not available():
     pytest.skip("numba is not here, or not to be used", allow_module_level=True)
 
-from pipelines.filters import fasttext_kernels
 from pipelines.filters.fasttext_kernels import Classifier
 
 Answers = tuple[list[str], list[np.float32]]
@@ -44,7 +41,7 @@ def compiled(path: Path) -> Engine:
 
     def answer(lines: Sequence[str]) -> Answers:
         numbers, scores = classifier.classify([line.encode() for line in lines])
-        return [model.labels[number].decode() for number in numbers], list(scores)
+        return [model.labels[number] for number in numbers], list(scores)
 
     return answer
 
@@ -72,7 +69,7 @@ texts = st.lists(
         st.sampled_from(WORDS),
         st.sampled_from(SPACES),
         st.text(st.characters(exclude_categories=("Cs",)), max_size=12),
-        st.sampled_from(langid._CHECK_TEXTS),
+        st.sampled_from(CHECK_TEXTS),
     ),
     min_size=1,
     max_size=40,
@@ -123,11 +120,9 @@ def test_empty_lines_have_no_label() -> None:
 
 
 def test_pieces_of_the_table(reference: Engine, engine: Engine) -> None:
-    lines = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 7)]
+    lines = [text[i:] for text in CHECK_TEXTS for i in range(0, len(text), 7)]
     assert len(lines) > 150
-    expected = reference(lines)
-    for _ in range(3):  # new words, words met before, words that are remembered
-        assert engine(lines) == expected
+    assert engine(lines) == reference(lines)
 
 
 @pytest.mark.parametrize(
@@ -138,25 +133,6 @@ def test_real_text(reference: Engine, engine: Engine, name: str, chars: int | No
     records = real_records(name, Reading(text_fields=("text",)), most=150)
     lines = [record.value["text"][:chars].replace("\n", " ") for record in records]
     assert engine(lines) == reference(lines)
-
-
-def test_words_are_forgotten_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fasttext_kernels, "_MOST_WORDS", 1)
-    model = read_model(installed_model())
-    classifier = Classifier(replace(model, words=model.words[:20], rows=model.rows))
-    memory = classifier._memory
-    room = len(memory.slots) // 2
-    assert room <= 1024
-    words = [f"wort{number}" for number in range(2 * room)]
-    most = 0
-    for i in range(0, len(words), 10):
-        line = " ".join(words[i : i + 10]).encode()
-        first = [classifier.classify([line]) for _ in range(3)]
-        assert len({(*labels.tolist(), *scores.tolist()) for labels, scores in first}) == 1
-        most = max(most, int(memory.sizes[0, 0]))
-    assert room - 10 < most <= room
-    assert memory.sizes[0, 0] < room
-    assert (memory.slots >= 0).sum() == memory.sizes[0, 0]
 
 
 LINES = [
@@ -198,19 +174,11 @@ def test_trained_models(
         model.quantize(str(lines), verbose=0, **quantize)
     path = tmp_path / "model.bin"
     model.save_model(str(path))
-    tests = [*(line.split(" ", 1)[1] for line in LINES), *WORDS, *langid._CHECK_TEXTS]
+    tests = [*(line.split(" ", 1)[1] for line in LINES), *WORDS, *CHECK_TEXTS]
     tests = [line for line in tests if line.strip(" \n\r\t\v\f\0")]
     expected = cplusplus(path)(tests)
     if not (quantize or {}).get("qout"):  # fasttext-new 0.1.0 has other scores there
         rust = [model.predict(line) for line in tests]
         scores = [np.float32(scores[0]) for _, scores in rust]
         assert expected == ([labels[0] for labels, _ in rust], scores)
-    ours = compiled(path)
-    for _ in range(3):
-        assert ours(tests) == expected
-
-
-def test_a_model_with_very_long_words_is_refused() -> None:
-    model = read_model(installed_model())
-    with pytest.raises(ValueError, match="a word of 255 bytes"):
-        Classifier(replace(model, words=(*model.words[:-1], b"x" * 255)))
+    assert compiled(path)(tests) == expected

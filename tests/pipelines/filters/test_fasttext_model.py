@@ -4,8 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.filters.fasttext_model import END_OF_LINE, _tree, read_model
-from pipelines.filters.langid import LANGUAGES, installed_model
+from pipelines.corpus.languages import LANGUAGES
+from pipelines.filters.fasttext_model import END_OF_LINE, read_model, tree
+from pipelines.filters.langid import installed_model
 
 LINES = [
     "__label__en the cat sat on the mat and looked at the moon",
@@ -34,36 +35,38 @@ HEAD = head(16, 5, 5, 1, 5, 1, 1, 3, 100, 2, 4, 100)
 def test_installed_model() -> None:
     model = read_model(installed_model())
     assert (model.shortest, model.longest, model.num_buckets) == (2, 4, 2_000_000)
-    assert {label.decode().removeprefix("__label__") for label in model.labels} == LANGUAGES
-    assert model.labels[0] == b"__label__en"
+    assert {label.removeprefix("__label__") for label in model.labels} == LANGUAGES
+    assert model.labels[0] == "__label__en"
     assert model.words[0] == END_OF_LINE
-    assert model.rows.shape == (50_000, 16)
+    assert model.input.shape == (50_000, 16)
     assert model.kept is not None
-    assert (model.kept >= 0).sum() == 50_000 - len(model.words)
-    assert model.nodes.shape == (176, 16)
-    assert (model.factors == 1).all()
-    np.testing.assert_array_equal(model.children[:176], -1)
+    assert len(model.kept) == 50_000 - len(model.words)
+    nodes, factors = model.output.rows()
+    assert nodes.shape == (176, 16)
+    assert (factors == 1).all()
+    children = tree(model.counts)
+    np.testing.assert_array_equal(children[:176], -1)
     # Each node but the root is the child of one.
-    assert sorted(model.children[176:].ravel()) == list(range(350))
+    assert sorted(children[176:].ravel()) == list(range(350))
 
 
 def test_rows_are_those_that_fasttext_adds() -> None:
     library = pytest.importorskip("fasttext_new", reason="it shows rows").load_model(
         str(installed_model())
     )
-    model = read_model(installed_model())
+    rows, norms = read_model(installed_model()).input.rows()
     for row in range(0, 50_000, 97):
-        np.testing.assert_array_equal(model.rows[row], library.get_input_vector(row))
+        np.testing.assert_array_equal(rows[row] * norms[row], library.get_input_vector(row))
 
 
 def test_tree_of_counts() -> None:
-    assert _tree([1]).tolist() == [[-1, -1]]
+    assert tree([1]).tolist() == [[-1, -1]]
     # 2 + 1 make node 4 (3), which comes before label 1 (3); 3 + 3 make node 5, 6 + 8 the root.
-    assert _tree([8, 3, 2, 1])[4:].tolist() == [[3, 2], [4, 1], [5, 0]]
+    assert tree([8, 3, 2, 1])[4:].tolist() == [[3, 2], [4, 1], [5, 0]]
 
 
 def test_equal_counts_take_nodes_first() -> None:
-    assert _tree([2, 1, 1, 1, 1])[5:].tolist() == [[4, 3], [2, 1], [5, 6], [0, 7]]
+    assert tree([2, 1, 1, 1, 1])[5:].tolist() == [[4, 3], [2, 1], [5, 6], [0, 7]]
 
 
 @pytest.mark.parametrize(
@@ -75,13 +78,13 @@ def test_equal_counts_take_nodes_first() -> None:
         (struct.pack("<2i", 793712314, 13), "does not begin as"),
         (HEAD[:20], "it ends early"),
         (HEAD, "it ends early"),
-        (head(16, 5, 5, 1, 5, 2, 1, 3, 100, 2, 4, 100), "n-grams of words"),
-        (head(16, 5, 5, 1, 5, 1, 3, 3, 100, 2, 4, 100), "another loss"),
-        (head(16, 5, 5, 1, 5, 1, 1, 2, 100, 2, 4, 100), "another loss"),
+        (head(16, 5, 5, 1, 5, 1, 9, 3, 100, 2, 4, 100), "is no classifier"),
+        (head(16, 5, 5, 1, 5, 1, 1, 2, 100, 2, 4, 100), "is no classifier"),
+        (HEAD + struct.pack("<iiiqq", 1, 1, 0, 9, -1), "1 words and 0 labels"),
         (HEAD + struct.pack("<iiiqq", 2, 1, 1, 9, -1) + b"</s>", "no word ends"),
         (
-            HEAD + struct.pack("<iiiqq", 1, 1, 0, 9, -1) + b"a\0" + struct.pack("<qb", 1, 1),
-            "words do not all come before",
+            HEAD + struct.pack("<iiiqq", 2, 1, 1, 9, -1) + b"a\0" + struct.pack("<qb", 1, 1),
+            "entry 0 is no word or label, or out of order",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else len(value),
@@ -116,6 +119,7 @@ def test_trained_models(tmp_path: Path, lines: Path, buckets: int, quantize: boo
     model = read_model(path)
     assert model.kept is None
     assert [word.decode() for word in model.words] == library.get_words()
-    assert model.rows.shape == (len(model.words) + buckets, 6)
-    for row in range(len(model.rows)):
-        np.testing.assert_array_equal(model.rows[row], library.get_input_vector(row))
+    rows, norms = model.input.rows()
+    assert rows.shape == (len(model.words) + buckets, 6)
+    for row in range(len(rows)):
+        np.testing.assert_array_equal(rows[row] * norms[row], library.get_input_vector(row))

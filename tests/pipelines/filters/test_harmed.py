@@ -14,7 +14,7 @@ import pytest
 from pipelines.engine.trial import try_in_child
 from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.decontaminate import load_contamination
-from pipelines.filters.fasttext_model import check_file
+from pipelines.filters.fasttext_model import read_model
 from pipelines.filters.langid import installed_model, load_identifier
 from shards.errors import UserError
 from tests.pipelines.filters.test_fasttext_model import LINES
@@ -69,15 +69,15 @@ def train(path: Path, *, loss: str, **settings: int) -> Path:
 )
 def test_whole_models_pass(tmp_path: Path, loss: str, settings: dict[str, int]) -> None:
     path = train(tmp_path / "model.bin", loss=loss, **settings)
-    check_file(path)
-    assert load_identifier(path, fast=False).identify(["the cat sat on the mat"])[0] == ["en"]
+    read_model(path)
+    assert load_identifier(path).identify(["the cat sat on the mat"])[0] == ["en"]
 
 
 def test_a_model_with_bytes_after_its_end(tmp_path: Path) -> None:
     path = train(tmp_path / "model.bin", loss="hs")
     path.write_bytes(path.read_bytes() + b"\0")
     with pytest.raises(ValueError, match="tables do not fit"):
-        check_file(path)
+        read_model(path)
 
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
@@ -92,7 +92,7 @@ def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> N
     path = tmp_path / "model.bin"
 
     def use() -> None:
-        load_identifier(path, fast=False).identify(["the cat", "猫 坐 在", "", "x" * 3000])
+        load_identifier(path).identify(["the cat", "猫 坐 在", "", "x" * 3000])
 
     check_all(harmed_bytes(content, seed=seed, number=number), path, use)
 

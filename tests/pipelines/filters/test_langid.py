@@ -1,29 +1,38 @@
 import dataclasses
 import logging
 import multiprocessing
+import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pipelines.compiled import available
-from pipelines.filters import langid
+from pipelines.corpus.languages import LANGUAGES, parse_languages
+from pipelines.filters.fasttext_model import Model, reference_engine
 from pipelines.filters.langid import (
     AUTO,
+    CHECK_TEXTS,
     GLANCE_CHARS,
-    LANGUAGES,
     MOST_CHARS,
+    Identify,
     LanguageIdentifier,
     load_identifier,
-    parse_languages,
 )
+from pipelines.filters.step import PENDING_REASON
 from shards.errors import UserError
+from tests.pipelines.filters import batches
+from tests.pipelines.filters.batches import JAPANESE, batch, check_same_rows
 
 
 @pytest.fixture(scope="module")
 def reference() -> LanguageIdentifier:
-    return load_identifier(fast=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "fasttext_new", None)
+        return load_identifier()
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +88,13 @@ def test_line_breaks_are_spaces_and_nul_is_harmless(reference: LanguageIdentifie
 
 def test_chars_limits_what_is_read() -> None:
     text = "这是一段中文。" + " and now for something completely different" * 50
-    whole = load_identifier(fast=False).identify([text])[0]
-    head = load_identifier(fast=False, chars=7).identify([text])[0]
+    whole = load_identifier().identify([text])[0]
+    head = load_identifier(chars=7).identify([text])[0]
     assert (whole, head) == (["en"], ["zh"])
 
 
 def test_engine_and_fingerprint(reference: LanguageIdentifier, fast: LanguageIdentifier) -> None:
+    assert reference.engine == reference_engine()
     assert reference.engine.startswith("fasttext")
     assert fast.engine.startswith("fasttext-new ")
     assert reference.fingerprint == fast.fingerprint
@@ -92,86 +102,97 @@ def test_engine_and_fingerprint(reference: LanguageIdentifier, fast: LanguageIde
     assert fast.fingerprint.startswith("8f3472cfe8738a7b")
 
 
+@pytest.mark.parametrize("name", ["fast", "native"])
 def test_engines_agree_on_pieces_of_their_table(
-    reference: LanguageIdentifier, fast: LanguageIdentifier
+    reference: LanguageIdentifier, name: str, request: pytest.FixtureRequest
 ) -> None:
-    texts = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 7)]
+    engine: LanguageIdentifier = request.getfixturevalue(name)
+    texts = [text[i:] for text in CHECK_TEXTS for i in range(0, len(text), 7)]
+    texts += ["", " ", "\n\n", "\u3000\t", "\n".join(CHECK_TEXTS)]
     assert len(texts) > 150
-    labels, scores = fast.identify(texts)
-    expected_labels, expected_scores = reference.identify(texts)
-    assert labels == expected_labels
-    np.testing.assert_array_equal(scores, expected_scores)
-
-
-def test_an_engine_that_differs_is_refused(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    pytest.importorskip("fasttext_new", reason="the fast engine is optional")
-    monkeypatch.setattr(langid, "_rapid", lambda _: lambda _: ("xx", 0.5))
-    with caplog.at_level(logging.WARNING):
-        identifier = load_identifier()
-    assert identifier.engine == langid.reference_engine()
-    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
-    assert "fasttext-new" in caplog.text
-    assert "for 'The quick brown fox" in caplog.text
-
-
-def test_an_engine_that_fails_is_refused(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    pytest.importorskip("fasttext_new", reason="the fast engine is optional")
-
-    def broken(path: Path) -> None:
-        raise ValueError(f"cannot load {path.name}")
-
-    monkeypatch.setattr(langid, "_rapid", broken)
-    with caplog.at_level(logging.WARNING):
-        assert load_identifier().engine == langid.reference_engine()
-    assert "cannot load lid.176.ftz" in caplog.text
-
-
-def test_compiled_code_answers_under_the_name_of_the_library(
-    reference: LanguageIdentifier, native: LanguageIdentifier
-) -> None:
-    assert native.engine == load_identifier().engine
-    assert native.fingerprint == reference.fingerprint
-    texts = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 9)]
-    texts += ["", " ", "\n\n", "\u3000\t", "\n".join(langid._CHECK_TEXTS)]
-    labels, scores = native.identify(texts)
+    labels, scores = engine.identify(texts)
     expected_labels, expected_scores = reference.identify(texts)
     assert labels == expected_labels
     assert scores.dtype == np.float32
     np.testing.assert_array_equal(scores, expected_scores)
-    assert native.identify([])[0] == []
+    assert engine.identify([])[0] == []
+
+
+class Other:
+    """A library with other answers."""
+
+    @staticmethod
+    def predict(_: str) -> tuple[list[str], list[float]]:
+        return ["__label__xx"], [0.5]
+
+
+def broken(path: str) -> None:
+    raise ValueError(f"cannot load {Path(path).name}")
+
+
+@pytest.mark.parametrize(
+    ("load", "why"),
+    [
+        (lambda _: Other(), "for 'The quick brown fox"),
+        (broken, "cannot load lid.176.ftz"),
+    ],
+    ids=["differs", "fails"],
+)
+def test_a_library_that_differs_or_fails_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    load: Callable[[str], Other | None],
+    why: str,
+) -> None:
+    library = pytest.importorskip("fasttext_new", reason="the fast engine is optional")
+    monkeypatch.setattr(library, "load_model", load)
+    with caplog.at_level(logging.WARNING):
+        identifier = load_identifier()
+    assert identifier.engine == reference_engine()
+    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    [line] = caplog.messages
+    assert line.startswith("fasttext-new ")
+    assert f"is not used: {why}" in line
+    assert line.endswith("fastText itself takes its place.")
+
+
+def test_compiled_code_answers_under_the_name_of_the_library(native: LanguageIdentifier) -> None:
+    usual = load_identifier()
+    assert (native.engine, native.fingerprint) == (usual.engine, usual.fingerprint)
 
 
 def test_compiled_code_that_differs_is_refused(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, native: LanguageIdentifier
 ) -> None:
-    def other(_: Path) -> langid._Classify:
-        return lambda texts: (["xx"] * len(texts), np.full(len(texts), 0.5, np.float32))
+    class Wrong:
+        def __init__(self, model: Model) -> None:
+            assert model.has_tree
 
-    monkeypatch.setattr(langid, "_native", other)
+        @staticmethod
+        def classify(lines: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+            return np.zeros(len(lines), np.int64), np.full(len(lines), 0.5, np.float32)
+
+    monkeypatch.setattr("pipelines.filters.fasttext_kernels.Classifier", Wrong)
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier(compiled=True)
     assert identifier.engine == native.engine
-    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    assert identifier.identify(["今天天气很好"])[0] == ["zh"]
     [record] = caplog.records
     assert "Compiled code for lid.176.ftz is not used: for" in record.getMessage()
     assert "for 'The quick brown fox" in record.getMessage()
     assert f"{native.engine} takes its place" in record.getMessage()
 
 
-def test_compiled_code_does_not_read_every_model(
+def test_compiled_code_that_fails_is_refused(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, native: LanguageIdentifier
 ) -> None:
-    def unknown(_: Path) -> None:
-        raise ValueError("it has another loss")
+    def failing(_: Model) -> None:
+        raise ValueError("it does not fit")
 
-    monkeypatch.setattr(langid, "read_model", unknown)
+    monkeypatch.setattr("pipelines.filters.fasttext_kernels.Classifier", failing)
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier(compiled=True)
-    assert "it has another loss" in caplog.text
+    assert "it does not fit" in caplog.text
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     assert identifier.engine == native.engine
 
@@ -197,7 +218,7 @@ def test_numba_that_cannot_be_imported_costs_one_line(
 def test_compiled_code_serves_threads(
     reference: LanguageIdentifier, native: LanguageIdentifier
 ) -> None:
-    texts = [f"{text} {i}" for i in range(20) for text in langid._CHECK_TEXTS]
+    texts = [f"{text} {i}" for i in range(20) for text in CHECK_TEXTS]
     parts = [texts[i::4] for i in range(4)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(native.identify, parts))
@@ -304,3 +325,38 @@ def test_other_codes_are_refused_with_a_hint(code: str, hint: str) -> None:
 def test_no_language_is_refused() -> None:
     with pytest.raises(UserError, match="No language is named"):
         parse_languages([])
+
+
+def test_langid_keeps_the_languages_asked_for() -> None:
+    before = batch(batches.CHINESE, batches.ENGLISH, JAPANESE)
+    verdict = Identify(("zh", "en"), threshold=0.5)(before)
+    check_same_rows(verdict, before)
+    assert verdict.batch["language"].to_pylist() == ["zh", "en", "ja"]
+    assert verdict.reasons.to_pylist() == [None, None, "language"]
+    scores = verdict.batch["score"]
+    assert scores.type == pa.float32()
+    assert all(0.5 <= score <= 1 for score in scores.to_pylist())
+
+
+def test_langid_drops_scores_below_the_threshold() -> None:
+    score = Identify(("zh", "en"), threshold=0.5)(batch(batches.ENGLISH)).batch["score"][0].as_py()
+    for threshold, reason in (
+        (score, None),
+        (np.nextafter(np.float32(score), 2), "language-score"),
+    ):
+        verdict = Identify(("zh", "en"), threshold=float(threshold))(batch(batches.ENGLISH))
+        assert verdict.reasons.to_pylist() == [reason]
+
+
+def test_all_languages_are_judged_by_their_score_alone() -> None:
+    verdict = Identify(("all",), threshold=0.5)(batch(JAPANESE, batches.CHINESE, " "))
+    assert verdict.batch["language"].to_pylist() == ["ja", "zh", "und"]
+    assert verdict.reasons.to_pylist() == [None, None, "language-score"]
+
+
+def test_what_is_to_be_measured_first_is_marked() -> None:
+    identify = Identify(("zh", "en"), threshold=1.0)
+    identify.defers_drops = True
+    verdict = identify(batch(batches.CHINESE, JAPANESE, " "))
+    assert verdict.reasons.to_pylist() == [None, "language", "language"]
+    assert verdict.batch[PENDING_REASON].to_pylist() == ["language-score", None, None]

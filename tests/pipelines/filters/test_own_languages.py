@@ -6,13 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.filters.langid import (
-    LANGUAGES,
-    installed_model,
-    load_identifier,
-    parse_languages,
-    plain_code,
-)
+from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
+from pipelines.filters.langid import installed_model, load_identifier
 from pipelines.quality import Quality
 from pipelines.rethreshold.__main__ import _parser
 from pipelines.rethreshold.__main__ import run as rethreshold

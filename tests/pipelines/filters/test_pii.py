@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.filters.pii import EMAIL, ID, IPV4, IPV6, KINDS, PHONE, mask_text, mask_texts
+from pipelines.filters.pii import EMAIL, ID, IPV4, IPV6, KINDS, PHONE, Mask, mask_text, mask_texts
+from tests.pipelines.filters.batches import CHINESE, with_prompts
 
 MASKED = [
     # e-mail
@@ -147,3 +148,14 @@ def test_long_runs_of_digits_take_hardly_any_time() -> None:
     """Patterns that try every way of grouping digits would take for ever."""
     text = "+" + "1" * 200_000 + " +" + "12 " * 50_000 + "a" * 100_000 + "@" + "b." * 50_000
     assert mask_text(text) == (text, {})
+
+
+def test_masking_replaces_in_prompt_and_text_and_counts() -> None:
+    rows = with_prompts((CHINESE, "mail me: jo@corpus.cn, 113.96.2.17"), ("", "from bo@corpus.cn"))
+    verdict = Mask()(rows)
+    prompt, text = (verdict.batch[name].to_pylist()[1] for name in ("prompt", "text"))
+    assert "bo@" not in prompt
+    assert "jo@" not in text
+    assert "113.96.2.17" not in text
+    assert verdict.batch["pii.email"].to_pylist() == [0, 2]
+    assert verdict.batch["pii.ip"].to_pylist() == [0, 1]

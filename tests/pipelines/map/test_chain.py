@@ -2,12 +2,15 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.filters.filter_spec import PLACES, QUALITY, FilterSpec
+from pipelines.filters.filter_spec import READ as AFTER_READING
+from pipelines.filters.step import Clock, run
+from pipelines.filters.user_filter import load_filters
 from pipelines.map.chain import Chain, load_chain
 from pipelines.segments.rows import READ
-from pipelines.steps.clock import Clock
-from pipelines.steps.step import run
 from pipelines.wudao import RECIPE, WudaoOptions
-from tests.pipelines.steps.batches import CHINESE, ENGLISH, JAPANESE, batch
+from shards.errors import UserError
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, JAPANESE, batch
 
 
 def options(**changes: object) -> WudaoOptions:
@@ -66,3 +69,23 @@ def test_facts_are_fingerprints_of_files_not_their_names(chain: Chain) -> None:
     files = [chain.facts[name] for name in ("tokenizer", "lid_model")]
     assert all(len(fact) == 64 and int(fact, 16) for fact in files)
     assert set(chain.engines) == {"langid", "tokenizer"}
+
+
+def test_no_filter_takes_a_name_that_figures_of_the_chain_go_by(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("example.com\n")
+    (tmp_path / "benchmark.txt").write_text(ENGLISH)
+    whole = Chain(
+        options(
+            url_blocklist=(str(tmp_path / "list.txt"),),
+            quality=("gopher",),
+            decontaminate=(str(tmp_path / "benchmark.txt"),),
+            pii="mask",
+        )
+    )
+    steps = {step.name for step in whole.steps}
+    assert {*PLACES} - steps == {AFTER_READING}
+    fields = {field.name.partition(".")[0] for step in whole.steps for field in step.fields}
+    for name in sorted({*steps, *PLACES, *fields}):
+        spec = FilterSpec(after=QUALITY, module="mine", name=name, given={})
+        with pytest.raises(UserError, match=f"a filter cannot be called '{name}'"):
+            load_filters([spec])

@@ -23,7 +23,7 @@ def test_every_loop_of_every_run_is_compiled(
     monkeypatch.setattr(compiled, "use_whole_seconds", lambda: None)
     assert command.main([]) == 0
     assert "native loops are ready after" in capsys.readouterr().out
-    assert {"texts", "signatures", "pieces", "benchmarks"} <= ready
+    assert {"texts", "signatures", "pieces"} <= ready
     assert {f"profile {profile.name}" for profile in PROFILES} <= ready
 
 

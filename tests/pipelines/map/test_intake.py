@@ -6,13 +6,13 @@ import orjson
 import pytest
 
 from pipelines.corpus.sources import Corpus
+from pipelines.filters.step import split_verdict
 from pipelines.inputs.split import Split
 from pipelines.map import intake
 from pipelines.map.intake import Intake, group_records
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.salvage import UNUSABLE, Partial
 from pipelines.segments.identity import order_hashes
-from pipelines.steps.step import split_verdict
 from pipelines.wudao import WudaoOptions
 from pipelines.zhidao import ZhidaoOptions
 from tests.pipelines.runs import page

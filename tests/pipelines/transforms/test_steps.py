@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
-from pipelines.steps.clean import Clean as CleanStep
+from pipelines.filters.clean import Clean as CleanStep
 from pipelines.transforms import (
     Clean,
     Decontaminate,
@@ -22,8 +22,8 @@ from pipelines.transforms import (
 )
 from pipelines.transforms.model import Model
 from shards.errors import UserError
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, JAPANESE, batch
 from tests.pipelines.quality.models import BAD, GOOD, write_classifier
-from tests.pipelines.steps.batches import CHINESE, ENGLISH, JAPANESE, batch
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running
 
 TEXTS = (CHINESE, ENGLISH, JAPANESE, " \n", f"{ENGLISH} Write to someone@gmail.com.")

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.engine import beam
+from pipelines.filters.tokenize import TOKENIZER as TOKENIZER_OF
 from pipelines.run.build import build
-from pipelines.steps.tokenize import TOKENIZER as TOKENIZER_OF
 from pipelines.transforms import (
     Clean,
     FromRows,
@@ -27,8 +27,8 @@ from pipelines.transforms import (
 from shards.errors import UserError
 from shards.manifest import read_manifest
 from tests.pipelines.dedup.pages import torn_pages
+from tests.pipelines.filters.batches import batch
 from tests.pipelines.runs import many_splits, page, write_wudao
-from tests.pipelines.steps.batches import batch
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
 
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 
 from pipelines.dedup.fingerprint import load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
+from pipelines.filters.step import Step, no_reasons
 from pipelines.segments.rows import Verdict, whole_texts
-from pipelines.steps.step import Step, no_reasons
 
 
 class Fingerprint(Step):

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.filters.step import Step
 from pipelines.segments.rows import Verdict
-from pipelines.steps.step import Step
 from pipelines.tokenizers.tokenizer import load_tokenizer
 
 FAILED = "tokenizer-failed"

@@ -3,24 +3,24 @@
 from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
+from typing import Any
 
 import pyarrow as pa
 
 from pipelines.corpus.code import OWN_CODE
-from pipelines.filters.langid import LANGUAGES, parse_languages
+from pipelines.corpus.languages import LANGUAGES, parse_languages
+from pipelines.filters.classifier import Classifier
+from pipelines.filters.perplexity import Perplexity
+from pipelines.filters.scorer import Scorer, broken_rules, recorded_selection
+from pipelines.filters.step import Step, finish_judgement, replaced
 from pipelines.quality import Quality
-from pipelines.quality.classifier import Classifier
-from pipelines.quality.perplexity import Perplexity
-from pipelines.quality.scored import broken_rules, recorded_selection
-from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import EVERY, Labels
 from pipelines.segments.rows import Verdict
-from pipelines.steps.step import Step, replaced, settle
 
 
 def load_scorers(
     classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
-) -> tuple[Scorer, ...]:
+) -> tuple[Scorer[Any], ...]:
     """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
 
     Args:
@@ -50,7 +50,7 @@ class Judge(Step):
         rules: Sequence[str],
         *,
         thresholds: Sequence[str] = (),
-        scorers: Sequence[Scorer] = (),
+        scorers: Sequence[Scorer[Any]] = (),
         labels: Labels = LANGUAGES,
         compiled: bool = False,
     ) -> None:
@@ -94,7 +94,7 @@ class Judge(Step):
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
             batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
-        return settle(batch, pa.array(reasons, pa.string()), marks=self.marks)
+        return finish_judgement(batch, pa.array(reasons, pa.string()), defers=self.defers_drops)
 
     def check_labels(self, labels: Collection[str]) -> None:
         """Check that the model of languages knows those that have rules of their own.

@@ -1,7 +1,7 @@
 from pipelines.dedup.exact import text_hashes
-from pipelines.steps.fingerprint import Fingerprint
+from pipelines.filters.fingerprint import Fingerprint
 from shards.text_hash import fold
-from tests.pipelines.steps.batches import CHINESE, ENGLISH, batch, with_prompts
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, batch, with_prompts
 
 HIGH = ["0xf5d931b526d096bf", "0x40bdefd94169e6ca"]
 LOW = ["0x286eb7421b801f0f", "0x7076a68e75884d4e"]

@@ -8,9 +8,9 @@ import pytest
 import sentencepiece
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.steps.step import split_verdict
-from pipelines.steps.tokenize import Tokenize
-from tests.pipelines.steps.batches import CHINESE, ENGLISH, batch, check_same_rows, with_prompts
+from pipelines.filters.step import split_verdict
+from pipelines.filters.tokenize import Tokenize
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, batch, check_same_rows, with_prompts
 
 
 @pytest.fixture(scope="module")

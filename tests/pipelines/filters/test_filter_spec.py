@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.steps import filter_spec
-from pipelines.steps.filter_spec import FilterSpec, parse_filter
+from pipelines.filters import filter_spec
+from pipelines.filters.filter_spec import FilterSpec, parse_filter
 from shards.errors import UserError
 
 MODULE = """

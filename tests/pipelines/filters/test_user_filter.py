@@ -5,10 +5,11 @@ import pyarrow as pa
 import pytest
 
 from pipelines.corpus.code import code_hash
-from pipelines.steps.filter_spec import parse_filter
-from pipelines.steps.own import Own, load_filters
+from pipelines.filters.filter_spec import parse_filter
+from pipelines.filters.step import PENDING_REASON
+from pipelines.filters.user_filter import UserFilter, load_filters
 from shards.errors import UserError
-from tests.pipelines.steps.batches import CHINESE, ENGLISH, batch, check_same_rows
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, batch, check_same_rows
 
 MODULE = """
 import numpy as np
@@ -86,8 +87,8 @@ def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "own_steps_here"
 
 
-def own(name: str, rest: str) -> Own:
-    return Own(parse_filter(f"{name}:{rest}"))
+def own(name: str, rest: str) -> UserFilter:
+    return UserFilter(parse_filter(f"{name}:{rest}"))
 
 
 def test_a_function_gives_reasons(name: str) -> None:
@@ -120,10 +121,10 @@ def test_a_text_that_a_filter_empties_goes(name: str) -> None:
 
 
 def test_a_filter_sees_what_is_known_but_no_marks(name: str) -> None:
-    rows = batch(CHINESE).append_column("marked", pa.nulls(1, pa.string()))
+    rows = batch(CHINESE).append_column(PENDING_REASON, pa.nulls(1, pa.string()))
     (seen,) = own(name, "columns")(rows).reasons.to_pylist()
     assert "text" in seen
-    assert "unsure" not in seen
+    assert PENDING_REASON not in seen
 
 
 @pytest.mark.parametrize(
@@ -181,12 +182,12 @@ def test_bounds_drop_by_metrics_alone(name: str) -> None:
     reasons = ["Measured-low-chars", None, "Measured-high-chars"]
     assert verdict.reasons.to_pylist() == reasons
     assert verdict.batch["Measured.chars"].to_pylist() == [2.0, 4.0, 6.0]
-    marked = rows.append_column("marked", pa.array([None, "earlier", None], pa.string()))
+    marked = rows.append_column(PENDING_REASON, pa.array([None, "earlier", None], pa.string()))
     assert measured(marked).reasons.to_pylist() == [reasons[0], "earlier", reasons[2]]
-    measured.marks = True
+    measured.defers_drops = True
     passed = measured(marked)
     assert passed.reasons.null_count == 3
-    assert passed.batch["marked"].to_pylist() == [reasons[0], "earlier", reasons[2]]
+    assert passed.batch[PENDING_REASON].to_pylist() == [reasons[0], "earlier", reasons[2]]
     assert passed.batch.schema == measured(marked.slice(0, 0)).batch.schema
 
 
@@ -205,7 +206,7 @@ def test_bounds_drop_by_metrics_alone(name: str) -> None:
 def test_wrong_bounds_are_told(name: str, spec: str, said: str) -> None:
     text = spec.format(name) if "{}" in spec else f"{name}:{spec}"
     with pytest.raises(UserError, match=said):
-        Own(parse_filter(text))(batch("ab").append_column("language", pa.array(["en"])))
+        UserFilter(parse_filter(text))(batch("ab").append_column("language", pa.array(["en"])))
 
 
 @pytest.mark.parametrize("taken", ["clean", "gopher", "classifier"])

@@ -1,4 +1,6 @@
-"""Bounds on the figures of a scorer (scorer.py), named as those of a profile (profile.py).
+"""What measures texts beside the profiles, a batch at a time: models, and filters of the user's.
+
+Bounds on its figures are named as those of a profile (quality/profile.py):
 
 `min_hq` drops a text whose `hq` is smaller. Bounds are written with the file of the model:
 
@@ -10,19 +12,22 @@ FILE:hq                measured; nothing is dropped
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from pipelines.filters.langid import LANGUAGES, parse_languages
+from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.quality.catalog import SCORERS
 from pipelines.quality.profile import NAN, Bounds, Profile, Rule, Threshold
-from pipelines.quality.selection import EVERY, BoundProfile, Selection, chosen_for
-from pipelines.quality.verdict import Metrics, first_broken, language_codes
+from pipelines.quality.selection import EVERY, BoundProfile, Selection, chosen_for, rules_for
+from pipelines.quality.verdict import Metrics, first_broken, language_codes, places_of
 from pipelines.quality.words import MeasuredText
 from shards.errors import UserError
 from shards.storage.files import canonical
@@ -36,7 +41,7 @@ _SPEC = re.compile(
     r"(?:(?P<language>[A-Za-z_-]+)=)?(?P<source>.+?)(?:(?P<sign>>=|<=)(?P<bound>[^<>=]+))?",
     re.DOTALL,
 )
-_CHUNK = 1 << 20
+_Source = TypeVar("_Source", bound=tuple[Path, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,17 +222,103 @@ def engine(libraries: str, facts: Mapping[str, Any]) -> str:
     return f"{libraries} with {digest[:12]}"
 
 
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a model's file, in hexadecimal.
+@dataclass(frozen=True, kw_only=True)
+class LanguageConfig(Generic[_Source]):
+    """What is asked for one language."""
 
-    Raises:
-        UserError: it cannot be read.
-    """
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; expected the file of a model.") from error
-    return digest.hexdigest()
+    sources: dict[str, _Source] = field(default_factory=dict)
+    """What gives each metric."""
+    bounds: dict[str, float] = field(default_factory=dict)
+
+
+class Scorer(ABC, Generic[_Source]):
+    """The models of a run, by language: metrics of texts, and bounds on them."""
+
+    family: str
+    """Its name, which is that of its flag."""
+    conflict: str
+    """Why a spec cannot give {metric}, which {file} gives already."""
+
+    def __init__(self, specs: Iterable[str]) -> None:
+        """Load the models.
+
+        Args:
+            specs: As the flag takes them.
+
+        Raises:
+            UserError: a spec or a file is none, or a model or a bound is given twice.
+        """
+        self._configs: dict[str, LanguageConfig[_Source]] = {}
+        for spec in map(parse_spec, specs):
+            metric, source, bound = self._source(spec)
+            config = self._configs.setdefault(spec.language, LanguageConfig())
+            other = config.sources.setdefault(metric, source)
+            if other != source:
+                conflict = self.conflict.format(metric=metric, file=other[0])
+                raise UserError(f'"{spec.text}"{conflict}')
+            join_bounds(config.bounds, spec.limit(metric, bound), spec)
+        self._selection: Selection = {
+            language: (bound_profile(self.family, config.bounds),)
+            for language, config in self._configs.items()
+        }
+        metrics = {metric for config in self._configs.values() for metric in config.sources}
+        self.columns = tuple(f"{self.family}.{metric}" for metric in sorted(metrics))
+        """The names of its metric columns, float32."""
+        self.reasons = reasons_of(self._selection)
+        """Every reason that it may give."""
+
+    @abstractmethod
+    def _source(self, spec: Spec) -> tuple[str, _Source, float]:
+        """Return metric, source and bound of a spec, NaN for none; load its model.
+
+        Raises:
+            UserError: It is not written as one, or the model cannot be loaded.
+        """
+
+    @abstractmethod
+    def _models(self, sources: Mapping[str, _Source]) -> dict[str, str]:
+        """Return the SHA-256 of each file of some sources, by what it is."""
+
+    @abstractmethod
+    def _libraries(self) -> str:
+        """Return the libraries that decide the figures, with their versions."""
+
+    @abstractmethod
+    def _figures(
+        self, sources: Mapping[str, _Source], texts: Sequence[str]
+    ) -> Mapping[str, Sequence[float]]:
+        """Return the figures of texts by metric; NaN where a model has nothing to say."""
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What decides its figures and verdicts, JSON-able: hashes of models, bounds."""
+        entries = {
+            language: {"models": self._models(config.sources), "bounds": described(config.bounds)}
+            for language, config in sorted(self._configs.items())
+        }
+        return {self.family: entries}
+
+    @property
+    def engines(self) -> Mapping[str, str]:
+        """The libraries that decide the figures, with their versions and a mark of the models."""
+        return {self.family: engine(self._libraries(), self.facts)}
+
+    def rules(self, language: str) -> tuple[Rule, ...]:
+        """Return the rules for texts of a language, in order of application."""
+        return rules_for(self._selection, language)
+
+    def score(
+        self, texts: Sequence[str], languages: Sequence[str]
+    ) -> dict[str, npt.NDArray[np.float32]]:
+        """Return the figures of texts in these languages, float32[n] by column.
+
+        NaN where the language has no such model, or the model has nothing to say of the text.
+        """
+        values = {column: np.full(len(texts), np.nan, np.float32) for column in self.columns}
+        for language, places in places_of(languages).items():
+            config = self._configs.get(language) or self._configs.get(EVERY)
+            if config is not None:
+                figures = self._figures(config.sources, [texts[place] for place in places])
+                for metric, numbers in figures.items():
+                    values[f"{self.family}.{metric}"][places] = numbers
+        return values

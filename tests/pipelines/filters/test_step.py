@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from pipelines.steps.clock import Clock
+from pipelines.filters.step import Clock
 
 
 def burn(seconds: float) -> None:

@@ -4,17 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.quality.profile import ABOVE, BELOW, NAN
-from pipelines.quality.scored import (
+from pipelines.filters.fasttext_model import file_hash
+from pipelines.filters.scorer import (
     bound_profile,
     broken_rules,
     described,
-    file_hash,
     join_bounds,
     join_selections,
     parse_spec,
     recorded_selection,
 )
+from pipelines.quality.profile import ABOVE, BELOW, NAN
 from pipelines.quality.selection import EVERY, chosen_for, parse_selection
 from shards.errors import UserError
 

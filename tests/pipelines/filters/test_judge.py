@@ -1,17 +1,17 @@
 from pathlib import Path
 
-from pipelines.quality.classifier import Classifier
-from pipelines.steps.clean import Clean
-from pipelines.steps.identify import Identify
-from pipelines.steps.judge import Judge
-from pipelines.steps.step import split_verdict
+from pipelines.filters.classifier import Classifier
+from pipelines.filters.clean import Clean
+from pipelines.filters.judge import Judge
+from pipelines.filters.langid import Identify
+from pipelines.filters.step import PENDING_REASON, split_verdict
+from tests.pipelines.filters.batches import CHINESE, ENGLISH, JAPANESE, batch, check_same_rows
 from tests.pipelines.quality.models import BAD, GOOD, write_classifier
-from tests.pipelines.steps.batches import CHINESE, ENGLISH, JAPANESE, batch, check_same_rows
 
 
 def test_what_is_in_a_language_asked_for_is_measured_however_unsure() -> None:
     identify = Identify(("zh", "en"), threshold=0.99)
-    identify.marks = True
+    identify.defers_drops = True
     judge = Judge(("zh=glm", "en=gopher"))
     found, others = split_verdict(
         identify(Clean()(batch(CHINESE, CHINESE * 3, ENGLISH, JAPANESE * 5)).batch)
@@ -19,7 +19,7 @@ def test_what_is_in_a_language_asked_for_is_measured_however_unsure() -> None:
     assert others.batch["language"].to_pylist() == ["ja"]
     verdict = judge(found)
     check_same_rows(verdict, found)
-    assert "marked" not in verdict.batch.schema.names
+    assert PENDING_REASON not in verdict.batch.schema.names
     assert verdict.batch["language"].to_pylist() == ["zh", "zh", "en"]
     chars = verdict.batch["glm.chars"].to_pylist()
     assert chars == [len(CHINESE), 3 * len(CHINESE), None]

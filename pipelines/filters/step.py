@@ -3,11 +3,13 @@
 A step never removes rows itself. It gives each row that is to go a reason; `run` takes those out
 before the next step works, so that no step sees what another one has dropped. But steps that
 measure texts follow one another, and every text gets the metrics of all of them, so that verdicts
-under other bounds follow from the audit table: each but the last only marks what is to go.
+under other bounds follow from the audit table: each but the last defers its drops.
 """
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -16,9 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.segments.rows import Verdict
-from pipelines.steps.clock import Clock
 
-MARKED = "marked"
+PENDING_REASON = "pending_reason"
 """The column of reasons of rows that go once the next step has measured them."""
 
 
@@ -35,8 +36,8 @@ class Step(ABC):
     """Fingerprints of files and models, by the option whose path or name they replace."""
     engines: Mapping[str, str] = MappingProxyType({})
     """The libraries that decide bytes, with their versions."""
-    marks: bool = False
-    """Whether it marks what is to go for the next step, which measures that too."""
+    defers_drops: bool = False
+    """Whether it only notes the reasons of rows that go: the next step measures those too."""
 
     @abstractmethod
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
@@ -52,6 +53,30 @@ class NamedStep(Protocol):
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Return the verdict on a batch."""
+
+
+class Clock:
+    """CPU seconds of this process, by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._started = time.process_time()
+
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        """Add the CPU time of the block to a stage."""
+        started = time.process_time()
+        try:
+            yield
+        finally:
+            spent = time.process_time() - started
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+
+    def shares(self, rest: str) -> dict[str, float]:
+        """Return the seconds by stage; `rest` names what no stage took since the clock was made."""
+        spent = time.process_time() - self._started
+        whole = {rest: spent - sum(self.seconds.values()), **self.seconds}
+        return {stage: round(seconds, 4) for stage, seconds in whole.items()}
 
 
 def run(
@@ -82,20 +107,20 @@ def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
     )
 
 
-def settle(batch: pa.RecordBatch, reasons: pa.Array, *, marks: bool) -> Verdict:
-    """Return the verdict of a step that measures: a mark of a step before comes first.
+def finish_judgement(batch: pa.RecordBatch, reasons: pa.Array, *, defers: bool) -> Verdict:
+    """Return the verdict of a step that measures: a pending reason of a step before comes first.
 
     Args:
         batch: The rows.
         reasons: Why the step itself lets rows go.
-        marks: Only mark them, for the next step.
+        defers: Let none go yet, but leave the reasons to the next step.
     """
-    if MARKED in batch.schema.names:
-        reasons = pc.coalesce(batch[MARKED], reasons)
-        batch = batch.drop_columns([MARKED])
-    if not marks:
+    if PENDING_REASON in batch.schema.names:
+        reasons = pc.coalesce(batch[PENDING_REASON], reasons)
+        batch = batch.drop_columns([PENDING_REASON])
+    if not defers:
         return Verdict(batch, reasons)
-    return Verdict(batch.append_column(MARKED, reasons), no_reasons(batch))
+    return Verdict(batch.append_column(PENDING_REASON, reasons), no_reasons(batch))
 
 
 def no_reasons(batch: pa.RecordBatch) -> pa.Array:

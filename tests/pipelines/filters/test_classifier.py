@@ -4,7 +4,7 @@ import fasttext
 import numpy as np
 import pytest
 
-from pipelines.quality.classifier import Classifier, line_of, metric_of
+from pipelines.filters.classifier import Classifier, line_of, metric_of
 from shards.errors import UserError
 from tests.pipelines.quality.models import BAD, GOOD, write_classifier
 

@@ -6,7 +6,7 @@ import pytest
 from sentencepiece import SentencePieceProcessor
 
 import pipelines
-from pipelines.quality.perplexity import Perplexity, normalise
+from pipelines.filters.perplexity import Perplexity, normalise
 from shards.errors import UserError
 from tests.pipelines.quality.models import write_arpa
 

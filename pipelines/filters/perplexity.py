@@ -17,34 +17,19 @@ import importlib.metadata
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from sys import maxunicode
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
-from pipelines.quality.profile import Rule
-from pipelines.quality.scored import (
-    VALUE,
-    Spec,
-    bound_profile,
-    described,
-    engine,
-    file_hash,
-    join_bounds,
-    parse_spec,
-    reasons_of,
-)
-from pipelines.quality.selection import EVERY, BoundProfile, rules_for
-from pipelines.quality.verdict import places_of
+from pipelines.filters.fasttext_model import file_hash
+from pipelines.filters.scorer import VALUE, Scorer, Spec, parse_spec
+from pipelines.quality.selection import EVERY
 from shards.errors import UserError
 
 FAMILY = "perplexity"
-COLUMN = f"{FAMILY}.{VALUE}"
 
 PARTS = {"head": 30, "middle": 60}
 """The percentile that ends each part; the tail follows."""
@@ -154,87 +139,46 @@ class Model:
         return math.pow(10.0, min(exponent, _MOST_DIGITS))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Own:
-    """What is asked for one language."""
+class Perplexity(Scorer[tuple[Path, Path]]):
+    """The language models of a run; the column is perplexity.value.
 
-    files: tuple[Path, Path]
-    """Of KenLM and of SentencePiece."""
-    bounds: dict[str, float] = field(default_factory=dict)
+    A source is a file of KenLM and one of SentencePiece.
+    """
 
-
-class Perplexity:
-    """The language models of a run: a scorer."""
+    family = FAMILY
+    conflict = " is another model for the same language: give one for each."
 
     def __init__(self, specs: Iterable[str]) -> None:
-        """Load the models.
-
-        Args:
-            specs: As in the module's docstring.
+        """Load the models; `specs` as in the module's docstring.
 
         Raises:
             UserError: a spec or a file is none, or a language or a bound is given twice.
         """
-        self._models: dict[tuple[Path, Path], Model] = {}
-        self._own: dict[str, _Own] = {}
-        for text in specs:
-            self._add(parse_spec(text))
-        self._selection: dict[str, tuple[BoundProfile, ...]] = {
-            language: (bound_profile(FAMILY, own.bounds),) for language, own in self._own.items()
-        }
-        self.columns: tuple[str, ...] = (COLUMN,)
-        """The name of its metric column."""
-        self.reasons = reasons_of(self._selection)
-        """Every reason that it may give."""
+        self._loaded: dict[tuple[Path, Path], Model] = {}
+        super().__init__(specs)
 
-    def _add(self, spec: Spec) -> None:
+    def _source(self, spec: Spec) -> tuple[str, tuple[Path, Path], float]:
         kenlm_name, plus, pieces_name = spec.source.rpartition("+")
         if not (kenlm_name and plus and pieces_name):
             raise UserError(f'"{spec.text}" does not name two files. {_WRITE}.')
         files = Path(kenlm_name), Path(pieces_name)
-        own = self._own.setdefault(spec.language, _Own(files=files))
-        if own.files != files:
-            raise UserError(
-                f'"{spec.text}" is another model for the same language: give one for each.'
-            )
-        join_bounds(own.bounds, spec.limit(VALUE, _bound(spec)), spec)
-        if files not in self._models:
-            self._models[files] = Model(*files)
+        bound = _bound(spec)
+        if files not in self._loaded:
+            self._loaded[files] = Model(*files)
+        return VALUE, files, bound
 
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """By language the hashes of both files, and the bounds."""
-        entries = {
-            language: {
-                "models": self._models[own.files].fingerprints,
-                "bounds": described(own.bounds),
-            }
-            for language, own in sorted(self._own.items())
-        }
-        return {FAMILY: entries}
+    def _models(self, sources: Mapping[str, tuple[Path, Path]]) -> dict[str, str]:
+        return self._loaded[sources[VALUE]].fingerprints
 
-    @property
-    def engines(self) -> Mapping[str, str]:
-        """The libraries that decide the figures, with their versions and a mark of the models."""
+    def _libraries(self) -> str:
         names = ("kenlm", "sentencepiece")
-        versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-        return {FAMILY: engine(versions, self.facts)}
+        return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
-    def rules(self, language: str) -> tuple[Rule, ...]:
-        """Return the rules for texts of a language."""
-        return rules_for(self._selection, language)
-
-    def score(
-        self, texts: Sequence[str], languages: Sequence[str]
-    ) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the perplexity of texts in these languages, NaN without a model, as float32[n]."""
-        values = np.full(len(texts), np.nan, np.float32)
-        for language, places in places_of(languages).items():
-            own = self._own.get(language) or self._own.get(EVERY)
-            if own is not None:
-                model = self._models[own.files]
-                values[places] = [model.perplexity(texts[place]) for place in places]
-        return {COLUMN: values}
+    def _figures(
+        self, sources: Mapping[str, tuple[Path, Path]], texts: Sequence[str]
+    ) -> dict[str, list[float]]:
+        model = self._loaded[sources[VALUE]]
+        return {VALUE: [model.perplexity(text) for text in texts]}
 
 
 def absolute(spec: str, folder: Path) -> str:

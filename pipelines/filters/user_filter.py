@@ -11,14 +11,21 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.failure import failures_told
-from pipelines.filters.clean import are_blank
+from pipelines.filters.blocklist import Block
+from pipelines.filters.clean import EMPTY, Clean, are_blank
+from pipelines.filters.decontaminate import Decontaminate
+from pipelines.filters.fasttext_model import file_hash
+from pipelines.filters.filter_spec import FILTER, QUALITY, READ, FilterSpec
+from pipelines.filters.fingerprint import Fingerprint
+from pipelines.filters.judge import Judge
+from pipelines.filters.langid import Identify
+from pipelines.filters.pii import Mask
+from pipelines.filters.scorer import bound_profile, broken_rules, described, engine
+from pipelines.filters.step import PENDING_REASON, Step, finish_judgement, replaced
+from pipelines.filters.tokenize import Tokenize
 from pipelines.quality.catalog import PROFILES, SCORERS
-from pipelines.quality.scored import bound_profile, broken_rules, described, engine, file_hash
 from pipelines.quality.verdict import metric_columns
 from pipelines.segments.rows import Verdict
-from pipelines.steps.clean import EMPTY
-from pipelines.steps.filter_spec import FILTER, PLACES, QUALITY, FilterSpec
-from pipelines.steps.step import MARKED, Step, replaced, settle
 from shards.errors import UserError
 
 REASON, TEXT = "reason", "text"
@@ -28,13 +35,16 @@ CHANGED = "changed"
 """The column that says which texts it changed."""
 
 
-STEPS = (
-    *PLACES, "document", "block", "tokenize", "fingerprint", "segment", "pii", "contamination",
+STEPS: tuple[type[Step], ...] = (
+    Block, Clean, Identify, Judge, Decontaminate, Mask, Tokenize, Fingerprint,
 )  # fmt: skip
-"""Names by which figures of the other steps go."""
+"""The steps of the chain (map/chain.py): figures go by their names and by those of their fields."""
+
+_OTHERS = (READ, "document", "segment")
+"""What else figures go by."""
 
 
-class Own(Step):
+class UserFilter(Step):
     """A function of a batch, in a module of the user's.
 
     It is given a record batch: `text`, `prompt`, `bytes`, what the corpus keeps of a record (id,
@@ -109,7 +119,7 @@ class Own(Step):
         self, batch: pa.RecordBatch
     ) -> tuple[list[str | None], list[str] | None, dict[str, np.ndarray]]:
         """Return what the filter says of a batch: reasons, texts if it changes any, metrics."""
-        shown = [name for name in batch.schema.names if name != MARKED]
+        shown = [name for name in batch.schema.names if name != PENDING_REASON]
         places = batch["position"]
         doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
         with failures_told(str(self._spec), doing=doing, what=FILTER):
@@ -135,7 +145,7 @@ class Own(Step):
         broken = broken_rules(
             lambda _: self._rules, batch["language"], metric_columns(batch, columns)
         )
-        return settle(batch, pa.array(broken, pa.string()), marks=self.marks)
+        return finish_judgement(batch, pa.array(broken, pa.string()), defers=self.defers_drops)
 
     def _reasons(self, said: Any, num: int) -> list[str | None]:
         """Return the reasons as the account has them."""
@@ -215,14 +225,16 @@ class Own(Step):
             raise UserError(f"--filter {self._spec} returned {given} {what} for {wanted} texts")
 
 
-def load_filters(specs: Sequence[FilterSpec]) -> list[Own]:
+def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilter]:
     """Return the filters of a run.
 
     Raises:
-        UserError: Two have the same name, or one that is taken; or as Own.
+        UserError: Two have the same name, or one that is taken; or as UserFilter.
     """
     names = [spec.name for spec in specs]
-    ours = {*STEPS, *SCORERS, *(profile.short for profile in PROFILES)}
+    fields = {field.name.partition(".")[0] for step in STEPS for field in step.fields}
+    steps = {*_OTHERS, *fields, *(step.name for step in STEPS)}
+    ours = {*steps, *SCORERS, *(profile.short for profile in PROFILES)}
     if taken := sorted(ours.intersection(names)):
         raise UserError(
             f"a filter cannot be called {taken[0]!r}: a step, rule or model of corpusmill is "
@@ -231,7 +243,7 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[Own]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"two filters are called {twice!r}: give each one its own name")
-    return [Own(spec) for spec in specs]
+    return [UserFilter(spec) for spec in specs]
 
 
 def _listed(said: Any) -> list[Any]:
