@@ -13,6 +13,8 @@ from pipelines.segments.histograms import PER_OCTAVE, PER_UNIT
 
 MOST_CELLS, MOST_TICKS = 80, 5
 _ENDS = (0.2, 0.5, 1.0)
+_STEP = 10
+"""Cells of which each end is a multiple."""
 _APART = 0.08
 """Between an axis and the separate place beside it: a part of the axis, with room for two ticks."""
 
@@ -65,7 +67,7 @@ class Axis:
             values = _round_numbers(low, high)
         else:
             beside = {self.cells - 0.5: "> 1"}
-            end = min(self.own, PER_UNIT) / PER_UNIT
+            end = self.own // _STEP * _STEP / PER_UNIT
             values = [0.0, end / 2, end]
         ticks = {self.place(value): tick(value) for value in values}
         return {**ticks, **beside} if self.beside else ticks
@@ -94,7 +96,7 @@ def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
     if above <= _MOST_OUTSIDE * sum(counts.values()) and max(bounds, default=0) <= 1:
         widest = max((value for value in (*counts, *bounds) if value <= 1), default=0)
         end = next(end for end in _ENDS if end >= widest)
-        own = round(end * PER_UNIT) + (1 if 1 in counts else 0)
+        own = round(end * PER_UNIT) + (1 if end in counts else 0)  # a cell for the end itself
         return Axis(logarithmic=False, own=own, beside=above > 0)
     steps = [math.floor(math.log2(value) * PER_OCTAVE) for value in (*counts, *bounds) if value > 0]
     merged = (max(steps) - min(steps)) // MOST_CELLS + 1
