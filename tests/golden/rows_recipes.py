@@ -272,6 +272,7 @@ ROWS = (
     ),
     Row(
         name="native-texts",
+        rare=True,
         about="texts read, compared and cut into pieces by native loops, and without them",
         corpora=(
             sample_model,

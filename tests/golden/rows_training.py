@@ -61,6 +61,7 @@ _TRAINING_ROWS = (
     ),
     Row(
         name="training-ranks",
+        rare=True,
         about="two ranks at ZeRO 1, 2 and 3, alike and unlike nodes, then one rank",
         after=_DATA,
         corpora=(made.stages, made.node),

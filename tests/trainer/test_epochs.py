@@ -77,7 +77,7 @@ def test_a_recipe_gives_way_to_epochs(data: Path, configure: Callable[..., Confi
     assert configure().settings.epochs is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_of_two_epochs_saves_and_validates_after_each(data: Path) -> None:
     """Also when it is killed in between; at the end it tells its speed, once."""
     model = str(data.parent / "model.json")

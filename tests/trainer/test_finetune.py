@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.nightly import a_few
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from tests.trainer.tuning.lessons import (
@@ -326,7 +327,7 @@ def test_texts(
     assert told[0]["prediction"] == "A dog it is."
 
 
-@pytest.mark.parametrize("judged", [("--by-loss",), ("--beams", 3)])
+@pytest.mark.parametrize("judged", a_few([("--by-loss",), ("--beams", 3)], of_each=2))
 def test_texts_that_diverge(
     trial: Trial, finetune: Callable[..., Any], said: list[object], judged: tuple[object, ...]
 ) -> None:
@@ -340,6 +341,7 @@ def test_texts_that_diverge(
     assert "Traceback" not in running.output()
 
 
+@pytest.mark.nightly
 def test_seeds(trial: Trial, finetune: Callable[..., Any]) -> None:
     run = trial.folder / "seeds"
     for _ in range(2):  # the second time there is nothing left to train

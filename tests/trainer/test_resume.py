@@ -75,6 +75,7 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
 
 
+@pytest.mark.nightly
 def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -> None:
     whole = undisturbed(*zero(trial, 2), world=2)
     run = trial.folder / "killed-two"
@@ -126,7 +127,9 @@ def in_folder(trial: Trial, name: str) -> Trial:
     return Trial(trial.folder / name, trial.flags, trial.started)
 
 
-@pytest.mark.parametrize(("stage", "resume"), [(0, "none"), (2, "auto")])
+@pytest.mark.parametrize(
+    ("stage", "resume"), [pytest.param(0, "none", marks=pytest.mark.nightly), (2, "auto")]
+)
 def test_killed_while_the_first_checkpoint_is_written(
     trial: Trial, undisturbed: Callable[..., Path], stage: int, resume: str
 ) -> None:
