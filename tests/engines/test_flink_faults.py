@@ -14,7 +14,7 @@ from tests.engines.runs import Run, begun, check_same, finished
 from tests.pipelines.metrics import check_metrics
 from tests.pipelines.runs import content
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.nightly]
 
 AddRow = Callable[[str, str, Run], None]
 
@@ -84,7 +84,6 @@ def test_a_python_worker_is_killed_in_the_map(
     add_row("worker killed in map", "wudao", run)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("phase", ["map", "merge"])
 def test_the_task_manager_that_carries_the_job_is_killed(
     run: Run, cluster: Cluster, reference: Run, add_row: AddRow, phase: str

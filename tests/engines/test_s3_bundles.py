@@ -127,7 +127,8 @@ def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
     return refusals
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, 1])
 def test_faults_on_every_call_change_nothing(
     bucket: tuple[Proxy, Path], tmp_path: Path, seed: int
 ) -> None:

@@ -22,6 +22,7 @@ from shards.storage.lock import locked
 from shards.storage.remote import RemotePath
 from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.nightly import a_few
 from tests.pipelines.runs import content
 
 pytestmark = [
@@ -172,7 +173,9 @@ def test_storage_that_keeps_failing_is_reported(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", [r"/map/.*json", r"/dedup/.*json", r"/merge/.*json"])
+@pytest.mark.parametrize(
+    "pattern", a_few([r"/merge/.*json", r"/map/.*json", r"/dedup/.*json"], of_each=3)
+)
 def test_killed_anywhere_the_same_command_continues(
     folder: Path, environment: Proxy, expected: dict[str, str], pattern: str
 ) -> None:
