@@ -159,13 +159,15 @@ class Writer:
         data = bytearray((BOM if rng.random() < 0.15 else b"") + head)
         separator = rng.choice((b",", b", ", b",\n", b"\n , \n"))
         indent = rng.choice((None, None, 1, 2))
-        rows = []
+        rows: list[Row] = []
         for number in range(records):
             data += separator if number else rng.choice((b"", b"\n", b"  "))
-            if number and rng.random() < self.damage:
+            # What is no JSON ends before the next good object, whatever stands between.
+            broken = bool(rows) and rows[-1].judged.rejected == "bad-json"
+            if 0 < number < records - 1 and not broken and rng.random() < self.damage:
                 element, judged = self._bad_element()
             else:
-                value, judged = self._value(first=not number)
+                value, judged = self._value(first=not number or broken)
                 element = self._dumps(value, indent)
             rows.append(Row(len(data), judged))
             data += element
