@@ -12,10 +12,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import count
 
 from tests.refusals.job import ROOT, Job, import_wing, run_job
 
@@ -23,21 +22,16 @@ WORTH_IT = 3
 """So many rows are run in forks of the test's own process before a leaner one is started."""
 
 
-@cache
-def runner(wing: str) -> Callable[[Job], int]:
-    """Return what runs jobs of a wing: it begins with forks of this process."""
-    number = count()
-    lean: list[Lean] = []
+_RAN: Counter[str] = Counter()
 
-    def run(job: Job) -> int:
-        if next(number) < WORTH_IT:
-            import_wing(wing)
-            return run_job(job)
-        if not lean:
-            lean.append(Lean.start(wing))
-        return lean[0].run(job)
 
-    return run
+def run(wing: str, job: Job) -> int:
+    """Return the exit code of a job of a wing."""
+    _RAN[wing] += 1
+    if _RAN[wing] > WORTH_IT:
+        return _lean(wing).run(job)
+    import_wing(wing)
+    return run_job(job)
 
 
 @dataclass(frozen=True)
@@ -65,6 +59,11 @@ class Lean:
         self.process.stdin.write(json.dumps(asdict(job)) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
+
+
+@cache
+def _lean(wing: str) -> Lean:
+    return Lean.start(wing)
 
 
 def main(wing: str) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tests.refusals import lean
 from tests.refusals.job import Job
-from tests.refusals.lean import runner
 from tests.refusals.refusal import Accepted, Refusal
 
 LOCKS = "*.lock"
@@ -100,5 +100,5 @@ def run(row: Refusal, folder: Path) -> Done:
         folder=str(folder),
         outputs=[str(path) for path in outputs],
     )
-    code = runner((words or ["pipelines"])[0].partition(".")[0])(job)
+    code = lean.run((words or ["pipelines"])[0].partition(".")[0], job)
     return Done(code, *(path.read_text(errors="backslashreplace") for path in outputs))
