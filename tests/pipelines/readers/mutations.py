@@ -1,20 +1,19 @@
 """Files of every format, damaged at random, read to their end: run as a program, one line each.
 
-    python -m tests.pipelines.readers.mutations FOLDER FIRST COUNT [NAME]
+    python -m tests.pipelines.readers.mutations FOLDER SEED COUNT [NAME]
 
-A line has the number of a mutation, its file, and what became of it. A mutation that ends the
-interpreter is the one whose line is missing.
+So many of each file; a line has the file, the mutation, and what became of it. A mutation that ends
+the interpreter is the one whose line is missing.
 """
 
 import bz2
 import datetime
 import gzip
 import io
-import random
 import sys
 import traceback
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from pipelines.readers.reading import Reading, check_head, open_reader, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.salvage import Partial
 from shards.errors import UserError
+from tests.pipelines.mutations import harmed_bytes
 
 RECORDS = [
     {
@@ -46,52 +46,6 @@ RECORDS = [
 
 _FINEWEB = Intake(Corpus("pipelines.fineweb", FinewebOptions()))
 """It asks for every field."""
-
-Mutate = Callable[[bytearray, random.Random], bytearray]
-
-
-def _flip(raw: bytearray, draw: random.Random) -> bytearray:
-    raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
-    return raw
-
-
-def _flip_near_end(raw: bytearray, draw: random.Random) -> bytearray:
-    raw[-draw.randrange(1, min(len(raw), 1200))] ^= 1 << draw.randrange(8)
-    return raw
-
-
-def _overwrite(raw: bytearray, draw: random.Random) -> bytearray:
-    size = draw.choice((1, 2, 4, 8, 64))
-    at = draw.randrange(len(raw))
-    raw[at : at + size] = draw.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * size
-    return raw
-
-
-def _cut(raw: bytearray, draw: random.Random) -> bytearray:
-    return raw[: draw.randrange(1, len(raw))]
-
-
-def _lose(raw: bytearray, draw: random.Random) -> bytearray:
-    at = draw.randrange(len(raw))
-    del raw[at : at + draw.randrange(1, 200)]
-    return raw or bytearray(b"x")
-
-
-def _double(raw: bytearray, draw: random.Random) -> bytearray:
-    at = draw.randrange(len(raw))
-    size = draw.randrange(1, 200)
-    return raw[:at] + raw[at : at + size] + raw[at:]
-
-
-def _scramble(raw: bytearray, draw: random.Random) -> bytearray:
-    for _ in range(draw.randrange(2, 20)):
-        raw[draw.randrange(len(raw))] = draw.randrange(256)
-    return raw
-
-
-MUTATIONS: list[Mutate] = [
-    _flip, _flip_near_end, _overwrite, _cut, _lose, _double, _scramble,
-]  # fmt: skip
 
 
 def _lines() -> bytes:
@@ -160,15 +114,6 @@ COUNTED = (*CHECKED, ".parquet")
 """Formats that know how many records they have. Half a file of lines is a file of lines."""
 
 
-def mutated(name: str, number: int) -> bytes:
-    """Return a file with one seeded mutation, a few with several."""
-    draw = random.Random(f"{name} {number}")
-    raw = bytearray(files()[name])
-    for _ in range(draw.choice((1, 1, 1, 3))):
-        raw = draw.choice(MUTATIONS)(raw, draw)
-    return bytes(raw)
-
-
 def outcome(path: Path) -> str:
     """Read a file as a run does, and say what became of it."""
     try:
@@ -200,13 +145,12 @@ def _read(path: Path) -> list[Record | Damage]:
     return items
 
 
-def main(folder: Path, first: int, count: int, *only: str) -> None:
-    names = only or tuple(files())
-    for number in range(first, first + count):
-        name = names[number % len(names)]
-        path = folder / name
-        path.write_bytes(mutated(name, number))
-        print(number, name, outcome(path), flush=True)
+def main(folder: Path, seed: int, count: int, *only: str) -> None:
+    for name in only or files():
+        for harm, content in harmed_bytes(files()[name], seed=seed, number=count):
+            path = folder / name
+            path.write_bytes(content)
+            print(name, harm, outcome(path), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 import gzip
+import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipelines.readers.places import read_places
+from pipelines.readers.places import mend_json, mend_text, read_places
 from pipelines.readers.record import Damage
-from pipelines.readers.salvage import UNUSABLE
 from tests.pipelines.readers.readings import input_file, read_file, reading, values, written
 
 LINES = b"".join((
@@ -41,18 +42,6 @@ def test_what_was_read_is_read_again_by_its_place(name: str, tmp_path: Path) -> 
     assert list(read_places(file.path, [], how)) == []
 
 
-@pytest.mark.parametrize("mend", [False, True])
-def test_what_is_mended_and_what_had_a_mark_keep_their_places(mend: bool, tmp_path: Path) -> None:
-    """A record with half a surrogate pair has all its text once that is mended."""
-    mark = b"\xef\xbb\xbf"
-    raw = mark + b'{"text":"a\\ud800","n":1e400}\n' + mark + b'{"text":"b"}\n'
-    file = written(tmp_path / "a.jsonl", raw)
-    items = list(read_places(file.path, [(3, 28), (32, 15)], reading(), mend=mend))
-    assert [item[:2] for item in items] == [(3, 28), (32, 15)]
-    texts = [value["text"] for value in values(items)]
-    assert texts == ["a\ufffd" if mend else UNUSABLE, "b"]
-
-
 def test_rows_are_read_again(tmp_path: Path) -> None:
     raw = pa.array([b"a", b"\xff", b"c", b"d", b"e"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"text": raw}), tmp_path / "a.parquet", row_group_size=2)
@@ -73,7 +62,29 @@ def test_a_place_without_a_record_is_damage(name: str, tmp_path: Path) -> None:
     assert items[1:] == [Damage(13, 0, "truncated", b""), Damage(99, 4, "truncated", b"")]
 
 
-def test_places_of_an_archive_do_not_overlap(tmp_path: Path) -> None:
-    file: Any = written(tmp_path / "a.jsonl.gz", gzip.compress(b'{"text":"a"}\n', mtime=0))
-    with pytest.raises(ValueError, match=r"a\.jsonl\.gz: the place at 5 overlaps"):
-        list(read_places(file.path, [(0, 12), (5, 3)], reading()))
+@pytest.mark.parametrize(
+    ("raw", "mended"),
+    [
+        (b'"caf\xe9"', '"caf\ufffd"'.encode()),
+        (b'"\xe4\xb8"', '"\ufffd"'.encode()),
+        (rb'"\ud800"', rb'"\ufffd"'),
+        (rb'"\uDC00 \ud83d\ude00 \ud83d"', rb'"\ufffd \ud83d\ude00 \ufffd"'),
+        (rb'"\ud83d\ud83d\ude00"', rb'"\ufffd\ud83d\ude00"'),
+        (rb'"\\ud800 \\\ud800 \\\\ud800"', rb'"\\ud800 \\\ufffd \\\\ud800"'),
+        (rb'"\ud80"', rb'"\ud80"'),
+        (b'"\\', b'"\\'),
+    ],
+)
+def test_what_is_invalid_in_json_is_replaced(raw: bytes, mended: bytes) -> None:
+    assert mend_json(raw) == mended
+
+
+@given(st.text())
+def test_valid_json_stays_as_it_is(text: str) -> None:
+    for raw in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        assert mend_json(raw.encode()) == raw.encode()
+
+
+@given(st.binary())
+def test_mended_text_is_valid(raw: bytes) -> None:
+    assert mend_text(raw).decode() == raw.decode("utf-8", "replace")

@@ -3,35 +3,25 @@ import errno
 import gzip
 import io
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.readers.json_array import JsonArrayReader
-from pipelines.readers.lines import LineReader
-from pipelines.readers.parquet import ParquetReader
+from pipelines.readers.file_head import other_encoding
 from pipelines.readers.reading import (
-    Reading,
     check_head,
     format_of,
     open_reader,
     splits,
     stored_crc32c,
 )
-from pipelines.readers.record import Record
 from shards.errors import UserError
-from tests.pipelines.readers.readings import input_file, read_file, reading, values, written
+from tests.pipelines.readers.readings import input_file, reading, written
 
 ARRAY = b'[{"text":"a"},{"text":"b"}]'
 WRAPPED = b'\xef\xbb\xbf{"name":"x","RECORDS":[{"text":"a"},{"text":"b"}]}'
 OBJECTS = b'\n{"text":"a"}\n{"text":"b"}\n'
-
-
-def parquet(folder: Path) -> bytes:
-    pq.write_table(pa.table({"text": ["a", "b"]}), folder / "made")
-    return (folder / "made").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -65,67 +55,6 @@ def test_the_format_follows_from_name_and_first_bytes(
     assert format_of(file.path, reading("lines")) == "lines"
 
 
-def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    file = written(tmp_path / "notes.md", b"# Notes")
-    with pytest.raises(
-        UserError, match=r"name nor .*notes\.md show its format: it begins with '# Notes'"
-    ):
-        check_head(file, reading())
-    assert values(read_file(file, reading("lines"))) == [{"text": "# Notes"}]
-
-
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.parquet", "a.jsonl.gz", "a.json.bz2"])
-def test_every_format_reads_the_same_records(name: str, tmp_path: Path) -> None:
-    raw = {"a.json": ARRAY, "a.jsonl": OBJECTS, "a.parquet": parquet(tmp_path)}
-    raw |= {"a.jsonl.gz": gzip.compress(OBJECTS, mtime=0), "a.json.bz2": bz2.compress(WRAPPED)}
-    file = written(tmp_path / name, raw[name])
-    check_head(file, reading())
-    items = read_file(file, reading())
-    assert values(items) == [{"text": "a"}, {"text": "b"}]
-    assert all(isinstance(item, Record) and 0 < item.size < 100 for item in items)
-
-
-@pytest.mark.parametrize(
-    ("form", "kind"),
-    [
-        ("json", JsonArrayReader),
-        ("jsonl", LineReader),
-        ("lines", LineReader),
-        ("parquet", ParquetReader),
-    ],
-)
-def test_open_reader(form: str, kind: type, tmp_path: Path) -> None:
-    file = written(tmp_path / "a", parquet(tmp_path))
-    (split,) = splits(file, reading(form), split_bytes=file.bytes)
-    assert type(open_reader(split, reading(form))) is kind
-
-
-@pytest.mark.parametrize(
-    ("name", "raw", "message"),
-    [
-        ("a.json", b"text", r"a\.json holds no JSON array of objects: it begins with 'text'"),
-        ("a.json", b"[1, 2]", r"is a JSON array, but not of objects"),
-        ("a.json.gz", gzip.compress(b"[1]", mtime=0), r"is a JSON array, but not of objects"),
-        ("a.jsonl", ARRAY + b"\n", r"holds no JSON lines: it is a JSON array"),
-        ("a.jsonl", gzip.compress(OBJECTS, mtime=0), r"gzip archive, so unpack .* the ending \.gz"),
-        ("a.jsonl.gz", OBJECTS, r"a\.jsonl\.gz is not a gzip archive, though its name says so"),
-        ("a.jsonl.zst", gzip.compress(OBJECTS, mtime=0), r"is not a zstd archive, though"),
-        ("a.txt", b"\0\0", r"holds no lines of text: it is binary"),
-        ("a.parquet", OBJECTS, r"cannot be read as Parquet"),
-        (
-            "a.parquet.gz",
-            gzip.compress(b"PAR1", mtime=0),
-            r"is a gzip archive of a Parquet file.*unpack it",
-        ),
-    ],
-)
-def test_what_is_plainly_something_else_is_refused(
-    name: str, raw: bytes, message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=message):
-        check_head(written(tmp_path / name, raw), reading())
-
-
 @pytest.mark.parametrize(
     ("name", "raw"),
     [
@@ -133,40 +62,38 @@ def test_what_is_plainly_something_else_is_refused(
         ("a.json.gz", gzip.compress(ARRAY, mtime=0)[:5]),
         ("a.jsonl.gz", gzip.compress(b"", mtime=0)),
         ("a.jsonl", b"\xff rubbish\n" * 3 + OBJECTS),
+        ("a.jsonl", b'{"text":"longer than what is looked at ' + b"x" * 100_000),
+        ("a.jsonl", b'rubbish\n{"text":"without a line feed at the end"}'),
+        ("a.jsonl", b'{"text":"half a pair \\ud800","odd":1e400}\n{"te'),
+        ("a.jsonl", b"\n \n"),
         ("a.json", WRAPPED),
+        ("a.json", b"\xef\xbb\xbf[\r\n  {}]"),
+        ("a.json", b'{"a": "\\"RECORDS\\": [", "b": {"n": [-1.5e3, "]}"]}, "RECORDS": [{"id":1}]}'),
+        ("a.json", b'[null, 3, {"id": 1}]'),
+        ("a.json", b'[rubbish, {"id": 1}]'),
+        ("a.json", b'[{"content": "a\xff"}]'),
     ],
 )
 def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: Path) -> None:
     check_head(written(tmp_path / name, raw), reading())
 
 
-def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
-    for name, raw in (("a.jsonl", OBJECTS), ("a.parquet", parquet(tmp_path))):
-        file = written(tmp_path / name, raw)
-        (split,) = splits(file, reading(), split_bytes=file.bytes)
-        Path(file.path).write_bytes(raw * 2)
-        for task in (lambda s: list(open_reader(s, reading())), _crc32c):
-            with pytest.raises(UserError, match=rf"{name} has \d+ bytes and had {len(raw)}"):
-                task(split)
-
-
-def _crc32c(split: Any) -> int:
-    return stored_crc32c(split, reading())
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("head", "expected"),
     [
-        (
-            {"format": "csv"},
-            r"format must be auto or one of \('json', 'jsonl', 'lines', 'parquet'\)",
-        ),
-        ({"max_record_bytes": 0}, r"max_record_bytes must be at least 1, not 0"),
+        ("今天天气很好，我们去公园散步。".encode("gbk"), "GB18030 (GBK)"),
+        ("{'text': '今天天气很好'}".encode("gb18030")[:-3], "GB18030 (GBK)"),
+        ("今天天气很好，我们去公园散步。".encode(), None),
+        ("今天天气很好，我们".encode()[:-1] + b"\xff" + "去公园散步。".encode(), None),
+        ("déjà vu, à côté".encode("latin-1"), None),
+        (b"plain", None),
+        (b"\xff\xff\xff", None),
     ],
 )
-def test_options_are_checked(options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Reading(text_fields=("text",), **options)
+def test_an_encoding_of_chinese_is_named_where_it_is_likely(
+    head: bytes, expected: str | None
+) -> None:
+    assert other_encoding(head) == expected
 
 
 class Failing(io.FileIO):
