@@ -1,6 +1,6 @@
-import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.hub import DatasetSpec, find_hub_dataset, is_hub_dataset, parse_hub_dataset
+from pipelines.inputs.hub import find_hub_dataset
 from shards.errors import UserError
 from tests.pipelines.inputs.fake_hub import Hub, Repository, serve
 
@@ -132,44 +132,6 @@ def ask(hub: tuple[str, Hub], tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("hf:o/n", ("o/n", None, None, "train")),
-        (
-            "hf:HuggingFaceFW/fineweb-2:cmn_Hani",
-            ("HuggingFaceFW/fineweb-2", None, "cmn_Hani", "train"),
-        ),
-        ("hf:o/n.x_y@v1.0:CC-MAIN-2024-10:test", ("o/n.x_y", "v1.0", "CC-MAIN-2024-10", "test")),
-        ("hf:o/n@refs/convert/parquet", ("o/n", "refs/convert/parquet", None, "train")),
-        ("hf:o/n::validation", ("o/n", None, None, "validation")),
-        ("hf:o/n:", ("o/n", None, None, "train")),
-    ],
-)
-def test_a_dataset_is_named(text: str, expected: tuple[str, str | None, str | None, str]) -> None:
-    assert is_hub_dataset(text)
-    assert dataclasses.astuple(parse_hub_dataset(text)) == expected
-    assert parse_hub_dataset(str(parse_hub_dataset(text))) == parse_hub_dataset(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["hf:", "hf:n", "hf:o/n/path", "hf:o/n@", "hf:o/n:a:b:c", "hf:o /n"]
-)
-def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(
-        UserError, match=r"does not name a dataset .*; write hf:OWNER/NAME\[@REVISION"
-    ):
-        find_hub_dataset(text)
-
-
-def test_urls_and_paths_are_no_datasets() -> None:
-    assert not is_hub_dataset("hf://datasets/o/n/x.parquet")
-    assert not is_hub_dataset("data/hf:o")
-    assert str(DatasetSpec(repository="o/n", revision=None, config=None, split="train")) == (
-        "hf:o/n::train"
-    )
-
-
-@pytest.mark.parametrize(
     ("spec", "paths"),
     [
         (
@@ -197,11 +159,12 @@ def test_urls_and_paths_are_no_datasets() -> None:
         ("hf:fw/fineweb-2:cmn_Hani:test", ["data/cmn_Hani/test/000_00000.parquet"]),
         ("hf:fw/fineweb-2:cmn_Hani_removed", ["data/cmn_Hani_removed/train/000_00000.parquet"]),
         ("hf:some/lines", ["more/train-2.jsonl.zst", "train.jsonl.zst"]),
-        ("hf:some/lines::test", ["test.jsonl"]),
+        ("web=hf:some/lines::test", ["test.jsonl"]),
+        ("hf:some/lines:", ["more/train-2.jsonl.zst", "train.jsonl.zst"]),
     ],
 )
 def test_a_part_of_a_dataset_is_found_and_read(ask: Ask, spec: str, paths: list[str]) -> None:
-    name = parse_hub_dataset(spec).repository
+    name = re.split("[:@]", spec)[1]
     root = f"{name}@{DATASETS[name].commit}"
     entries = [DATASETS[name].entry(path) for path in paths]
     assert ask(spec) == {
@@ -218,11 +181,6 @@ def test_a_part_of_a_dataset_is_found_and_read(ask: Ask, spec: str, paths: list[
         ],
         "contents": paths,
     }
-
-
-def test_a_source_can_be_named(ask: Ask) -> None:
-    answer = ask("chinese=hf:fw/fineweb-2:cmn_Hani:test")
-    assert [file["source"] for file in answer["files"]] == ["chinese"]
 
 
 def test_files_are_read_in_parts(ask: Ask, hub: tuple[str, Hub]) -> None:

@@ -1,5 +1,4 @@
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -40,11 +39,6 @@ def test_a_file_is_cut_without_gaps(num_bytes: int, split_bytes: int, edges: lis
     assert [Split.from_json(split.to_json()) for split in splits] == splits
 
 
-def test_split_size_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        split_file(input_file(1), 0)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -68,30 +62,6 @@ def test_a_file_that_changed_is_refused(
         os.utime(path, ns=(0, file.mtime_ns + 1))
     with pytest.raises(UserError, match=message):
         open_split(split)
-
-
-# The chain. A file of elements at known offsets, seen by readers that may be misled.
-
-
-@pytest.mark.parametrize(
-    ("chain", "expected"),
-    [
-        ([(10, 1, 10)], True),
-        ([(10, 1, 12), (20, 12, 20)], True),
-        ([(10, 1, 12), (20, 14, 20)], False),  # a record between them was missed
-        ([(10, 1, 14), (20, 12, 20)], False),  # a nested object was taken for a record
-        ([(10, 1, 25), (20, None, None), (30, 25, 30)], True),
-        ([(10, 1, 15), (20, None, None), (30, 25, 30)], False),  # nothing was read from 15 on
-        ([(10, 1, 25), (20, 17, 25), (30, 25, 30)], False),
-        ([(10, 1, 30), (20, None, None), (30, None, None)], True),
-        ([(10, None, None)], False),
-        ([(10, None, None), (20, 12, 20)], False),
-    ],
-)
-def test_seamless(chain: Sequence[tuple[int, int | None, int | None]], expected: bool) -> None:
-    assert (
-        seamless([Link(end=end, first=first, next=stop) for end, first, stop in chain]) is expected
-    )
 
 
 @given(st.data())

@@ -178,16 +178,6 @@ def test_a_real_folder_goes_before_links_to_it(tmp_path: Path) -> None:
     assert globbed(tmp_path, "a", "*.txt") == ["a/1.txt"]
 
 
-def test_of_two_links_to_a_folder_elsewhere_the_first_names_its_files(tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere", "1.txt", "sub/2.txt")
-    root = tmp_path / "in"
-    root.mkdir()
-    for name in ("b", "a"):
-        (root / name).symlink_to(tmp_path / "elsewhere")
-    (root / "0").symlink_to(tmp_path / "elsewhere" / "sub")
-    assert searched(root) == ["0/2.txt", "a/1.txt"]
-
-
 def test_hard_links_are_files_of_their_own(tmp_path: Path) -> None:
     write(tmp_path, "1.txt")
     (tmp_path / "2.txt").hardlink_to(tmp_path / "1.txt")
