@@ -1,59 +1,21 @@
-import base64
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiktoken
-import tokenizers
 from hypothesis import given, settings
-from tokenizers import pre_tokenizers
 
 from pipelines.tokenizers import bpe
 from pipelines.tokenizers.bpe import (
     ENCODINGS,
-    Encoding,
-    byte_alphabet,
-    fast_from_json,
-    fastest,
     gpt2_json,
-    merges,
-    restore_tiktoken,
 )
-from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
-from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, SENTENCES, decode, ids, shared
+from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, ids, shared
 
 Ranks = dict[bytes, int]
-
-
-def test_gpt2_files(gpt2_path: Path) -> None:
-    tokenizer = load_tokenizer(f"tiktoken:{gpt2_path}")
-    end = tokenizer.pieces - 1
-    assert tokenizer.special == dict(byte_bpe_commands(end + 1, end_of_text=end).ids)
-    for text in SENTENCES:
-        assert decode(tokenizer, text) == text
-
-
-def test_rank_file_is_the_same_model(
-    gpt2_path: Path, gpt2_ranks: Ranks, tmp_path: Path, monkeypatch: Any
-) -> None:
-    pattern, end = ENCODINGS["gpt2"].pattern, len(gpt2_ranks)
-    encoding = Encoding(pattern=pattern, end_of_text=end, size=end + 1)
-    monkeypatch.setitem(ENCODINGS, "r50k_base", encoding)
-    path = write_ranks(tmp_path / "r50k_base.tiktoken", gpt2_ranks)
-    from_ranks = load_tokenizer(f"tiktoken:{path}")
-    from_merges = load_tokenizer(f"tiktoken:{gpt2_path}")
-    assert from_ranks.fingerprint == from_merges.fingerprint
-    assert ids(from_ranks, SENTENCES[1]) == ids(from_merges, SENTENCES[1])
-
-
-def write_ranks(path: Path, ranks: Any) -> Path:
-    lines = [base64.b64encode(piece) + b" %d" % rank for piece, rank in ranks.items()]
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    return path
 
 
 def test_a_name_and_its_file_are_the_same_model(
@@ -93,47 +55,6 @@ def test_published_patterns(name: str, monkeypatch: Any) -> None:
     assert max(definition["special_tokens"].values()) + 1 == encoding.size
 
 
-def test_rank_file_of_unknown_name(tmp_path: Path) -> None:
-    path = write_ranks(tmp_path / "mine.tiktoken", {b"a": 0})
-    with pytest.raises(UserError, match=r"has to be one of gpt2\.tiktoken, .*hf:tokenizer\.json"):
-        load_tokenizer(f"tiktoken:{path}")
-
-
-def test_a_file_that_lacks_its_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ranks = {bytes([b]): b for b in range(256)}
-    load_tokenizer(f"tiktoken:{write_ranks(tmp_path / 'r50k_base.tiktoken', ranks)}")
-    assert "has 256 pieces, and not 50,257 as the published file: is it whole?" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("ranks", "message"),
-    [
-        ({bytes([b]): b for b in range(255)}, "has pieces for 255 of 256 bytes"),
-        ({bytes([b]): b // 2 for b in range(256)}, "has ids twice"),
-        ({**{bytes([b]): b for b in range(256)}, b"ab": 50256}, r"with the id of <\|endoftext\|>"),
-        ({**{bytes([b]): b for b in range(256)}, b"ab": 60000}, "or ids above 50256"),
-    ],
-)
-def test_damaged_ranks(tmp_path: Path, ranks: dict[bytes, int], message: str) -> None:
-    path = write_ranks(tmp_path / "r50k_base.tiktoken", ranks)
-    with pytest.raises(UserError, match=message):
-        load_tokenizer(f"tiktoken:{path}")
-
-
-def test_merges_without_vocabulary(gpt2_path: Path, tmp_path: Path) -> None:
-    path = tmp_path / "merges.txt"
-    path.write_bytes(gpt2_path.read_bytes())
-    with pytest.raises(
-        UserError, match=r"merges\.txt needs its vocabulary .*vocab\.json is missing"
-    ):
-        load_tokenizer(f"tiktoken:{path}")
-    vocabulary = json.loads(gpt2_path.with_name("tiny-vocab.json").read_text())
-    vocabulary["!"], vocabulary["a"] = vocabulary["a"], vocabulary["!"]
-    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
-    with pytest.raises(UserError, match=r"does not number the merges .*hf:tokenizer\.json"):
-        load_tokenizer(f"tiktoken:{path}")
-
-
 def test_encoding_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     def offline(name: str) -> None:
         raise ConnectionError(f"no route to {name}")
@@ -143,29 +64,6 @@ def test_encoding_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> Non
         UserError, match=r"no route to gpt2.*TIKTOKEN_CACHE_DIR.*PATH/gpt2\.tiktoken"
     ):
         load_tokenizer("tiktoken:gpt2")
-
-
-def test_byte_alphabet_is_gpt2s() -> None:
-    alphabet = byte_alphabet()
-    assert sorted(alphabet.values()) == list(range(256))
-    assert set(alphabet) == set(pre_tokenizers.ByteLevel.alphabet())
-    assert (alphabet["!"], alphabet["Ġ"], alphabet["Ċ"]) == (33, 32, 10)
-
-
-def test_merges_are_found_again_in_ranks(
-    gpt2_ranks: Ranks, byte_level: tokenizers.Tokenizer
-) -> None:
-    alphabet = byte_alphabet()
-    written = json.loads(byte_level.to_str())["model"]["merges"]
-    pairs = [tuple(bytes(alphabet[c] for c in part) for part in pair) for pair in written]
-    assert len(pairs) == 400 - 256
-    assert list(merges(gpt2_ranks)) == pairs
-
-
-def test_ranks_that_are_no_merges_are_refused() -> None:
-    ranks = {bytes([b]): b for b in range(256)} | {b"abc": 256}
-    with pytest.raises(ValueError, match="no two pieces of lower rank than 256 make b'abc'"):
-        list(merges(ranks))
 
 
 @pytest.fixture
@@ -192,16 +90,6 @@ def test_fast_is_used_and_equal(kind: str, gpt2_path: Path, hf_path: Path) -> No
 
 
 @pytest.mark.usefixtures("fastokens")
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
-def test_scanned_patterns_are_equal(name: str, gpt2_ranks: Ranks, tmp_path: Path) -> None:
-    lines = write_ranks(tmp_path / "ranks", gpt2_ranks).read_bytes()
-    content = ENCODINGS[name].pattern.encode() + b"\n" + lines
-    end = len(gpt2_ranks)
-    model = restore_tiktoken(content, name=name, end_of_text=end, size=end + 1)
-    assert model.engine.startswith("fastokens ")
-
-
-@pytest.mark.usefixtures("fastokens")
 def test_an_engine_that_differs_is_refused(
     gpt2_path: Path,
     gpt2_ranks: Ranks,
@@ -213,14 +101,4 @@ def test_an_engine_that_differs_is_refused(
     with caplog.at_level(logging.WARNING):
         tokenizer = load_tokenizer(f"tiktoken:{gpt2_path}")
     assert tokenizer.engine.startswith("tiktoken ")
-    assert "fastokens" in caplog.text
     assert "for 'a' it gives" in caplog.text
-
-
-@pytest.mark.usefixtures("fastokens")
-def test_an_engine_that_fails_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    reference: Any = None  # never reached
-    with caplog.at_level(logging.WARNING):
-        assert fastest(lambda: fast_from_json("{}"), reference, engine="x") == (None, "x")
-    assert "fastokens" in caplog.text
-    assert "x takes its place" in caplog.text

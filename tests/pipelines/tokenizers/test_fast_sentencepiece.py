@@ -1,4 +1,3 @@
-import itertools
 import json
 import random
 import threading
@@ -10,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import sentencepiece
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,13 +63,6 @@ MIXED = st.lists(
 ).map("".join)
 
 
-def test_the_sample(sample: Both) -> None:
-    texts = sample_texts()
-    assert len(texts) > 100
-    check(sample, texts)
-    check(sample, texts)
-
-
 @pytest.mark.parametrize(
     "texts",
     [
@@ -103,15 +94,6 @@ def test_any_texts(both: Both, texts: list[str]) -> None:
 @given(texts=st.lists(MIXED, max_size=5))
 def test_any_texts_by_the_sample_s_model(sample: Both, texts: list[str]) -> None:
     check(sample, texts)
-
-
-def test_pieces_beside_each_other(both: Both) -> None:
-    chosen = random.Random(5)
-    words = [word for text in SENTENCES for word in text.replace(" ", " | ").split("|")]
-    texts = [
-        "".join(chosen.choices(words + AWKWARD_PARTS, k=chosen.randrange(40))) for _ in range(300)
-    ]
-    check(both, texts)
 
 
 def test_glm_s_model() -> None:
@@ -176,18 +158,6 @@ def test_long_parts_are_left_to_the_library(nmt_nfkc: bytes) -> None:
     most = piece_kernels.MAX_PART
     texts = [letter * size for letter in "a哈☂" for size in (most - 1, most, most + 1, 3 * most)]
     check((fast, library), texts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_real_texts(language: str) -> None:
-    content = disarm_symbols(shared("tokenizers/cog-pretrain.model").read_bytes())
-    fast = piece_encoder(content, reference(content))
-    assert fast is not None
-    path = shared(f"bench/{language}.jsonl.zst")
-    with zstandard.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        texts = [json.loads(line)["text"] for line in itertools.islice(lines, 2000)]
-    check((fast, reference(content)), texts)
 
 
 def test_half_a_surrogate_pair_fails_as_in_the_library(nmt_nfkc: bytes) -> None:

@@ -1,25 +1,17 @@
 """Tokenizers of others: whatever is in their files, a paragraph says so, or they work."""
 
 import base64
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine.trial import try_in_child
-from pipelines.tokenizers import huggingface
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
-from tests.pipelines.mutations import HUGE, harmed_bytes, harmed_json, harmed_messages
+from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_messages
 from tests.pipelines.tokenizers.trained import KINDS, field, train
 
 Harmed = Iterator[tuple[str, bytes]]
@@ -121,100 +113,7 @@ def test_merges(gpt2_path: Path, tmp_path: Path, seed: int, number: int) -> None
     check_all(harmed_json(vocabulary, seed=seed, number=number // 2), with_vocabulary)
 
 
-@pytest.mark.parametrize("number", [HUGE, -1, 2**31, 2**63])
-def test_ids_take_no_memory(hf_path: Path, tmp_path: Path, number: int) -> None:
-    description = json.loads(hf_path.read_text())
-    description["added_tokens"][1]["id"] = number
-    path = written(tmp_path / "added.json", json.dumps(description).encode())
-    assert f"a piece has the id {number}, with 402 pieces" in check_use(f"hf:{path}")
-    description = json.loads(hf_path.read_text())
-    description["model"]["vocab"]["a"] = number
-    path = written(tmp_path / "vocab.json", json.dumps(description).encode())
-    assert f"a piece has the id {number}, with 402 pieces" in check_use(f"hf:{path}")
-
-
-def test_id_of_a_special_token_and_of_a_piece(hf_path: Path, tmp_path: Path) -> None:
-    description = json.loads(hf_path.read_text())
-    description["model"]["vocab"]["x"] = 401
-    path = written(tmp_path / "tokenizer.json", json.dumps(description).encode())
-    told = check_use(f"hf:{path}")
-    assert "'x' and the special token '<|im_start|>' have the same id, 401" in told
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("a.model", "sentencepiece"),
-        ("a.json", "hf"),
-        ("gpt2.tiktoken", "tiktoken"),
-        ("merges.txt", "tiktoken"),
-    ],
-)
-@pytest.mark.parametrize("what", ["folder", "pipe", "endless", "dangling", "circle", "long"])
-def test_what_is_no_file(tmp_path: Path, name: str, kind: str, what: str) -> None:
-    path = tmp_path / name
-    match what:
-        case "folder":
-            path.mkdir()
-        case "pipe":
-            os.mkfifo(path)
-        case "endless":
-            path.symlink_to("/dev/zero")
-        case "dangling":
-            path.symlink_to(tmp_path / "nowhere")
-        case "circle":
-            path.symlink_to(path)
-        case "long":
-            path = tmp_path / ("x" * 300 + name)
-    message = check_use(f"{kind}:{path}")
-    assert re.search(
-        "no file|is a folder: name|is a folder, a pipe|cannot be read|no such file", message
-    ), message
-
-
-def test_model_with_ids_of_its_own(monkeypatch: pytest.MonkeyPatch, hf_path: Path) -> None:
-    def beyond(path: Path, description: str) -> object:
-        del path, description
-        return lambda texts: (np.full(len(texts), 402, np.uint32), np.ones(len(texts), np.int64))
-
-    monkeypatch.setattr(huggingface, "_reference", beyond)
-    with pytest.raises(UserError, match="turns plain text into the id 402, which is none of its"):
-        load_tokenizer(f"hf:{hf_path}", fast=False)
-
-
 def test_byte_piece_that_is_none(tmp_path: Path) -> None:
     content = train() + field(1, field(1, b"<0xZZ>") + field(3, 6))
     path = written(tmp_path / "a.model", content)
     assert "is no SentencePiece model" in check_use(f"sentencepiece:{path}")
-
-
-def panicking(description: dict[str, Any]) -> None:
-    description["model"]["continuing_subword_prefix"] = "x" * 400
-
-
-def huge(description: dict[str, Any]) -> None:
-    description["added_tokens"][1]["id"] = HUGE
-
-
-def test_a_panic_is_an_answer(hf_path: Path, tmp_path: Path) -> None:
-    description = json.loads(hf_path.read_text())
-    panicking(description)
-    path = written(tmp_path / "tokenizer.json", json.dumps(description).encode())
-    assert re.search(r"tokenizers cannot read it \(.*out of range", check_use(f"hf:{path}"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-@pytest.mark.parametrize("harm", [panicking, huge])
-def test_commands_say_so(
-    hf_path: Path, tmp_path: Path, harm: Callable[[dict[str, Any]], None], workers: list[str]
-) -> None:
-    description = json.loads(hf_path.read_text())
-    harm(description)
-    path = written(tmp_path / "tokenizer.json", json.dumps(description).encode())
-    command = [sys.executable, "-m", "pipelines.wudao", "--input", str(SAMPLE), *workers]
-    command += ["--tokenizer", f"hf:{path}", "--output", str(tmp_path / "out")]
-    for last in ([], ["--plan"]):
-        done = subprocess.run([*command, *last], capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert re.fullmatch(rf"pipelines\.wudao: {re.escape(str(path))}.*\n", done.stderr)

@@ -9,7 +9,7 @@ from pipelines.map.description import tokenizer_entry
 from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer, restore_tokenizer
 from shards.errors import DamageError, UserError
 from shards.manifest import TokenizerEntry
-from shards.vocabulary import Vocabulary, write_vocabulary
+from shards.vocabulary import Vocabulary
 from tests.pipelines.tokenizers.texts import SENTENCES, ids
 
 Kept = tuple[Tokenizer, TokenizerEntry, bytes]
@@ -44,13 +44,6 @@ def test_what_is_no_tokenizer_is_said_with_its_place(
     _, entry, _ = kept
     with pytest.raises(UserError, match=r"v\.arrow"):
         restore_tokenizer(entry, b"no \xff tokenizer\nat all", where="v.arrow")
-
-
-def test_the_file_of_a_vocabulary_keeps_it(kept: Kept, tmp_path: Path) -> None:
-    tokenizer, _, content = kept
-    entry = write_vocabulary(tmp_path, tokenizer.vocabulary())
-    read = Vocabulary.open(tmp_path / entry.path, entry)
-    assert read.tokenizer == content
 
 
 def test_as_a_tokenizer_json_it_gives_the_same_ids(kept: Kept, tmp_path: Path) -> None:
