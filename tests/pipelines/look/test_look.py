@@ -1,48 +1,96 @@
+"""What is seen of a path beyond what golden rows show: shapes, estimates, and what is odd."""
+
 import gzip
 import itertools
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipelines.corpus.flags import parse
+from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.corpus.sources import list_corpora
 from pipelines.look import look as looking
-from pipelines.look.look import MOST_HEADS, ending_of, look
-from shards.errors import UserError
-from tests.pipelines.look.shapes import SHAPES, of_corpus, write
-from tests.pipelines.real import real
+from pipelines.look.heads import HEAD_RECORDS
+from pipelines.look.look import MOST_HEADS, look
+from pipelines.look.page import COLUMNS, about, command, page
+from pipelines.planning.table import cut, table, width
+from pipelines.readers.fields import Field, fields_of, text_field
+from pipelines.readers.record import Record
+from tests.pipelines.look.shapes import CHINESE, SHAPES, of_corpus, write
+
+
+def words(path: Path) -> list[str]:
+    seen = look(str(path))
+    return shlex.split(command(seen, seen.guesses[0]))
+
+
+def taken(path: Path) -> list[str]:
+    """The files that the command reads which is proposed for a path."""
+    _, _, module, *flags = words(path)
+    options, rest = parse(load_recipe(module).options, flags, program=module, about="")
+    assert not rest
+    return [file.path for file in list_corpora(module, options)[0].files]
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_records_of_each_corpus_are_known_and_its_command_reads_them(
+    corpus: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / f"it's {corpus}"
+    path = of_corpus(corpus, folder)
+    (best, *_) = look(str(folder)).guesses
+    assert (best.corpus, best.read, best.tried) == (corpus, 3, 3)
+    assert taken(folder) == [str(path)]
+    (folder / "empty.jsonl").touch()
+    assert taken(folder) == [str(path)], "it goes on without empty files"
 
 
 @pytest.mark.parametrize(
-    ("name", "ending"),
+    ("name", "record", "corpus"),
     [
-        ("a/b.c/00.jsonl.zst", ".jsonl.zst"),
-        ("a.warc.wet.gz", ".wet.gz"),
-        ("part.00017", ""),
-        ("LICENSE", ""),
-        ("a.gz", ".gz"),
-        ("v1.5 of all", ""),
-        (".hidden", ""),
+        ("OpenWebText/a.jsonl", SHAPES["openwebtext"], "openwebtext"),
+        ("open-web-text/a.jsonl", SHAPES["openwebtext"], "openwebtext"),
+        ("other/a.jsonl", SHAPES["openwebtext"], "text"),
+        ("wudao/a.jsonl", SHAPES["text"], "text"),
+        ("books/a.json", {"title": "题目", "content": CHINESE}, "wudao"),
+        ("books/a.jsonl", {"title": "题目", "content": CHINESE}, "baike"),
     ],
 )
-def test_endings(name: str, ending: str) -> None:
-    assert ending_of(name) == ending
+def test_the_path_and_the_format_tell_corpora_apart(
+    name: str, record: Mapping[str, Any], corpus: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / name, [record] * 3)
+    assert look(str(path)).guesses[0].corpus == corpus
 
 
-def test_kinds_of_a_folder(tmp_path: Path) -> None:
-    write(tmp_path / "deep/a.jsonl", [SHAPES["text"]] * 9)
-    write(tmp_path / "b.jsonl", [SHAPES["text"]])
-    (tmp_path / "notes.md").write_text("# Notes")
-    (tmp_path / "c.warc.gz").write_bytes(gzip.compress(b"WARC/1.0\r\n"))
-    (tmp_path / "empty.jsonl").touch()
-    (tmp_path / "table.csv").write_text("a,b")
+def test_a_glob_where_a_folder_has_other_files(tmp_path: Path) -> None:
+    write(tmp_path / "deep/data.json", [SHAPES["wudao"]])
+    assert words(tmp_path)[4] == f"{tmp_path}/**/*.json", "part-*.json is what WuDao takes"
+    (tmp_path / "a.txt").write_bytes(b"\xff\n")
+    write(tmp_path / "b.jsonl", [SHAPES["text"]] * 50)
+    assert words(tmp_path)[4] == f"{tmp_path}/*.jsonl", "the largest format"
+
+
+def test_files_and_globs_are_taken_by_any_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "texts", [SHAPES["text"]])
+    for spec in (str(path), f"{tmp_path}/t*", f"named={path}", path.as_uri()):
+        assert look(spec).guesses[0].corpus == "text", spec
+    assert look(str(tmp_path)).guesses == (), "a folder's files have endings"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_head_of_a_file_estimates_the_rest(packed: bool, tmp_path: Path) -> None:
+    records = [{**SHAPES["openwebtext"], "n": n * n} for n in range(40_000)]
+    path = write(tmp_path / "a.jsonl", records)
+    if packed:
+        (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
+        path.unlink()
     seen = look(str(tmp_path))
-    assert [(kind.ending, kind.num_files, kind.form) for kind in seen.kinds] == [
-        (".jsonl", 2, "jsonl"), (".warc.gz", 1, ""), (".md", 1, ""), (".csv", 1, ""),
-    ]  # fmt: skip
-    assert "WARC" in seen.kinds[1].untaken
-    assert "CSV is read once it is Parquet" in seen.kinds[3].untaken
-    assert [*seen.refused] == [str(tmp_path / "empty.jsonl")]
-    assert seen.kinds[0].records == pytest.approx(10, rel=0.01)
-    assert len(seen.files) == 2
+    assert len(seen.records) == HEAD_RECORDS
+    assert seen.kinds[0].records == pytest.approx(40_000, rel=0.3 if packed else 0.02)
 
 
 def test_only_the_heads_of_a_few_files_are_read(
@@ -60,41 +108,83 @@ def test_only_the_heads_of_a_few_files_are_read(
     assert seen.kinds[0].records == pytest.approx(100)
 
 
-def test_the_largest_format_is_described(tmp_path: Path) -> None:
-    of_corpus("wudao", tmp_path, number=50)
-    write(tmp_path / "a.jsonl", [SHAPES["text"]])
-    seen = look(str(tmp_path))
-    assert (seen.form, seen.guesses[0].corpus, seen.text_field) == ("json", "wudao", "content")
-    assert {field.name for field in seen.fields} == SHAPES["wudao"].keys()
+def fields(*values: Mapping[str, Any]) -> list[Field]:
+    return fields_of([Record(0, 1, value, b"") for value in values])
 
 
-def test_files_and_globs_are_taken_by_any_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "texts", [SHAPES["text"]])
-    for spec in (str(path), f"{tmp_path}/t*", f"named={path}", path.as_uri()):
-        assert look(spec).guesses[0].corpus == "text", spec
-    assert look(str(tmp_path)).guesses == (), "a folder's files have endings"
+def test_the_text_is_the_field_with_most_letters_in_words() -> None:
+    record = {
+        "url": "https://example.org/" + "a" * 500,
+        "hash": "0123456789abcdef" * 40,
+        "title": "Two words",
+        "body": {"text": "Many more words stand here"},
+    }
+    assert text_field(fields(record)) == "body.text"
+    assert text_field(fields({**record, "zh": "没有空格的中文也是文字" * 3})) == "zh"
+    rare = {"note": "a note that is long but rare " * 9}
+    assert text_field(fields(*[{"a": "x"}] * 3, rare)) == "note"
+    frequent = fields(*[{"a": "a short text"}] * 3, rare)
+    assert text_field(frequent) == "a", "fewer letters, but of most records"
 
 
-def test_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(
-        tmp_path / "a.jsonl", [SHAPES["text"], SHAPES["text"], {"body": SHAPES["baike"]["content"]}]
-    )
-    assert look(str(tmp_path)).languages == pytest.approx({"en": 2 / 3, "zh": 1 / 3})
-    monkeypatch.setattr(looking, "installed_model", lambda: tmp_path / "none")
-    assert look(str(tmp_path)).languages == {}
+# The page.
 
 
-def test_nothing_found_names_what_is_near(tmp_path: Path) -> None:
-    (tmp_path / "wudao").mkdir()
-    with pytest.raises(UserError, match=r"wudaoo does not exist \(did you mean .*/wudao\?\); "):
-        look(str(tmp_path / "wudaoo"))
-    with pytest.raises(UserError, match="is empty"):
-        look(str(tmp_path / "wudao"))
+def test_lines_are_not_wider_than_a_terminal(tmp_path: Path) -> None:
+    many = {f"a_rather_long_name_{n}": "多种文字 and words " * 50 for n in range(40)}
+    path = write(tmp_path / "a.jsonl", [many])
+    lines = [*page(look(str(path)))]
+    assert "and 16 more fields" in lines
+    free = ("  ", str(tmp_path))
+    assert max(width(line) for line in lines if not line.startswith(free)) <= COLUMNS
 
 
-def test_real_corpora() -> None:
-    corpora = real("corpora")
-    names = ("wudao", "pile", "fineweb")
-    guessed = [look(str(corpora / name)).guesses[0] for name in names]
-    assert tuple(guess.corpus for guess in guessed) == names
-    assert all(guess.read == guess.tried for guess in guessed)
+def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [SHAPES["text"]] * 5)
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write("{broken\n" * 5)
+    (tmp_path / "c.jsonl").touch()
+    text = "\n".join(page(look(str(tmp_path))))
+    assert f"  {tmp_path}/a.jsonl, line 6: bad-json\n" in text
+    assert f"  {tmp_path}/a.jsonl: 5 such places at its beginning\n" in text
+    assert f"  {tmp_path}/c.jsonl is empty (0 bytes)" in text
+    assert "empty files and what cannot be opened stop a run, unless --skip-unreadable" in text
+
+
+def test_nothing_to_run(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+    lines = [*page(look(str(tmp_path)))]
+    assert lines[-1].startswith("next      nothing to run: no corpus here reads these records")
+    assert "text      no field looks like texts" in lines
+
+
+def test_a_dataset_is_inspected(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    assert [*page(look(str(tmp_path)))] == [
+        f"{tmp_path}: a dataset, whose texts are tokens already",
+        f"next      python -m shards inspect {tmp_path}",
+    ]
+
+
+def test_hostile_texts_are_shown_not_obeyed(tmp_path: Path) -> None:
+    value = "\x1b[31m red words https://user:hunter2@a.org/?token=hunter2 " + "x" * 900
+    path = write(tmp_path / "a.jsonl", [{"te\x1bxt": value}])
+    text = "\n".join(page(look(str(path))))
+    assert "te\u241bxt *" in text
+    assert "\u241b[31m red words https://" in text
+    assert "hunter2" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (7, "7"), (99, "99"), (1104, "1,100"), (123_456, "120,000")]
+)
+def test_about(number: float, text: str) -> None:
+    assert about(number) == text
+
+
+def test_widths_of_chinese_and_accents() -> None:
+    assert [width(text) for text in ("ab", "中文", "e\u0301", "，")] == [2, 4, 1, 2]
+    assert [cut("中文中文", most) for most in (8, 7, 6)] == ["中文中文", "中文中…", "中文…"]
+    rows = [*table([("中文", "1"), ("a", "23")], left=(0,))]
+    assert rows == ["中文   1", "a     23"]
