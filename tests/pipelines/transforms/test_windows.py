@@ -249,8 +249,6 @@ def test_no_worker_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             {},
             r"ACCUMULATING, of which each firing repeats .*=AccumulationMode\.DISCARDING",
         ),
-        ({}, {"overwrite": True}, "in windows with overwrite=True: each window adds a generation"),
-        ({}, {"commit": False}, "in windows with commit=False: each window adds a generation"),
         ({}, {"dedup": "none"}, r"made with other options: --dedup is none, the dataset has exact"),
     ],
 )
@@ -286,12 +284,3 @@ def test_rows_without_times_are_told(tmp_path: Path) -> None:
     to_dataset(rows_of(pipeline | beam.Create([1]), FixedWindows(60)), tmp_path)
     with pytest.raises(Exception, match="rows in windows that have no time: give them one"):
         pipeline.run()
-
-
-def test_what_is_left_out_lies_in_the_same_windows(tmp_path: Path) -> None:
-    pipeline = beam.Pipeline()
-    one = rows_of(pipeline | beam.Create([1]), FixedWindows(60))
-    other = one | "Others" >> WindowInto(FixedWindows(30))
-    sink = WriteDataset(str(tmp_path), tokenizer=TOKENIZER, dropped=[other])
-    with pytest.raises(UserError, match="in other windows than what stays"):
-        _ = one | sink

@@ -1,4 +1,4 @@
-"""The pipeline of docs/transforms.md that is no Python runs, with the providers beside it."""
+"""The pipelines of docs/transforms.md run, the one of YAML with the providers beside it."""
 
 import re
 import shutil
@@ -10,17 +10,35 @@ import pytest
 
 from pipelines.transforms import yaml
 from shards.manifest import read_manifest
+from shards.reader import Dataset
 from tests.pipelines.transforms.pipes import TOKENIZER
 
 ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "transforms.md"
 PROVIDERS = ROOT / "docs" / "beam-providers.yaml"
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_makes_a_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    source = source.replace("sentencepiece:pipelines/sample/sample.model", TOKENIZER)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(source, str(PAGE), "exec"), {"__name__": "__main__"})
+    dataset = Dataset.open(tmp_path / "build" / "signed")
+    account = dataset.manifest.generations[0].accounting["wudao"]
+    assert account["read"] == 531
+    assert account["dropped"]["language"] == 6
+    first = dataset.vocabulary.decode(dataset.documents()[0])
+    assert "— WuDao, " in first
 
 
 @pytest.mark.slow
 def test_the_pipeline_of_the_page_makes_a_dataset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "transforms.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     text = text.replace("sentencepiece:pipelines/sample/sample.model", TOKENIZER)
     (tmp_path / "short.yaml").write_text(text)
