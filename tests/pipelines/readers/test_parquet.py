@@ -17,7 +17,7 @@ from pipelines.inputs.split import seamless
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
-from pipelines.readers.row_groups import RangeFile, first_bytes, first_rows
+from pipelines.readers.row_groups import RangeFile, first_bytes, first_rows, groups_in
 from pipelines.readers.salvage import UNUSABLE
 from tests.pipelines.readers.readings import (
     Items,
@@ -326,3 +326,16 @@ def test_splits_are_runs_of_row_groups(tmp_path: Path) -> None:
     }.items():
         chain = splits(file, reading(), split_bytes=split_bytes)
         assert [(split.start, split.end) for split in chain] == runs
+
+
+def test_the_bytes_of_the_splits_are_the_file(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet")
+    metadata = pq.read_metadata(file.path)
+    ranges = [
+        taken
+        for split in splits(file, reading(), split_bytes=700)
+        for _, taken in groups_in(metadata, file.bytes, start=split.start, end=split.end)
+    ]
+    assert len(ranges) > 2
+    assert (ranges[0][0], ranges[-1][1]) == (0, file.bytes)
+    assert all(one[1] == next_one[0] for one, next_one in itertools.pairwise(ranges))

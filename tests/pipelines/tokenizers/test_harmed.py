@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,6 @@ from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_messages
 from tests.pipelines.tokenizers.trained import KINDS, field, train
-
-Harmed = Iterator[tuple[str, bytes]]
 
 OWN_FAILURE = re.compile(r"(Type|Key|Value|Index|Attribute|Recursion|Unicode\w+|Assertion)Error")
 """What our own code would raise if it believed a file; a library may say so, in its words."""
@@ -37,80 +35,64 @@ def check_use(spec: str) -> str:
     return ""
 
 
-def check_all(harmed: Harmed, spec: Callable[[str, bytes], str]) -> None:
-    told = {name: check_use(spec(name, content)) for name, content in harmed}
-    for name, message in told.items():
-        assert len(message) < 1500, name
-        assert "\n" not in message, name
-        assert not OWN_FAILURE.search(message), f"{name}: {message}"
-        assert "does not survive" not in message, f"{name}: {message}"
-    assert any(told.values()), "nothing was harmed"
-
-
 def written(path: Path, content: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-SEEDS = [pytest.param(1, 16), pytest.param(2, 96, marks=pytest.mark.nightly)]
+def ranks_of(ranks: Mapping[bytes, int]) -> bytes:
+    rows = (base64.b64encode(piece) + b" %d\n" % rank for piece, rank in ranks.items())
+    return b"".join(rows)
 
 
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-@pytest.mark.parametrize("kind", ["identity", "nmt_nfkc", "line breaks"])
-def test_sentencepiece(tmp_path: Path, kind: str, seed: int, number: int) -> None:
-    content = train(**KINDS[kind])
+HARMED = {
+    "identity": ("sentencepiece", "a.model", (harmed_bytes, harmed_messages)),
+    "nmt_nfkc": ("sentencepiece", "a.model", (harmed_bytes, harmed_messages)),
+    "line breaks": ("sentencepiece", "a.model", (harmed_bytes, harmed_messages)),
+    "hf_path": ("hf", "tokenizer.json", (harmed_bytes, harmed_json)),
+    "bert_path": ("hf", "tokenizer.json", (harmed_bytes, harmed_json)),
+    "gpt2_ranks": ("tiktoken", "gpt2.tiktoken", (harmed_bytes,)),
+    "merges": ("tiktoken", "merges.txt", (harmed_bytes,)),
+    "vocabulary": ("tiktoken", "vocab.json", (harmed_bytes, harmed_json)),
+}
+"""Of each tokenizer its kind, the file that is harmed, and how."""
 
-    def spec(name: str, harmed: bytes) -> str:
-        return f"sentencepiece:{written(tmp_path / f'{name}.model', harmed)}"
 
-    check_all(harmed_bytes(content, seed=seed, number=number), spec)
-    check_all(harmed_messages(content, seed=seed, number=number // 2), spec)
+@pytest.fixture
+def whole(kind: str, request: pytest.FixtureRequest) -> dict[str, bytes]:
+    """The files of a tokenizer; the path to the first one is given."""
+    if kind in KINDS:
+        return {"a.model": train(**KINDS[kind])}
+    if kind == "gpt2_ranks":
+        return {"gpt2.tiktoken": ranks_of(request.getfixturevalue(kind))}
+    if kind in ("merges", "vocabulary"):
+        merges: Path = request.getfixturevalue("gpt2_path")
+        vocabulary = merges.with_name("tiny-vocab.json")
+        return {"merges.txt": merges.read_bytes(), "vocab.json": vocabulary.read_bytes()}
+    return {"tokenizer.json": request.getfixturevalue(kind).read_bytes()}
 
 
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-@pytest.mark.parametrize("kind", ["hf_path", "bert_path"])
-def test_tokenizer_json(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str, seed: int, number: int
+@pytest.mark.parametrize(
+    ("seed", "number"), [(1, 16), pytest.param(2, 96, marks=pytest.mark.nightly)]
+)
+@pytest.mark.parametrize("kind", HARMED)
+def test_a_harmed_file_is_told_or_works(
+    kind: str, whole: Mapping[str, bytes], seed: int, number: int, tmp_path: Path
 ) -> None:
-    content = request.getfixturevalue(kind).read_bytes()
-
-    def spec(name: str, harmed: bytes) -> str:
-        return f"hf:{written(tmp_path / f'{name}.json', harmed)}"
-
-    check_all(harmed_bytes(content, seed=seed, number=number // 3), spec)
-    check_all(harmed_json(content, seed=seed, number=number), spec)
-
-
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-def test_tiktoken_ranks(
-    gpt2_ranks: dict[bytes, int], tmp_path: Path, seed: int, number: int
-) -> None:
-    content = b"".join(
-        base64.b64encode(piece) + b" %d\n" % rank for piece, rank in gpt2_ranks.items()
-    )
-    check_all(
-        harmed_bytes(content, seed=seed, number=number),
-        lambda name, harmed: f"tiktoken:{written(tmp_path / name / 'gpt2.tiktoken', harmed)}",
-    )
-
-
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-def test_merges(gpt2_path: Path, tmp_path: Path, seed: int, number: int) -> None:
-    merges = gpt2_path.read_bytes()
-    vocabulary = gpt2_path.with_name("tiny-vocab.json").read_bytes()
-
-    def with_merges(name: str, harmed: bytes) -> str:
-        written(tmp_path / name / "vocab.json", vocabulary)
-        return f"tiktoken:{written(tmp_path / name / 'merges.txt', harmed)}"
-
-    def with_vocabulary(name: str, harmed: bytes) -> str:
-        written(tmp_path / name / "vocab.json", harmed)
-        return f"tiktoken:{written(tmp_path / name / 'merges.txt', merges)}"
-
-    check_all(harmed_bytes(merges, seed=seed, number=number // 2), with_merges)
-    check_all(harmed_bytes(vocabulary, seed=seed, number=number // 2), with_vocabulary)
-    check_all(harmed_json(vocabulary, seed=seed, number=number // 2), with_vocabulary)
+    scheme, name, ways = HARMED[kind]
+    told = {}
+    for harm in ways:
+        for label, content in harm(whole[name], seed=seed, number=number):
+            for file, each in {**whole, name: content}.items():
+                written(tmp_path / label / file, each)
+            told[label] = check_use(f"{scheme}:{tmp_path / label / next(iter(whole))}")
+    for label, message in told.items():
+        assert len(message) < 1500, label
+        assert "\n" not in message, label
+        assert not OWN_FAILURE.search(message), f"{label}: {message}"
+        assert "does not survive" not in message, f"{label}: {message}"
+    assert any(told.values()), "nothing was harmed"
 
 
 def test_byte_piece_that_is_none(tmp_path: Path) -> None:
