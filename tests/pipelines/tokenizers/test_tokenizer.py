@@ -24,6 +24,16 @@ def test_batches_are_texts_one_by_one(tokenizer: Tokenizer) -> None:
     assert [part.tolist() for part in parts] == [ids(tokenizer, text) for text in texts]
 
 
+def test_special_strings_are_text(tokenizer: Tokenizer) -> None:
+    table = tokenizer.vocabulary()
+    special = np.flatnonzero(table["special"].to_numpy())
+    names = [table["bytes"][i].as_py().decode() for i in special]
+    assert "[MASK]" in names
+    allowed = {tokenizer.special["unk"], 0}  # what WordPiece and SentencePiece give for the unknown
+    for name in filter(None, names):
+        assert set(ids(tokenizer, f"a {name} b{name}")) & (set(special.tolist()) - allowed) == set()
+
+
 def test_failures_cost_their_text_only(tokenizer: Tokenizer) -> None:
     class PanicException(BaseException):
         """Like pyo3's, it is no Exception."""
