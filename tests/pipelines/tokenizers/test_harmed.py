@@ -5,9 +5,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipelines.engine.trial import try_in_child
+from pipelines.tokenizers import huggingface
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
@@ -93,6 +95,16 @@ def test_a_harmed_file_is_told_or_works(
         assert not OWN_FAILURE.search(message), f"{label}: {message}"
         assert "does not survive" not in message, f"{label}: {message}"
     assert any(told.values()), "nothing was harmed"
+
+
+def test_model_with_ids_of_its_own(monkeypatch: pytest.MonkeyPatch, hf_path: Path) -> None:
+    def beyond(path: Path, description: str) -> object:
+        del path, description
+        return lambda texts: (np.full(len(texts), 402, np.uint32), np.ones(len(texts), np.int64))
+
+    monkeypatch.setattr(huggingface, "_reference", beyond)
+    with pytest.raises(UserError, match="turns plain text into the id 402, which is none of its"):
+        load_tokenizer(f"hf:{hf_path}", fast=False)
 
 
 def test_byte_piece_that_is_none(tmp_path: Path) -> None:
