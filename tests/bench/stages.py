@@ -56,7 +56,7 @@ ROUNDS = 3
 
 CHAINS = {
     "en": ("glm", recipes.PAPERS, recipes.FINEWEB),
-    "zh": ("glm", recipes.FINEWEB2, recipes.CHINESE_WEB),
+    "zh": ("glm", recipes.FINEWEB2),
 }
 """The quality profiles of each chain, by language; glm is a length and nothing else."""
 
