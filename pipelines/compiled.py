@@ -2,8 +2,8 @@
 
 A kernel is a function on numpy arrays and numbers. Modules with kernels import numba, which takes
 a second, and their first call compiles them, which takes several; both are only worth it where
-there is much to do. So such modules are imported where compiled code was asked for, and every
-kernel has a plain counterpart, which is the definition and takes its place everywhere else.
+there is much to do. So a process decides once whether it uses kernels (`use_native`), and every
+kernel has a plain counterpart, which is the definition and takes its place where they are not used.
 
 Compiled code is kept in `__pycache__` of this package, or in the user's cache folder where that
 cannot be written, by the sources of all kernels: a kernel is part of those that call it, and numba
@@ -11,8 +11,10 @@ itself would only notice a change of the calling module, or of the processor: on
 compiles once more and keeps both. From other modules a kernel uses nothing but kernels. Where
 NUMBA_DISABLE_JIT=1 nothing is compiled, and the plain functions do all the work.
 
-Nothing fast is trusted, kernels and libraries alike: `proven` tries it beside the plain one at the
-start of each process, and what fails or differs costs a line and time, but never a run.
+Nothing fast is trusted, kernels and libraries alike: `proven` tries it beside the plain one as it
+is loaded, and what fails or differs costs a line and time, but never a run. What is compiled
+together for one purpose is a part, such as the kernels of a quality profile; a mark beside the
+compiled code says that this machine has a part.
 """
 
 import fcntl
@@ -29,6 +31,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -38,6 +41,21 @@ _Plain = TypeVar("_Plain")
 _LOG = logging.getLogger(__name__)
 
 _holding = threading.local()
+_process = SimpleNamespace(native=False)
+
+
+def use_native(wanted: bool | None) -> None:
+    """Decide which kernels this process uses from what it loads next on.
+
+    Args:
+        wanted: True: all; False: none, as in a process that has not decided; None: those that this
+            machine has compiled before.
+    """
+    _process.native = wanted
+
+
+def _is_wanted(part: str) -> bool:
+    return kept([part]) if _process.native is None else bool(_process.native)
 
 
 @cache
@@ -70,7 +88,7 @@ def proven(
     *,
     plain: _Plain,
     instead: str = "Plain Python",
-    native: bool = True,
+    part: str = "",
 ) -> _Fast | _Plain:
     """Return a fast way to do something if it does what the plain one does, else the plain one.
 
@@ -84,13 +102,13 @@ def proven(
             it differs from the plain one, or None.
         plain: The plain one, or what stands for it.
         instead: What the line calls the plain one.
-        native: Whether the fast one is made of kernels. Where these cannot be compiled it is not
-            made, and where they can, one process at a time compiles.
+        part: The part that its kernels are, such as "pieces"; "" if it has none. A process that
+            does not use them gets the plain one; of those that do, one at a time compiles.
     """
-    if native and not usable():
+    if part and not (_is_wanted(part) and usable()):
         return plain
     try:
-        with compiling() if native else nullcontext():
+        with compiling(part) if part else nullcontext():
             fast = make()
             difference = None if fast is None else differs(fast)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -144,35 +162,32 @@ def _compile(function: _Function, options: dict[str, Any]) -> _Function:
 
 
 @contextmanager
-def compiling(parts: Collection[str] = ()) -> Iterator[None]:
+def compiling(part: str) -> Iterator[None]:
     """Let one process of this machine compile at a time; the next ones find its results.
 
-    Where this thread already is that one, nothing more is waited for.
-
-    Args:
-        parts: Names of what is compiled in the block. Once a process has been through a block with
-            them, nobody waits for anybody.
+    Where this thread already is that one, nothing more is waited for. Once a process has compiled
+    the part in such a block, nobody waits for anybody.
     """
     folder = _folder()
     if folder is None or getattr(_holding, "lock", False) or not usable():
         yield
         return
     with (folder / "lock").open("wb") as lock:
-        if not parts or not kept(parts):
+        if not kept([part]):
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if parts and kept(parts):  # by the process that this one has waited for
+            if kept([part]):  # by the process that this one has waited for
                 fcntl.flock(lock, fcntl.LOCK_UN)
         _holding.lock = True
         try:
             yield
         finally:
             _holding.lock = False
-        for mark in _marks(folder, parts):
+        for mark in _marks(folder, [part]):
             mark.touch()
 
 
 def kept(parts: Collection[str]) -> bool:
-    """Return whether a process of this machine has compiled all that goes by these names.
+    """Return whether processes of this machine have compiled all these parts.
 
     Where nothing can be compiled, nothing has been.
     """

@@ -67,16 +67,9 @@ class Fingerprinter:
         return Fingerprints(*folded.hashes(), signatures)
 
 
-def load_fingerprinter(*, near: bool, compiled: bool = False) -> Fingerprinter:
-    """Return what makes the fingerprints of texts.
-
-    Args:
-        near: Sign texts, so that near-duplicates can be found.
-        compiled: By native loops, if these can be compiled and give the same for a few texts.
-    """
+def load_fingerprinter(*, near: bool) -> Fingerprinter:
+    """Return what makes the fingerprints of texts; if `near`, signatures as well."""
     plain = Fingerprinter(near=near)
-    if not compiled:
-        return plain
     texts = pa.array(_CHECK_TEXTS, pa.large_string())
 
     def differs(native: Fingerprinter) -> str | None:
@@ -88,4 +81,5 @@ def load_fingerprinter(*, near: bool, compiled: bool = False) -> Fingerprinter:
         lambda: Fingerprinter(near=near, compiled=True),
         differs,
         plain=plain,
+        part="signatures" if near else "hashes",
     )

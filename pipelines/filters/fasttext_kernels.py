@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import compiling, kernel_in_place
+from pipelines.compiled import kernel_in_place
 from pipelines.filters.fasttext_model import END_OF_LINE, LABEL_PREFIX, Model, tree
 
 _MOST_ROWS = 1 << 12
@@ -435,9 +435,8 @@ class Classifier:
             open_scores=np.empty(num_nodes + 1, np.float32),
         )
         self._lock = threading.Lock()
-        with compiling():
-            learn(self._words)
-            self.classify([b"-"])
+        learn(self._words)
+        self.classify([b"-"])
 
     def classify(
         self, lines: Sequence[bytes]

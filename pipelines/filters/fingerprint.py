@@ -13,14 +13,9 @@ class Fingerprint(Step):
 
     name = "fingerprint"
 
-    def __init__(self, *, near: bool, compiled: bool = False) -> None:
-        """Make the step.
-
-        Args:
-            near: Add signatures, by which near-duplicates are found.
-            compiled: Use native loops where there are any; the results are the same.
-        """
-        self.fingerprinter = load_fingerprinter(near=near, compiled=compiled)
+    def __init__(self, *, near: bool) -> None:
+        """Make the step; `near` says whether it adds signatures, which find near-duplicates."""
+        self.fingerprinter = load_fingerprinter(near=near)
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add `hash_high`, `hash_low` (uint64) and `signature`."""

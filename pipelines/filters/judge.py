@@ -52,7 +52,6 @@ class Judge(Step):
         thresholds: Sequence[str] = (),
         scorers: Sequence[Scorer[Any]] = (),
         labels: Labels = LANGUAGES,
-        compiled: bool = False,
     ) -> None:
         """Make the step.
 
@@ -61,12 +60,11 @@ class Judge(Step):
             thresholds: Other bounds than the published ones, as --threshold.
             scorers: What measures the texts that the profiles pass on, in order of application.
             labels: The languages that can be named; None: any.
-            compiled: Use native loops where there are any; the results are the same.
 
         Raises:
             UserError: As Quality.parse.
         """
-        self.quality = Quality.parse(rules, overrides=thresholds, labels=labels, compiled=compiled)
+        self.quality = Quality.parse(rules, overrides=thresholds, labels=labels)
         self._scorers = scorers
         self.reasons = (
             *self.quality.all_reasons,
@@ -107,5 +105,5 @@ class Judge(Step):
             parse_languages(named, labels)
 
     def prepare(self, languages: Sequence[str]) -> None:
-        """Compile the measures of languages, which else happens with their first texts."""
+        """Load the measures of languages, which else happens with their first texts."""
         self.quality.judge([""] * len(languages), languages)

@@ -138,15 +138,12 @@ class LanguageIdentifier:
         return labels, np.clip(scores, 0.0, 1.0)
 
 
-def load_identifier(
-    model: Path | None = None, *, chars: int | str = 0, compiled: bool = False
-) -> LanguageIdentifier:
+def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> LanguageIdentifier:
     """Return an identifier with this model file, or with the lid.176.ftz that is installed.
 
     Args:
         model: a lid.176.bin or lid.176.ftz, or another classifier with languages as labels.
         chars: how many characters of each text decide; 0 means all; or AUTO.
-        compiled: use compiled code if it agrees with the libraries, which are then unloaded.
 
     Raises:
         UserError: the file is missing or no model, or no fastText is installed.
@@ -163,13 +160,14 @@ def load_identifier(
     reference = _one_by_one(lambda line: library.predict(f"{line}\n", 1, 0.0, "strict"))
     differs = partial(_first_difference, reference(CHECK_TEXTS))
     engine, classify = _proven_rapid(path, differs) or (reference_engine(), reference)
-    if compiled and tables.has_tree:
+    if tables.has_tree:
         classify = proven(
             f"Compiled code for {path.name}",
             lambda: _native(tables),
             differs,
             plain=classify,
             instead=engine,
+            part="languages",
         )
     return LanguageIdentifier(
         classify=classify,
@@ -219,7 +217,6 @@ def _proven_rapid(path: Path, differs: _Differs) -> tuple[str, _Classify] | None
         differs,
         plain=None,
         instead="fastText itself",
-        native=False,
     )
     return None if classify is None else (engine, classify)
 
@@ -275,7 +272,6 @@ class Identify(Step):
         threshold: float,
         model: str = "",
         chars: int | str = 1024,
-        compiled: bool = False,
     ) -> None:
         """Load the model.
 
@@ -284,14 +280,13 @@ class Identify(Step):
             threshold: Lowest score.
             model: A fastText model; "" for the installed one.
             chars: How many characters of a text are read, as --lid-chars.
-            compiled: Use native loops where there are any; the results are the same.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
         """
         self._threshold = np.float32(threshold)
         path = Path(model) if model else None
-        self.identifier = load_identifier(path, chars=chars, compiled=compiled)
+        self.identifier = load_identifier(path, chars=chars)
         labels = self.identifier.labels
         self.languages = None if "all" in languages else parse_languages(languages, labels)
         """The languages that are kept; None for all."""

@@ -23,17 +23,16 @@ class Tokenize(Step):
     name = "tokenize"
     reasons = (FAILED,)
 
-    def __init__(self, spec: str, *, compiled: bool = False) -> None:
+    def __init__(self, spec: str) -> None:
         """Load the tokenizer.
 
         Args:
             spec: As --tokenizer.
-            compiled: Use native loops where there are any; the results are the same.
 
         Raises:
             UserError: As load_tokenizer.
         """
-        self.tokenizer = load_tokenizer(spec, compiled=compiled)
+        self.tokenizer = load_tokenizer(spec)
         self.facts = {"tokenizer": self.tokenizer.fingerprint}
         self.engines = {"tokenizer": self.tokenizer.engine}
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.compiled import compiling
-from pipelines.corpus.languages import LANGUAGES
+from pipelines.compiled import use_native
+from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.corpus.options import Options
 from pipelines.filters.blocklist import Block
 from pipelines.filters.clean import Clean
@@ -36,85 +36,84 @@ from pipelines.filters.pii import Mask
 from pipelines.filters.step import Step
 from pipelines.filters.tokenize import Tokenize
 from pipelines.filters.user_filter import UserFilter, load_filters
-from pipelines.quality.selection import parse_selection
+from pipelines.quality.compiled import profile_part
+from pipelines.quality.selection import EVERY, parse_selection
 
 _PREPARED = ("en", "zh")
 """Languages whose measures are compiled at once where all languages are kept."""
 
 
-def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+def load_chain(options: Options, *, native: bool, run: str) -> "Chain":
     """Return the chain of a run, which a process loads once.
 
     Args:
         options: The options of the run; where its output is does not matter.
-        compiled: Use native loops where there are any; one process of a machine compiles them.
+        native: Whether this process uses native loops from now on; the results are the same.
         run: Identifies the run: models may have changed since the last one of this process.
     """
     # --plan samples into a folder of its own, with the models that it has described.
-    return _load_chain(replace(options, output=Path()), compiled=compiled, run=run)
+    return _load_chain(replace(options, output=Path()), native=native, run=run)
 
 
 @lru_cache(maxsize=1)
-def _load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+def _load_chain(options: Options, *, native: bool, run: str) -> "Chain":
     del run
-    if not compiled:
-        return Chain(options)
-    with compiling(native_parts(options)):
-        chain = Chain(options, compiled=True)
+    use_native(native)
+    chain = Chain(options)
+    if native:
         chain.judge.prepare(sorted(chain.identify.languages or _PREPARED))
-        return chain
+    return chain
 
 
 def native_parts(options: Options) -> list[str]:
-    """Return names of what is compiled for the chain of a run: the same for the same loops."""
+    """Return the parts (compiled.py) that the chain of a run uses."""
+    kept = _PREPARED if "all" in options.languages else options.languages
     selection = parse_selection(options.quality, options.threshold, labels=None)
-    profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
+    profiles = {
+        profile_part(bound.profile.name, plain_code(one))
+        for language, chosen in selection.items()
+        for one in (kept if language == EVERY else [language])
+        for bound in chosen
+    }
     return [
-        "texts",
+        "languages",
         *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
-        *(["signatures"] if options.dedup == "minhash" else []),
-        *(f"profile {name}" for name in sorted(profiles)),
+        "signatures" if options.dedup == "minhash" else "hashes",
+        *sorted(profiles),
     ]
 
 
 class Chain:
     """The steps of a run with their models."""
 
-    def __init__(self, options: Options, *, compiled: bool = False) -> None:
-        """Load the models.
-
-        Args:
-            options: The options of the run.
-            compiled: Use native loops where there are any; the results are the same.
-        """
+    def __init__(self, options: Options) -> None:
+        """Load the models that the options of a run name."""
         self.options = options
         self.judge = Judge(
             options.quality,
             thresholds=options.threshold,
             scorers=load_scorers(options.classifier, options.perplexity),
             labels=None if options.lid_model else LANGUAGES,
-            compiled=compiled,
         )
         self.identify = Identify(
             options.languages,
             threshold=options.language_threshold,
             model=options.lid_model,
             chars=options.lid_chars,
-            compiled=compiled,
         )
         self.judge.check_labels(self.identify.identifier.labels)
-        self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
+        self._tokenize = Tokenize(options.tokenizer)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])
         self._own.sort(key=lambda own: not own.bounds)  # what measures follows the rules at once
-        self.steps: Sequence[Step] = tuple(self._in_order(compiled=compiled))
+        self.steps: Sequence[Step] = tuple(self._in_order())
         """In order; each drops or quarantines before the next one works."""
         measuring = [own for own in self._own if own.bounds]
         for step in [self.identify, *([self.judge] * bool(self.judge.fields)), *measuring][:-1]:
             step.defers_drops = True
 
-    def _in_order(self, *, compiled: bool) -> Iterator[Step]:
+    def _in_order(self) -> Iterator[Step]:
         options = self.options
         yield from self._own_after(READ)
         if options.url_blocklist:
@@ -133,7 +132,7 @@ class Chain:
             yield Mask()
         yield from self._own_after(MASK)
         yield self._tokenize
-        yield Fingerprint(near=options.dedup == "minhash", compiled=compiled)
+        yield Fingerprint(near=options.dedup == "minhash")
 
     def _own_after(self, place: str) -> Iterator[UserFilter]:
         return (own for own in self._own if own.after == place)

@@ -48,7 +48,7 @@ def compile_all() -> str:
         benchmark = Path(folder) / "benchmark.txt"
         benchmark.write_text(" ".join(map(str, range(100))))
         for number, options in enumerate(_runs(benchmark)):
-            load_chain(options, compiled=True, run=str(number))
+            load_chain(options, native=True, run=str(number))
     return f"native loops are ready after {time.process_time() - started:.0f} CPU seconds"
 
 

@@ -34,14 +34,14 @@ def describe_run(arguments: tuple[Options, bool, str]) -> Description:
     """Return the description of a run's chain; this process keeps the chain for the run's tasks.
 
     Args:
-        arguments: Those of `load_chain`: options, compiled, run.
+        arguments: Those of `load_chain`: options, native, run.
 
     Raises:
         UserError: A model cannot be loaded.
     """
-    options, compiled, run = arguments
-    chain = load_chain(options, compiled=compiled, run=run)
-    return describe_chain(chain, native=compiled and usable())
+    options, native, run = arguments
+    chain = load_chain(options, native=native, run=run)
+    return describe_chain(chain, native=native and usable())
 
 
 def try_models(options: Options) -> None:

@@ -15,18 +15,21 @@ from pipelines.quality import Quality
 START_SECONDS = 2.5
 """CPU time of a process that imports numba and loads what was compiled before."""
 
-COMPILE_SECONDS = 20.0
-"""CPU time of the first process of a machine, which compiles."""
+COMPILE_SECONDS = 15.0
+"""CPU time of the first process of a machine, which compiles while the others wait (measured, as is
+what follows: runs of 4 and 8 MB of English and Chinese text with the loops and without)."""
 
-SAVED_BARE = 0.06
-"""CPU seconds that the loops save for each MB of text without quality rules (measured: runs of 12
-MB of English and Chinese text with the loops and without)."""
+COMPILE_RULES_SECONDS = 40.0
+"""The same, with quality rules."""
+
+SAVED_BARE = 0.1
+"""CPU seconds that the loops save for each MB of text without rules."""
 
 SAVED_RULES = 0.25
 """The same, with rules."""
 
-SAVED_WORDS = 2.0
-"""The same, with rules that need a library to find the words."""
+SAVED_WORDS = 1.0
+"""The same, with rules that need a library to find the words: at least so many."""
 
 PACKED = 3
 """How often a compressed file is as long as it is stored, roughly."""
@@ -44,18 +47,14 @@ def native_pays(options: Options, files: Sequence[InputFile], *, workers: int) -
     """
     if not compiled.available():
         return False
-    seconds = _saved(options) * _megabytes(files) * corpus_fraction(options.part)
-    short = seconds < COMPILE_SECONDS and not options.watch  # which has many runs before it
-    if short and not compiled.kept(native_parts(options)):
-        return False
-    return seconds > START_SECONDS * max(1, workers)
-
-
-def _saved(options: Options) -> float:
     quality = Quality.parse(options.quality, overrides=options.threshold, labels=None)
-    if quality.engines:
-        return SAVED_WORDS
-    return SAVED_RULES if quality.columns else SAVED_BARE
+    rules = SAVED_WORDS if quality.engines else SAVED_RULES
+    saved = rules if quality.columns else SAVED_BARE
+    gain = saved * _megabytes(files) * corpus_fraction(options.part) / max(1, workers)
+    cost = START_SECONDS
+    if not options.watch and not compiled.kept(native_parts(options)):  # a watch has many runs
+        cost += COMPILE_RULES_SECONDS if quality.columns else COMPILE_SECONDS
+    return gain > cost
 
 
 def _megabytes(files: Sequence[InputFile]) -> float:

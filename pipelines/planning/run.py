@@ -41,9 +41,9 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     # The sample is timed by the code that the run would use.
     native = native_pays(options, files, workers=workers)
     try_models(options)
-    chain = load_chain(options, compiled=native, run=run)
+    chain = load_chain(options, native=native, run=run)
     versions = segment_versions(chain.engines, corpora)
-    job = Job(options=options, corpora=corpora, versions=versions, run=run, compiled=native)
+    job = Job(options=options, corpora=corpora, versions=versions, run=run, native=native)
     if options.max_reject_rate < 1:
         check_sources(FirstFiles(job=job, files=files))
     token_bytes = chain.tokenizer.dtype.itemsize

@@ -1,13 +1,11 @@
-"""Rules for Chinese: FineWeb-2's filters for Mandarin, and those of Chinese web corpora.
+"""Rules for Chinese: FineWeb-2's filters for Mandarin.
 
-A WuDao document is a single line, on which rules about lines have no bearing. So `fineweb2-zh` and
-`chinese-web` read a text of one line by sentences: units that end with 。！？…；take the place of
-lines. Texts of two lines or more are read by lines, as published. `fineweb2-zh@datatrove` always
-reads lines.
+A WuDao document is a single line, on which rules about lines have no bearing. So `fineweb2-zh`
+reads a text of one line by sentences: units that end with 。！？…；take the place of lines. Texts
+of two lines or more are read by lines, as published. `fineweb2-zh@datatrove` always reads lines.
 """
 
 import re
-from collections import Counter
 from dataclasses import replace
 
 from pipelines.quality import gopher, repetition
@@ -19,8 +17,6 @@ from pipelines.quality.words import CHINESE, DATATROVE, MeasuredText
 
 FINEWEB2 = "FineWeb-2, configs/cmn_Hani.yml (05e6729)"
 FINEWEB2_PIPELINE = "FineWeb-2, fineweb-2-pipeline.py (7ee60b3)"
-CHINESE_WEB_TEXT = "ChineseWebText, preprocess.py (de83375)"
-FLAG_DATA = "FlagData, flagdata/cleaner/text_cleaner.py (84a3d7e)"
 
 _FINEWEB2_METRICS = (
     "dup_line", *repetition.NGRAM_METRICS, "punctuated_lines", "dup_line_chars", "newlines",
@@ -28,11 +24,6 @@ _FINEWEB2_METRICS = (
 )  # fmt: skip
 
 _LINES = re.compile(r"\n+")
-_HAN = re.compile(r"[\u4e00-\u9fff]+")
-_LATIN_WORD = re.compile(r"[A-Za-z]+")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-GRAM = 13
-"""The characters of a run, in the metric repeated_13grams."""
 
 
 def _measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
@@ -73,30 +64,6 @@ def _fineweb2(
     )
 
 
-def _measure_web(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    whole = text.text
-    units = chinese_units(whole) if is_single_line(whole) else whole.split("\n")
-    han = sum(map(len, _HAN.findall(whole)))
-    content = han + len(_LATIN_WORD.findall(whole))
-    return text, (
-        len(whole),
-        ratio(len(whole), len(units)),
-        ratio(han, len(whole)),
-        ratio(whole.count("\n"), content),
-        ratio(len(_NUMBER.findall(whole)), content),
-        _repeated_grams("".join(whole.lower().split())),
-    )
-
-
-def _repeated_grams(letters: str) -> float:
-    """Return the share of the runs of GRAM characters that occur more than once in a text."""
-    grams = [letters[start : start + GRAM] for start in range(len(letters) - GRAM + 1)]
-    if len(set(grams)) == len(grams):
-        return 0.0
-    repeated = sum(count for count in Counter(grams).values() if count > 1)
-    return repeated / len(grams)
-
-
 def _fineweb2_thresholds() -> tuple[Threshold, ...]:
     own = {"min_word_length": 1, "max_word_length": 5, "min_alphabetic_words": 0.735}
     of_gopher = (
@@ -124,26 +91,6 @@ def _fineweb2_thresholds() -> tuple[Threshold, ...]:
     )  # fmt: skip
 
 
-_WEB_THRESHOLDS = (
-    Threshold("min_chars", 201, "few-chars", "least number of characters", CHINESE_WEB_TEXT),
-    Threshold(
-        "min_line_chars", 10, "short-lines",
-        "least mean length of lines, in characters", CHINESE_WEB_TEXT,
-    ),
-    Threshold("min_han", 0.3, "few-han", "fewest Han characters, as a share", CHINESE_WEB_TEXT),
-    Threshold(
-        "max_newlines", 0.25, "newlines",
-        "most line breaks per Han character or Latin word", FLAG_DATA,
-    ),
-    Threshold(
-        "max_numbers", 0.5, "numbers", "most numbers per Han character or Latin word", FLAG_DATA
-    ),
-    Threshold(
-        "max_repeated_13grams", 0.5, "repeated-13grams",
-        "most 13-grams of characters that occur more than once, as a share", CHINESE_WEB_TEXT,
-    ),
-)  # fmt: skip
-
 PROFILES = (
     Profile(
         family="fineweb2-zh",
@@ -164,15 +111,6 @@ PROFILES = (
         thresholds=_fineweb2_thresholds(),
         measure=_measure_lines,
         words=DATATROVE,
-        languages=CHINESE,
-    ),
-    Profile(
-        family="chinese-web",
-        alias=True,
-        about="Length, script and repetition as ChineseWebText and FlagData check them.",
-        metrics=("chars", "line_chars", "han", "newlines", "numbers", "repeated_13grams"),
-        thresholds=_WEB_THRESHOLDS,
-        measure=_measure_web,
         languages=CHINESE,
     ),
 )

@@ -51,8 +51,14 @@ def load_compiled() -> Cut | None:
         same = words == [word for word in map(str.strip, _CHECK.split("|")) if word]
         return None if same else f"it finds {'|'.join(words[:8])} where jieba finds {_CHECK[:20]}"
 
-    name = "Compiled code for Chinese words"
-    return proven(name, make, differs, plain=None, instead="jieba, which is slower,")
+    return proven(
+        "Compiled code for Chinese words",
+        make,
+        differs,
+        plain=None,
+        instead="jieba, which is slower,",
+        part="Chinese words",
+    )
 
 
 def _jieba() -> Any:

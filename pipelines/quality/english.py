@@ -487,7 +487,6 @@ def find_rules(spacy: Spacy) -> Rules | None:
         differs,
         plain=None,
         instead="spaCy, which is slow,",
-        native=False,
     )
 
 

@@ -68,16 +68,10 @@ class Judgement:
 class Quality:
     """The profiles of a run, by language."""
 
-    def __init__(self, selection: Selection, *, compiled: bool = False) -> None:
-        """Make the profiles of a selection.
-
-        Args:
-            selection: The profiles and bounds by language.
-            compiled: Measure by native loops; the figures are the same.
-        """
+    def __init__(self, selection: Selection) -> None:
+        """Make the profiles of a selection: the profiles and bounds by language."""
         self._selection = selection
-        self._compiled = compiled
-        self._splitters = Splitters(compiled=compiled)
+        self._splitters = Splitters()
         self._plans: dict[str, _Plan] = {}
 
     @classmethod
@@ -86,7 +80,6 @@ class Quality:
         specs: Iterable[str],
         overrides: Iterable[str] = (),
         *,
-        compiled: bool = False,
         labels: Labels = LANGUAGES,
     ) -> "Quality":
         """Return the profiles and bounds that are asked for, written as in selection.py.
@@ -94,14 +87,13 @@ class Quality:
         Args:
             specs: The profiles of languages.
             overrides: Other bounds than the published ones.
-            compiled: Measure by native loops; the figures are the same.
             labels: The languages that can be named; None: any.
 
         Raises:
             UserError: a name is unknown or written twice, or a profile cannot judge the language it
                 is named for, or it needs a library that is not installed.
         """
-        quality = cls(parse_selection(specs, overrides, labels), compiled=compiled)
+        quality = cls(parse_selection(specs, overrides, labels))
         for name in sorted(quality._libraries):
             if importlib.util.find_spec(name) is None:
                 raise UserError(
@@ -252,9 +244,11 @@ class Quality:
             columns = [column for bound in chosen for column in bound.profile.columns]
             rows = [self.columns.index(column) for column in columns]
             splitters, plain = self._splitters_of(chosen), plain_code(language)
-            steps = tuple(
-                (self._measure_of(bound, plain, splitters), bound.bounds) for bound in chosen
+            measures = (
+                proven_measure(bound.profile, bound.bounds, plain, splitters=splitters)
+                for bound in chosen
             )
+            steps = tuple(zip(measures, (bound.bounds for bound in chosen), strict=True))
             self._plans[language] = _Plan(
                 steps=steps,
                 rows=np.array(rows, np.intp),
@@ -266,12 +260,6 @@ class Quality:
     def _splitters_of(self, chosen: Sequence[BoundProfile]) -> Splitters:
         own = {bound.splitter for bound in chosen if bound.splitter}
         return OwnSplitters(load_splitter(own.pop()), self._splitters) if own else self._splitters
-
-    def _measure_of(self, bound: BoundProfile, language: str, splitters: Splitters) -> Measure:
-        """Return the measure to use in a language: if asked for, the compiled one if that works."""
-        if not self._compiled:
-            return bound.profile.measure
-        return proven_measure(bound.profile, bound.bounds, language, splitters=splitters)
 
     @staticmethod
     def _measure(text: str, plan: "_Plan", figures: list[float]) -> str:

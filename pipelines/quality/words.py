@@ -35,14 +35,6 @@ class Splitters:
     own = False
     """Whether the words are those of a splitter of one's own, whatever kind is asked for."""
 
-    def __init__(self, *, compiled: bool = False) -> None:
-        """Load nothing yet.
-
-        Args:
-            compiled: Split by native loops where there are any; the words are the same.
-        """
-        self._compiled = compiled
-
     def words(self, text: str, *, language: str, kind: str) -> list[str]:
         """Return the words of a text, none empty or with white space at its ends.
 
@@ -93,7 +85,7 @@ class Splitters:
 
     @cached_property
     def _compiled_jieba(self) -> Cut | None:
-        return chinese_words.load_compiled() if self._compiled else None
+        return chinese_words.load_compiled()
 
     @cached_property
     def _english(self) -> english.English:
@@ -101,7 +93,7 @@ class Splitters:
 
     @cached_property
     def _compiled_english(self) -> Any:
-        return _compiled_english(self._english) if self._compiled else None
+        return _compiled_english(self._english)
 
     @property
     def _any_english(self) -> Any:
@@ -120,7 +112,6 @@ class OwnSplitters(Splitters):
             split: Returns the words of a text, none empty or with white space at its ends.
             others: What knows about sentences.
         """
-        super().__init__()
         self._split = split
         self._others = others
 
@@ -242,4 +233,5 @@ def _compiled_english(plain: english.English) -> Any:
         )
         return next((f"it splits {text!r} otherwise" for text in different), None)
 
-    return proven("Compiled code for English words", make, differs, plain=None)
+    name = "Compiled code for English words"
+    return proven(name, make, differs, plain=None, part="English words")

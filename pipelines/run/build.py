@@ -168,7 +168,7 @@ def started(
     with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
         if not tried:
             runner.call(try_models, options)
-        run = Build(corpus, corpora, files=files, runner=runner, compiled=native)
+        run = Build(corpus, corpora, files=files, runner=runner, native=native)
         run.died = died
         yield run
 
@@ -183,7 +183,7 @@ class Build:
         *,
         files: Sequence[InputFile],
         runner: Runner,
-        compiled: bool = False,
+        native: bool = False,
     ) -> None:
         """Prepare a run.
 
@@ -192,7 +192,7 @@ class Build:
             corpora: The corpus of each source.
             files: The input files.
             runner: Runs the tasks.
-            compiled: Whether tasks use native loops.
+            native: Whether tasks use native loops.
         """
         self.options = corpus.options
         # The chain, which knows the labels of a model of one's own, checks them.
@@ -218,7 +218,7 @@ class Build:
         self.runner = runner
         number = uuid.uuid4().hex
         # Where an engine runs the tasks, this process only has to know the chain.
-        own = compiled and runner.local
+        own = native and runner.local
         self.chain = runner.call(describe_run, (self.options, own, number))
         scored = recorded_selection(self.chain.facts)
         self.judged = Quality(join_selections(self.quality.selection, scored))
@@ -228,7 +228,7 @@ class Build:
             corpora=dict(corpora),
             versions=segment_versions(self.chain.engines, corpora),
             run=number,
-            compiled=compiled,
+            native=native,
         )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))

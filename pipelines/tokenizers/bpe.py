@@ -368,7 +368,6 @@ def fastest(build: Callable[[], Encode], reference: Encode, *, engine: str) -> t
         lambda fast: first_difference(fast[0], reference, CHECK_TEXTS),
         plain=(reference, engine),
         instead=engine,
-        native=False,
     )
 
 

@@ -34,13 +34,13 @@ _CHECK_PIECES = 200
 _Ids = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 
 
-def sentencepiece_model(content: bytes, *, name: object, compiled: bool) -> TokenModel:
+def sentencepiece_model(content: bytes, *, name: object, fast: bool) -> TokenModel:
     """Return the model in a `.model` file.
 
     Args:
         content: of the file.
         name: of the file, for messages.
-        compiled: encode by compiled code if that proves equal to the library.
+        fast: encode by compiled code if this process uses it and it proves equal to the library.
 
     Raises:
         UserError: the file is no SentencePiece model.
@@ -60,9 +60,9 @@ def sentencepiece_model(content: bytes, *, name: object, compiled: bool) -> Toke
         return flatten([processor.EncodeAsNumpy(text) for text in texts])
 
     ids = range(len(pieces))
-    fast = piece_encoder(safe, encode) if compiled else None
+    compiled = piece_encoder(safe, encode) if fast else None
     return TokenModel(
-        encode=fast or encode,
+        encode=compiled or encode,
         engine=version("sentencepiece"),
         pieces=pieces,
         special=frozenset(i for i in ids if processor.IsControl(i) or processor.IsUnknown(i)),
@@ -102,6 +102,7 @@ def piece_encoder(content: bytes, reference: Encode) -> Encode | None:
         lambda encode: first_difference(encode, reference, texts),
         plain=None,
         instead=version("sentencepiece"),
+        part="pieces",
     )
 
 

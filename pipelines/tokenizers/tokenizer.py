@@ -118,13 +118,12 @@ class Tokenizer:
         )
 
 
-def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> Tokenizer:
+def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
     """Return the tokenizer that a spec asks for.
 
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH" or "hf:PATH".
         fast: encode by a faster library if there is one and it gives equal ids.
-        compiled: encode by compiled code where there is some and it gives equal ids.
 
     Raises:
         UserError: the spec names nothing that can be loaded, a text can spell one of the model's
@@ -134,7 +133,7 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
     kind, _, name = spec.partition(":")
     try:
         with _readable(spec, name):
-            model = _load(kind, name, fast=fast, compiled=compiled)
+            model = _load(kind, name, fast=fast)
     except UserError as error:
         other = _ENDINGS.get(Path(name).suffix, kind)
         if other == kind:
@@ -184,7 +183,8 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
         end_of_text = entry.special["eos"]
         model = restore_tiktoken(content, name=name, end_of_text=end_of_text, size=entry.pieces)
     else:
-        model = _of_content(entry.spec, content, name=name, fast=True, compiled=False)
+        # Few texts are encoded: the library is done before numba is loaded.
+        model = _of_content(entry.spec, content, name=name, fast=entry.spec != "sentencepiece")
     tokenizer = _checked(name, model)
     if tokenizer.fingerprint != entry.sha256:
         raise DamageError(
@@ -201,7 +201,7 @@ def _checked(name: str, model: TokenModel) -> Tokenizer:
     return Tokenizer(model)
 
 
-def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
+def _load(kind: str, name: str, *, fast: bool) -> TokenModel:
     if kind == "tiktoken":
         from pipelines.tokenizers.bpe import load_tiktoken  # noqa: PLC0415  see _of_content
 
@@ -212,15 +212,15 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
         from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see _of_content
 
         content = wordpiece_json(content, path=path)
-    return _of_content(kind, content, name=str(path), fast=fast, compiled=compiled)
+    return _of_content(kind, content, name=str(path), fast=fast)
 
 
-def _of_content(kind: str, content: bytes, *, name: str, fast: bool, compiled: bool) -> TokenModel:
+def _of_content(kind: str, content: bytes, *, name: str, fast: bool) -> TokenModel:
     # Each library is loaded only where it is used.
     if kind == "sentencepiece":
         from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
 
-        return sentencepiece_model(content, name=name, compiled=compiled)
+        return sentencepiece_model(content, name=name, fast=fast)
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415
 
     return huggingface_model(content, path=Path(name), fast=fast)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines import compiled
+from pipelines.compiled import use_native
 from pipelines.filters.step import Step
 from pipelines.map.mapper import segment_versions
 from pipelines.segments.rows import Verdict
@@ -28,11 +28,10 @@ class Model:
     make: Callable[..., Step]
     """The step's class."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Its arguments, without `compiled`."""
-    parts: Sequence[str] = ()
-    """Names of its native loops (compiled.py); none: it has no such."""
+    """Its arguments."""
     native: bool | None = None
-    """Whether to use them; None: where this machine has compiled them before."""
+    """Whether the process that loads it uses native loops from then on; None: those that its
+    machine has compiled before."""
     name: str = ""
     """Of the transform, for messages."""
     needs: Sequence[str] = ("prompt", "text")
@@ -87,12 +86,8 @@ class Loaded:
 
 @lru_cache(maxsize=64)
 def _loaded(model: Model) -> Loaded:
-    native = compiled.kept(model.parts) if model.native is None else model.native
-    if native and model.parts:
-        with compiled.compiling(model.parts):
-            step = model.make(**model.arguments, compiled=True)
-    else:
-        step = model.make(**model.arguments)
+    use_native(model.native)
+    step = model.make(**model.arguments)
     check_known(facts_of(step), model.known)
     return Loaded(step)
 

@@ -189,7 +189,6 @@ class IdentifyLanguage(Steps):
             Model(
                 make=langid.Identify,
                 arguments=arguments,
-                parts=("texts",),
                 native=native,
                 adds=("language", "score"),
             )
@@ -224,38 +223,25 @@ class JudgeQuality(Steps):
         """
         _check_names(rules, call="JudgeQuality", example='"en=gopher+c4", "zh=fineweb2-zh"')
         labels = None if model else LANGUAGES
-        selection = parse_selection(rules, thresholds, labels)
-        names = {bound.profile.name for chosen in selection.values() for bound in chosen}
+        parse_selection(rules, thresholds, labels)  # a mistake is told before any model is loaded
         arguments = {
             "rules": rules,
             "thresholds": thresholds,
             "labels": labels,
             "scored_by": (tuple(classifier), tuple(perplexity)),
-            "languages": tuple(sorted({"en", "zh"} & {*selection} or {"en", "zh"})),
         }
         super().__init__(
             Model(
-                make=_prepared_judge,
+                make=_judge,
                 arguments=arguments,
-                parts=("texts", *(f"profile {name}" for name in sorted(names))),
                 native=native,
                 needs=("prompt", "text", "language"),
             )
         )
 
 
-def _prepared_judge(
-    *,
-    scored_by: tuple[Sequence[str], Sequence[str]],
-    languages: Sequence[str],
-    compiled: bool = False,
-    **arguments: Any,
-) -> Step:
-    scorers = judge.load_scorers(*scored_by)
-    step = judge.Judge(**arguments, scorers=scorers, compiled=compiled)
-    if compiled:
-        step.prepare(languages)
-    return step
+def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:
+    return judge.Judge(**arguments, scorers=judge.load_scorers(*scored_by))
 
 
 class Decontaminate(Steps):
@@ -332,7 +318,6 @@ class Tokenize(Steps):
             Model(
                 make=tokenize.Tokenize,
                 arguments={"spec": tokenizer},
-                parts=("pieces",) if tokenizer.startswith("sentencepiece:") else (),
                 native=native,
                 adds=("tokens", "prompt_tokens"),
             )

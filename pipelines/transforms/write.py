@@ -333,5 +333,4 @@ def _check_same_windows(dropped: PCollection[Any], kept: PCollection[Any]) -> No
 
 def _fingerprint(options: Options) -> Model:
     near = options.dedup == "minhash"
-    parts = ("texts", "signatures") if near else ("texts",)
-    return Model(make=Fingerprint, arguments={"near": near}, parts=parts)
+    return Model(make=Fingerprint, arguments={"near": near})

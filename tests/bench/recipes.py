@@ -7,4 +7,3 @@ PAPERS = "gopher-repetition+gopher+c4+fineweb"
 """The same rules as their papers give them."""
 
 FINEWEB2 = "fineweb2-zh"
-CHINESE_WEB = "chinese-web"

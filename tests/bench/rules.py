@@ -78,7 +78,6 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Way]]]:
         ("en", recipes.PAPERS),
         *(("en", name) for name in recipes.PAPERS.split("+")),
         ("zh", recipes.FINEWEB2),
-        ("zh", recipes.CHINESE_WEB),
     ):
         ways = {name: _rules(language, spec, fast) for name, fast in _both()}
         if (filters := _datatrove(spec)) is not None:

@@ -56,7 +56,7 @@ ROUNDS = 3
 
 CHAINS = {
     "en": ("glm", recipes.PAPERS, recipes.FINEWEB),
-    "zh": ("glm", recipes.FINEWEB2, recipes.CHINESE_WEB),
+    "zh": ("glm", recipes.FINEWEB2),
 }
 """The quality profiles of each chain, by language; glm is a length and nothing else."""
 
@@ -126,7 +126,7 @@ def _run(
         native = fast and compiled.available()
         with duel.outside.measure("models"):
             run = Build(corpus, corpora, files=files, runner=runner, compiled=native)
-            chain = load_chain(options, compiled=native, run=run.job.run)
+            chain = load_chain(options, native=native, run=run.job.run)
         for patched in _timers(duel, chain=chain, corpus=corpus):
             enter(patched)
         with duel.total.measure("chain"):

@@ -22,11 +22,6 @@ def chinese(folder: Path) -> None:
     write_lines(folder / "chinese" / "chinese.jsonl", texts)
 
 
-def chinese_web(folder: Path) -> None:
-    """Write the texts for the rules of Chinese web corpora."""
-    write_lines(folder / "web" / "web.jsonl", dict(_web()))
-
-
 def _good(count: int) -> list[str]:
     return ["的", "年", *plain(count - 2, CHINESE)]
 
@@ -172,48 +167,3 @@ def _stop_words() -> Named:
         words = [first, *plain(60, CHINESE), second, "清晨"]
         yield f"fineweb2-zh.stop_words {first} {second}", " ".join(words) + "。"
     yield "fineweb2-zh.stop_words one twice", " ".join(["的", *plain(60, CHINESE), "的"]) + "。"
-
-
-# Chinese web corpora: characters, lines, Han, numbers, runs of 13 characters.
-
-
-def _web() -> Named:
-    for count in (201, 200):
-        yield f"chinese-web.chars {count}", _han(count - 1) + "。"
-    for length, parts in ((10, 21), (9, 23)):
-        rows = [_han(length - 1, skip=20 * at) + "。" for at in range(parts)]
-        yield f"chinese-web.line_chars {length} in a sentence", "".join(rows)
-        yield f"chinese-web.line_chars {length} and a break in a line", "\n".join(rows)
-    for count in (90, 89):
-        yield f"chinese-web.han {count} of 300", _dotted(count, 300)
-    for count in (160, 159):
-        rows = [_dotted(4, 11, skip=7 * at) for at in range(41)]
-        rows[-1] = "、" * 11
-        if count == 159:
-            rows[0] = "、" + rows[0][1:]
-        yield f"chinese-web.newlines 40 of {count}", "\n".join(rows)
-    for count in (100, 101):
-        numbers = [f"、{at}.5" if at % 3 else f"、{at}" for at in range(count)]
-        letters = _han(200)
-        text = "".join(letters[2 * at : 2 * at + 2] + number for at, number in enumerate(numbers))
-        yield f"chinese-web.numbers {count} of 200", text
-    for middle in (164, 163):
-        text = _han(100) + _han(middle, skip=400) + _han(100)
-        yield f"chinese-web.repeated_13grams 176 of {middle + 188}", text
-    yield (
-        "chinese-web.newlines by Latin words",
-        "\n".join(f"{_han(20, skip=9 * at)} word {at}" for at in range(12)),
-    )
-
-
-def _han(count: int, skip: int = 0) -> str:
-    """Return so many characters in which no run of 13 comes again."""
-    letters = "".join(itertools.islice(endless(CHINESE), skip, skip + count))
-    return letters[:count]
-
-
-def _dotted(han: int, length: int, skip: int = 0) -> str:
-    """Return so many characters, of which some are Han, the others commas between them."""
-    letters, commas = _han(han, skip), length - han
-    shares = [commas * (at + 1) // han - commas * at // han for at in range(han)]
-    return "".join(letter + "、" * share for letter, share in zip(letters, shares, strict=True))

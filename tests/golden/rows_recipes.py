@@ -1,6 +1,6 @@
 """Rows on rules, filters, duplicates, personal data and tokenizers."""
 
-from tests.golden.corpus_chinese import chinese, chinese_web
+from tests.golden.corpus_chinese import chinese
 from tests.golden.corpus_cleaning import damaged
 from tests.golden.corpus_copies import copies, versions
 from tests.golden.corpus_english import english, english_code, english_lines, english_long
@@ -42,10 +42,10 @@ _TOKENIZERS = {
 
 _RULED = (
     "--input english=english --input code=code --input long=long --input chinese=chinese "
-    "--input web=web --input pad=pad --workers 1 "
+    "--input pad=pad --workers 1 "
     "--quality gopher-repetition,en=glm+gopher-repetition@datatrove+gopher@datatrove"
     "+gopher-repetition+gopher+fineweb@code+c4+fineweb,zh=glm+fineweb2-zh+fineweb2-zh@datatrove"
-    f"+chinese-web+gopher+fineweb {_PIECES}"
+    f"+gopher+fineweb {_PIECES}"
 )
 _READ = (
     "--input exams=exams --input damaged=damaged --input pages=versions --input pieces=long-pages "
@@ -83,15 +83,12 @@ ROWS = (
     ),
     Row(
         name="rules-chinese",
-        about="every bound of fineweb2-zh and chinese-web, from both sides",
-        corpora=(byte_tokenizer, chinese, chinese_web),
+        about="every bound of fineweb2-zh, from both sides",
+        corpora=(byte_tokenizer, chinese),
         commands=(
             f"pipelines.text --input chinese --output data {_BYTES} {_ALL} "
             "--quality zh=fineweb2-zh",
-            f"pipelines.text --input web --output web-data {_BYTES} {_ALL} "
-            "--quality zh=chinese-web",
             f"{_SHOWN} metrics data",
-            f"{_SHOWN} metrics web-data",
         ),
     ),
     Row(
@@ -260,7 +257,6 @@ ROWS = (
             english_code,
             english_long,
             chinese,
-            chinese_web,
             padding,
             without_native_loops,
         ),

@@ -738,7 +738,7 @@ ROWS = (
         "rethreshold: other profiles were there",
         "pipelines.rethreshold data",
         '"gofer" is no quality profile: did you mean gopher? There are none, c4, c4@datatrove,'
-        " c4@fineweb, c4@paper, chinese-web, fineweb, fineweb2-zh, fineweb2-zh@datatrove,"
+        " c4@fineweb, c4@paper, fineweb, fineweb2-zh, fineweb2-zh@datatrove,"
         " fineweb2-zh@sentences, fineweb@code, fineweb@paper, glm, gopher, gopher-repetition,"
         " gopher-repetition@datatrove, gopher-repetition@paper, gopher@datatrove, gopher@paper; one"
         " of your own is written MODULE:NAME. The dataset was made by a version whose profiles were"

@@ -110,7 +110,7 @@ BUILD = {
     "rehash=True": "UserError: --rehash and --allow-changed say how to --append: give that as well",
     "quality='gofer'": (
         'UserError: "gofer" is no quality profile: did you mean gopher? There are none, c4,'
-        " c4@datatrove, c4@fineweb, c4@paper, chinese-web, fineweb, fineweb2-zh,"
+        " c4@datatrove, c4@fineweb, c4@paper, fineweb, fineweb2-zh,"
         " fineweb2-zh@datatrove, fineweb2-zh@sentences, fineweb@code, fineweb@paper, glm, gopher,"
         " gopher-repetition, gopher-repetition@datatrove, gopher-repetition@paper,"
         " gopher@datatrove, gopher@paper; one of your own is written MODULE:NAME."

@@ -130,14 +130,14 @@ cutoffs = together(kenlm, holding("cutoff.csv", CUTOFFS))
 QUALITY = {
     "gofer": (
         '"gofer" is no quality profile: did you mean gopher? There are none, c4, c4@datatrove,'
-        " c4@fineweb, c4@paper, chinese-web, fineweb, fineweb2-zh, fineweb2-zh@datatrove,"
+        " c4@fineweb, c4@paper, fineweb, fineweb2-zh, fineweb2-zh@datatrove,"
         " fineweb2-zh@sentences, fineweb@code, fineweb@paper, glm, gopher, gopher-repetition,"
         " gopher-repetition@datatrove, gopher-repetition@paper, gopher@datatrove, gopher@paper; one"
         " of your own is written MODULE:NAME."
     ),
     "xyzzy": (
         '"xyzzy" is no quality profile: there are none, c4, c4@datatrove, c4@fineweb, c4@paper,'
-        " chinese-web, fineweb, fineweb2-zh, fineweb2-zh@datatrove, fineweb2-zh@sentences,"
+        " fineweb, fineweb2-zh, fineweb2-zh@datatrove, fineweb2-zh@sentences,"
         " fineweb@code, fineweb@paper, glm, gopher, gopher-repetition, gopher-repetition@datatrove,"
         " gopher-repetition@paper, gopher@datatrove, gopher@paper; one of your own is written"
         " MODULE:NAME."
@@ -179,7 +179,6 @@ QUALITY = {
     "zh=c4": '"zh=c4": c4 is made for languages with spaces between words, not for "zh".',
     "fr=gopher@datatrove": '"fr=gopher@datatrove": gopher@datatrove is made for en, not for "fr".',
     "en=fineweb2-zh": '"en=fineweb2-zh": fineweb2-zh is made for wuu, yue, zh, not for "en".',
-    "en=chinese-web": '"en=chinese-web": chinese-web is made for wuu, yue, zh, not for "en".',
     "classifier": (
         "classifier is no quality profile, but a model: its bound stands in --classifier itself,"
         " and can be changed where it was measured (docs/classifiers.md)."

@@ -7,7 +7,7 @@ import numpy as np
 
 from pipelines.compiled import proven
 from pipelines.quality.profile import Bounds, Measure, Profile
-from pipelines.quality.words import MeasuredText, Splitters
+from pipelines.quality.words import CHINESE, MeasuredText, Splitters
 
 _PAGE = (
     "  The quick brown fox jumps over the lazy dog, and THAT is that.\n"
@@ -62,4 +62,15 @@ def proven_measure(
         different = (text for text, given, expected in both if given != expected)
         return next((f"it differs for {text!r}" for text in different), None)
 
-    return proven(f"Compiled code for {profile.name}", make, differs, plain=profile.measure)
+    return proven(
+        f"Compiled code for {profile.name}",
+        make,
+        differs,
+        plain=profile.measure,
+        part=profile_part(profile.name, language),
+    )
+
+
+def profile_part(name: str, language: str) -> str:
+    """Return the part (compiled.py) of a profile's kernels for the words of a language."""
+    return f"profile {name}, {'Chinese' if language in CHINESE else 'other'} words"

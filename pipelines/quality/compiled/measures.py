@@ -12,7 +12,6 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "c4@paper": c4.measure_lines(paper=True),
         "c4@datatrove": c4.measure_lines(paper=False),
         "c4@fineweb": c4.measure_lines(paper=False),
-        "chinese-web": chinese.measure_web,
         "fineweb2-zh@sentences": chinese.measure_units,
         "fineweb2-zh@datatrove": chinese.measure_lines,
         "fineweb@paper": fineweb.measure_words(SPACES),

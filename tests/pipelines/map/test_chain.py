@@ -31,7 +31,7 @@ def test_native_loops_that_cannot_be_had_cost_one_line(
         dedup="minhash", quality=("zh=chinese-web", "en=gopher"), decontaminate=(str(benchmark),)
     )
     native, plain = (
-        load_chain(chosen, compiled=compiled, run=str(tmp_path)) for compiled in (True, False)
+        load_chain(chosen, native=compiled, run=str(tmp_path)) for compiled in (True, False)
     )
     assert caplog.messages == [broken_numba]
     rows = batch(CHINESE, f"{ENGLISH} &amp; more", JAPANESE)

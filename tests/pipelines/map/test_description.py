@@ -23,15 +23,15 @@ def test_a_tokenizer_is_named_by_its_file_and_not_by_its_folder() -> None:
 def test_the_process_that_describes_a_chain_keeps_it_for_the_run() -> None:
     options = small(Path("out"), "in")
     described = describe_run((options, False, "one run"))
-    chain = load_chain(pickle.loads(pickle.dumps(options)), compiled=False, run="one run")
+    chain = load_chain(pickle.loads(pickle.dumps(options)), native=False, run="one run")
     assert describe_run((options, False, "one run")).facts == chain.facts == described.facts
-    assert load_chain(options, compiled=False, run="one run") is chain
+    assert load_chain(options, native=False, run="one run") is chain
     assert described.engines == chain.engines
     assert described.vocabulary.num_rows == described.tokenizer.vocabulary_size
     again = pickle.loads(pickle.dumps(described))
     assert (again.tokenizer, again.facts) == (described.tokenizer, described.facts)
     # Files may have changed until the next run of the same process.
-    assert load_chain(options, compiled=False, run="another run") is not chain
+    assert load_chain(options, native=False, run="another run") is not chain
 
 
 def test_native_loops_are_not_claimed_where_numba_cannot_be_imported(

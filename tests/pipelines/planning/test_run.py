@@ -67,7 +67,7 @@ def test_the_sample_is_timed_with_the_loops_of_the_run(
 
     def loaded(options: Options, *, compiled: bool, run: str) -> Chain:
         asked.append(compiled)
-        chains.append(load_chain(options, compiled=False, run=run))
+        chains.append(load_chain(options, native=False, run=run))
         return chains[-1]
 
     monkeypatch.setattr(planning, "native_pays", lambda *_, **__: pays)
