@@ -97,19 +97,3 @@ def test_files_beside_a_manifest_thousands_of_times(
     dataset: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     check(dataset, name, range(1000), capsys)
-
-
-@pytest.mark.parametrize(
-    ("told", "why"),
-    [
-        ({}, "it is no list"),
-        ([7], "'int' object has no attribute"),
-        ([{"source": "s", "path": "p"}], "file 0.mtime_ns is missing"),
-        ([{"source": ["s"], "path": "p", "mtime_ns": 1}], "file 0.source is"),
-        ([{"source": "s", "path": "p", "mtime_ns": 1, "from": 7}], "from is no path"),
-    ],
-)
-def test_input_times_that_make_no_sense(tmp_path: Path, told: Any, why: str) -> None:
-    put(tmp_path / existing.INPUTS, told)
-    with pytest.raises(UserError, match=rf"inputs\.json .*{why}.* or delete it"):
-        existing.read_inputs(tmp_path)

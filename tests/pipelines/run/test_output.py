@@ -1,10 +1,8 @@
-import os
 from pathlib import Path
 
 import pytest
 
 from pipelines.run.build import build
-from pipelines.run.command import main
 from pipelines.run.output import check_apart
 from shards.errors import UserError
 from shards.storage.remote import AnyPath, any_path
@@ -147,42 +145,3 @@ def test_addresses(spec: str, output: str, because: str) -> None:
         refused(spec, any_path(output), because=because)
     else:
         check_apart(spec, any_path(output))
-
-
-TOKENIZER = ["--tokenizer", "sentencepiece:x.model"]
-
-
-@pytest.mark.parametrize("mode", [[], ["--append"], ["--watch"], ["--plan"], ["--part", "1/2"]])
-def test_nothing_is_made_before_it_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: list[str]
-) -> None:
-    put(tmp_path, "in/part-1.json")
-    before = sorted(os.walk(tmp_path))
-
-    def told(name: str, output: str) -> str:
-        arguments = ["--input", f"{name}{tmp_path / 'in'}", "--output", str(tmp_path / output)]
-        assert main("pipelines.wudao", [*arguments, *TOKENIZER, *mode]) == 2
-        return capsys.readouterr().err
-
-    assert "lies in the input" in told("", "in/out")
-    assert "lies in the input" in told("news=", "in/out")
-    assert "or lies in it" in told("news=pile:", "in")
-    for name in ("..", "audit", ".x", "con"):
-        assert f"the source name {name!r} is" in told(f"{name}=", "out")
-    assert sorted(os.walk(tmp_path)) == before
-
-
-def test_the_folder_of_what_is_unfinished_is_no_link(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    put(tmp_path, "in/part-1.json", "elsewhere/thesis.txt", "out/notes.txt")
-    (tmp_path / "out" / ".work").symlink_to(tmp_path / "elsewhere")
-    arguments = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
-    assert main("pipelines.wudao", [*arguments, *TOKENIZER]) == 2
-    assert ".work is a link, to" in capsys.readouterr().err
-    (tmp_path / "out" / ".work").unlink()
-    (tmp_path / "out" / ".work").mkdir()
-    (tmp_path / "out" / ".work" / "map").symlink_to(tmp_path / "elsewhere")
-    assert main("pipelines.wudao", [*arguments, *TOKENIZER]) == 2
-    assert ".work/map is a link, to" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["thesis.txt"]
