@@ -1,4 +1,5 @@
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from shards.storage.remote import RemotePath
 OPTIONS = completed(RECIPE.options(), RECIPE)
 
 
-def test_a_plan_writes_nothing_behind_a_url() -> None:
+def test_a_plan_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     output = RemotePath("memory://plan/out")
     estimated = plan("pipelines.wudao", replace(OPTIONS, output=output), seconds=1)
     assert estimated.extent.remote
     assert not output.files()
+    assert not [*tmp_path.glob("corpusmill-plan-*")]
 
 
 @pytest.mark.slow
