@@ -12,6 +12,7 @@ from pipelines.inputs.files import InputFile
 from pipelines.run.append import append
 from pipelines.run.build import build
 from pipelines.run.ledger import NAME, Ledger
+from shards import Dataset
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest, write_manifest
 from shards.storage.files import read_json, write_json
@@ -57,6 +58,13 @@ def test_the_bytes_depend_on_the_sets_alone(tmp_path: Path, folder: Path) -> Non
     for output, workers in zip(outputs, (2, 0), strict=True):
         grown(output, folder, workers=workers)
     assert content(outputs[0]) == content(outputs[1])
+    build(MODULE, small(tmp_path / "whole", folder))
+    texts, at_once = (
+        sorted(document.tolist() for document in Dataset.open(path).documents())
+        for path in (outputs[0], tmp_path / "whole")
+    )
+    assert texts == at_once
+    assert len(texts) == 40
 
 
 def test_what_cannot_be_read_now_is_not_gone(

@@ -17,14 +17,18 @@ from tests.pipelines.runs import MODULE, content, many_splits, page, shipped, sm
 
 
 @pytest.mark.slow
-def test_a_copy_of_the_corpus_elsewhere_makes_the_same_bytes(reference: Path, tmp_path: Path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_and_a_copy_of_the_corpus_elsewhere_make_the_same_bytes(
+    reference: Path, tmp_path: Path, workers: int
+):
     shutil.copytree(SAMPLE, tmp_path / "other name", copy_function=shutil.copyfile)
     made = tmp_path / "out"
     given = {
         "input": (str(tmp_path / "other name"),),
         "tokenizer": f"sentencepiece:{tmp_path / 'other name' / 'sample.model'}",
     }
-    build(MODULE, many_splits(made, **given))
+    build(MODULE, many_splits(made, workers=workers, **given))
+    assert json.loads((made / "report.json").read_text())["workers"] == workers
     assert shipped(made) == shipped(reference)
 
 

@@ -106,6 +106,9 @@ def test_erased_bytes_are_in_no_file(tmp_path: Path) -> None:
     assert {Path(name).suffix for name in files_with(output, tokens)} == {".bin", ".tokens"}
     places = {Path(name).parent.name for name in files_with(output, order)}
     assert places >= {"wudao", "signatures", "map"}
+    write_wudao(folder / "part-2b.json", [asked_page(14)])
+    grown(output, folder, **options)
+    assert kept_ids(output) == ids(*PAGES[:5])
 
     assert main(["compact", str(output), "--erase"]) == 0
     assert [files_with(output, sought) for sought in (MARKER.encode(), tokens, order)] == [[]] * 3
