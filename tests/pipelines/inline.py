@@ -3,15 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipelines.corpus.options import Options
 from pipelines.engine.task import RunTask
-from pipelines.inputs.files import InputFile
-from pipelines.map.mapper import Job
-from pipelines.map.phase import MapPhase
-
-JobMaker = Callable[[Options], tuple[Job, Sequence[InputFile]]]
-PhaseMaker = Callable[..., MapPhase]
-"""Of tests/pipelines/map/conftest.py."""
 
 
 class InlineRunner:
@@ -19,11 +11,6 @@ class InlineRunner:
 
     def __init__(self) -> None:
         self.tasks: list[Any] = []
-
-    @property
-    def ran(self) -> list[str]:
-        """The names of the tasks."""
-        return [task.name for task in self.tasks]
 
     def run(
         self,

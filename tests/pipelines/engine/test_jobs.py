@@ -1,11 +1,9 @@
 import re
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from pipelines.engine import beam, jobs
-from pipelines.engine.jobs import named_options, named_runner
+from pipelines.engine import beam
+from pipelines.engine.jobs import named_options
 
 PRISM = ["--runner=PrismRunner"]
 
@@ -42,32 +40,3 @@ def test_dataflow_takes_only_small_letters_and_no_name_twice() -> None:
     names = {name(flags, "WuDao_悟道 " + "x" * 80, "merge") for _ in range(2)}
     assert len(names) == 2
     assert all(re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", given) for given in names)
-
-
-def test_prism_is_told_the_name() -> None:
-    asked: list[Any] = []
-    service = SimpleNamespace(
-        Prepare=lambda request, timeout: asked.append((request.job_name, timeout)),
-        Run=lambda: "ran",
-    )
-    options = named_options(PRISM, "wudao", "merge")
-    runner: Any = named_runner(options)
-    handle = runner.create_job_service_handle(service, options)
-    handle.get_pipeline_options = lambda: None
-    handle.prepare(None)
-    assert asked == [("corpusmill wudao merge", handle.timeout)]
-    assert handle.job_service.Run() == "ran"
-
-
-def test_other_engines_have_their_own_runner() -> None:
-    for flags in ([], ["--runner=FlinkRunner"], ["--runner=PortableRunner"]):
-        assert named_runner(named_options(flags, "wudao", "map")) is None
-
-
-def test_the_prism_that_beam_starts_has_a_page(caplog: pytest.LogCaptureFixture) -> None:
-    server = jobs._Server(named_options(PRISM, "wudao", "map"))  # type: ignore[no-untyped-call]
-    with caplog.at_level("INFO", "corpusmill"):
-        words = server.prism_arguments(4000)
-    assert words[:2] == ["--job_port", 4000]
-    assert not any(str(word).startswith("--serve_http") for word in words)
-    assert f"http://localhost:{words[words.index('--web_port') + 1]}" in caplog.text

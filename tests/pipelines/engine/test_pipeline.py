@@ -82,8 +82,3 @@ def test_metrics_of_an_in_process_run_say_what_its_report_says(
     assert spreads[TOKENS_OF_A_DOCUMENT].sum == counts["map"]["tokens out"]
     assert 0 < spreads[TOKENS_OF_A_DOCUMENT].min < spreads[TOKENS_OF_A_DOCUMENT].max
     assert spreads[MILLISECONDS_OF_A_SPLIT].count == counts["map"]["tasks"]
-
-
-def test_a_step_is_called_by_what_it_does() -> None:
-    steps = [pipeline.Phase(name).step for name in ("map", "dedup", "merge", "count sheep")]
-    assert steps == ["Map splits", "Find duplicates", "Merge shards", "Run count sheep"]

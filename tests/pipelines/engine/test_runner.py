@@ -27,13 +27,6 @@ def test_without_workers_all_tasks_run_in_this_process(
     assert [event for event, _, _ in events].count("prepare") == 1
 
 
-def test_children_prepare_once_for_all_their_tasks(tmp_path: Path) -> None:
-    run(tmp_path, *((f"t{number}", "nothing") for number in range(4)), num_workers=1)
-    events = read_events(tmp_path)
-    assert os.getpid() not in {pid for _, _, pid in events}
-    assert [event for event, _, _ in events] == ["prepare", *["start", "end"] * 4]
-
-
 WAYS = [((), 0), (("--runner=DirectRunner",), 0), ((), 1)]
 """Flags and workers: called here, by Beam in this process, in a worker."""
 
@@ -65,21 +58,3 @@ def test_lack_of_memory_names_the_task_and_in_a_child_counts_as_its_death(tmp_pa
         run(tmp_path / "child", ("x", "raise:memory"), ("y", "nothing"), num_workers=1)
     assert duties.starts(tmp_path / "child", "x") == 3
     assert duties.starts(tmp_path / "child", "y") == 1
-
-
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_what_the_driver_asks_for_is_called_where_tasks_run(
-    tmp_path: Path, num_workers: int
-) -> None:
-    with Runner((), num_workers=num_workers) as runner:
-        _, pid = runner.call(duties.answer, tmp_path)
-        runner.run([("a", "nothing")], duties.prepare, tmp_path)
-    assert {worker for _, _, worker in read_events(tmp_path)} == {pid}
-    assert (pid == os.getpid()) == (num_workers == 0)
-
-
-def test_other_runners_bring_their_own_workers() -> None:
-    for flags in (["--runner=FlinkRunner"], ["--runner=apache_beam.runners.PrismRunner"]):
-        assert Runner(flags, num_workers=4).num_workers == 0
-    for flags in ([], ["--runner=DirectRunner"], ["--runner=apache_beam.runners.DirectRunner"]):
-        assert Runner(flags, num_workers=4).num_workers == 4

@@ -1,31 +1,25 @@
-import gzip
+"""What of a source is looked at before it is mapped, and what is said if nothing can be read."""
+
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import match_corpora
-from pipelines.inputs.files import InputFile
-from pipelines.map import first_records
-from pipelines.map.first_records import FirstFiles, check_sources, look
+from pipelines.map.first_records import FirstFiles, check_sources
 from pipelines.map.mapper import Job
-from pipelines.text import TextOptions
 from shards.errors import UserError
 
 GOOD, BAD = '{"text": "good"}\n', '{"body": "bad"}\n'
 
 
-def first_of(
-    *inputs: object, output: Path = Path("unused"), known: str = "", **changes: Any
-) -> FirstFiles:
-    options = TextOptions(input=tuple(map(str, inputs)), output=output, **changes)
-    files, corpora = match_corpora("pipelines.text", options)
+def check(*inputs: object, module: str = "pipelines.text", known: str = "", **changes: Any) -> None:
+    options = load_recipe(module).options(input=tuple(map(str, inputs)), **changes)
+    files, corpora = match_corpora(module, options)
     job = Job(options=options, corpora=corpora, versions={}, run="0" * 32)
-    return FirstFiles(job=job, files=files, known=frozenset(known.split()))
+    check_sources(FirstFiles(job=job, files=files, known=frozenset(known.split())))
 
 
 def write(folder: Path, **contents: str) -> Path:
@@ -58,87 +52,64 @@ def write(folder: Path, **contents: str) -> Path:
 def test_a_source_is_read_until_something_of_it_can_be(
     tmp_path: Path, contents: dict[str, str], told: str
 ) -> None:
-    first = first_of(write(tmp_path / "in", **contents))
+    folder = write(tmp_path / "in", **contents)
     if not told:
-        check_sources(first)
+        check(folder)
         return
     with pytest.raises(UserError, match=told):
-        check_sources(first)
+        check(folder)
+    good = write(tmp_path / "good", a=GOOD)
+    with pytest.raises(UserError, match=f"source 'y'.*{told}"):
+        check(f"x={good}", f"y={folder}")
 
 
-def test_a_good_record_costs_no_second_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("allowed", [{"known": "x y"}, {"max_reject_rate": 0.5}], ids=str)
+def test_a_few_bad_records_of_a_known_source_or_of_an_allowed_share_stop_nothing(
+    tmp_path: Path, allowed: dict[str, Any]
 ) -> None:
-    opened: list[str] = []
-    folder = write(tmp_path / "in", a=BAD + GOOD, b=GOOD, c=GOOD, d=GOOD)
-    first = first_of(folder)
-    monkeypatch.setattr(
-        first_records, "check_head", lambda file, _: opened.append(Path(file.path).name)
-    )
-    check_sources(first)
-    assert opened == ["a.jsonl", "b.jsonl"]
-
-
-def test_each_source_is_looked_at(tmp_path: Path) -> None:
-    good, bad = write(tmp_path / "good", a=GOOD), write(tmp_path / "bad", a=BAD * 2)
-    with pytest.raises(UserError, match=r"source 'y'.* all 2 records"):
-        check_sources(first_of(f"x={good}", f"y={bad}"))
-
-
-def test_of_a_source_that_a_dataset_has_a_few_bad_records_stop_nothing(tmp_path: Path) -> None:
     few, many = write(tmp_path / "few", a=BAD * 9), write(tmp_path / "many", a=BAD * 1000)
-    check_sources(first_of(f"x={few}", known="x y"))
+    check(f"x={few}", **allowed)
     with pytest.raises(UserError, match="the first 1,000 records"):
-        check_sources(first_of(f"x={many}", known="x y"))
+        check(f"x={many}", **allowed)
 
 
-def test_a_share_that_is_allowed_by_name_is_for_the_map(tmp_path: Path) -> None:
-    few, many = write(tmp_path / "few", a=BAD * 9), write(tmp_path / "many", a=BAD * 1000)
-    check_sources(first_of(f"x={few}", max_reject_rate=0.5))
-    with pytest.raises(UserError, match="the first 1,000 records"):
-        check_sources(first_of(f"x={many}", max_reject_rate=0.5))
+INNER = {"id": None, "meta": {"text": "words"}}
+TWO = {"summary": "a", "article": "the longest of all"}
+MEANT = "Did you mean --text-field meta.text?"
 
 
-def test_archives_arrays_and_tables(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl.gz").write_bytes(gzip.compress(BAD.encode() * 4))
-    (folder / "b.json").write_text(json.dumps([{"body": "x"}] * 4))
-    (folder / "c.txt").write_bytes(b"\xff\xfa\n" * 4)
-    pq.write_table(pa.table({"text": pa.nulls(4, pa.string())}), folder / "d.parquet")
-    with pytest.raises(UserError, match=r"all 16 records, .* 3 more files, .*12 missing-field, 4 "):
-        check_sources(first_of(folder))
-
-
-def test_many_bytes_are_left_to_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_records, "MOST_BYTES", 50)
-    check_sources(first_of(write(tmp_path / "in", a=BAD * 9)))
-
-
-def test_of_many_files_those_that_are_looked_at_lie_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("record", "field", "told"),
+    [
+        (TWO, "sumary", ("Did you mean --text-field summary?",)),
+        (TWO, "body", ("Did you mean --text-field article?",)),
+        (INNER, "body", ("--text-field body: these records have meta.text, id. ", MEANT)),
+        (INNER, "page.text", ("field page.text: these records have meta.text, id. ", MEANT)),
+        (INNER, "meta", ("field meta: in these records it is of type object, not text; ", MEANT)),
+        (INNER, "id", ("field id: in these records it is of type null, not text; ", MEANT)),
+        ({"text": "a\0b"}, "text", ("these records are nul: the texts hold NUL characters",)),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_is_there(
+    tmp_path: Path, record: dict[str, Any], field: str, told: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(first_records, "MOST_FILES", 4)
-    folder = write(tmp_path / "in", **{f"f{number}": GOOD for number in range(8)})
-    looked: list[InputFile] = []
-    look(first_of(folder), call=lambda _, first: looked.extend(first.files))
-    assert [Path(file.path).stem for file in looked] == ["f0", "f2", "f4", "f6"]
-    bad = write(tmp_path / "bad", **{f"f{number}": BAD for number in range(8)})
-    look(first_of(bad, output=tmp_path / "out"), call=lambda check, first: check(first))
+    folder = write(tmp_path / "in", a=json.dumps(record) + "\n")
+    with pytest.raises(UserError) as raised:
+        check(folder, text_field=field)
+    for text in told:
+        assert text in str(raised.value)
 
 
-def test_a_process_that_died_of_a_record_looks_no_more(tmp_path: Path) -> None:
-    first = first_of(write(tmp_path / "in", a=BAD), output=tmp_path / "out")
-    for dies in (True, False):
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                if dies:
-                    first_records.check_sources = lambda _: os._exit(9)
-                look(first, call=lambda check, first: check(first))
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (9 if dies else 0)
-    assert not [*(tmp_path / "out/.work/attempts").iterdir()]
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ({}, "the corpus pile needs the field meta: these records have text."),
+        ({"meta": {"set": 1}}, "the corpus pile needs the field pile_set_name: "),
+    ],
+)
+def test_a_corpus_names_the_field_that_it_needs(
+    tmp_path: Path, meta: dict[str, Any], told: str
+) -> None:
+    folder = write(tmp_path / "in", **{"00": json.dumps({"text": "x", **meta})})
+    with pytest.raises(UserError, match=f"{told}.*--text-field text reads records with any fields"):
+        check(folder, module="pipelines.pile")

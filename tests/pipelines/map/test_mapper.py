@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.sources import Corpus, match_corpora
-from pipelines.engine.records import read_record
 from pipelines.inputs.split import Split
 from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
     Job,
     MapTask,
-    SplitRecord,
     prepare_map,
     record_name,
     segment_versions,
@@ -22,26 +20,7 @@ from pipelines.map.mapper import (
 from pipelines.readers.reading import splits
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
-from tests.pipelines.inline import JobMaker
-from tests.pipelines.runs import MODULE, many_splits, small
-
-
-def test_a_split_becomes_segments_and_a_record(
-    tmp_path: Path, pages: Path, make_job: JobMaker
-) -> None:
-    job, files = make_job(small(tmp_path / "out", pages))
-    (split,) = splits(files[0], job.corpora["wudao"].reading, split_bytes=files[0].bytes)
-    prepare_map(job)(MapTask(name="t", split=split))
-    record = read_record(SplitRecord, job.work / "map" / "t.json")
-    assert (record.source, record.relative) == ("wudao", "part-1.json")
-    assert (record.start, record.end, record.next) == (0, files[0].bytes, files[0].bytes)
-    (segment,) = record.segments
-    assert (segment.stem, segment.documents) == ("t-0000", 12)
-    sizes = {suffix: entry.bytes for suffix, entry in segment.files.items()}
-    assert sizes == {
-        path.suffix[1:]: path.stat().st_size for path in tmp_path.glob("out/.work/map/t-0000.*")
-    }
-    assert {"read", "clean", "tokenize", "segment"} <= record.cpu_seconds.keys()
+from tests.pipelines.runs import MODULE, many_splits
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -85,21 +64,6 @@ def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
     assert len({same, *others}) == 8
 
 
-@pytest.mark.parametrize(
-    ("versions", "message"),
-    [
-        ({"ftfy": "5"}, r"^this worker has ftfy 6\.\S*, the driver 5: .* Install the same version"),
-        ({"spacy": "3"}, r"^this worker has spacy None, the driver 3"),
-    ],
-)
-def test_a_worker_with_other_versions_is_refused(
-    tmp_path: Path, pages: Path, make_job: JobMaker, versions: Mapping[str, str], message: str
-) -> None:
-    job, _ = make_job(small(tmp_path / "out", pages))
-    with pytest.raises(UserError, match=message):
-        prepare_map(dataclasses.replace(job, versions={**job.versions, **versions}))
-
-
 def attempt(job: Job, tasks: list[MapTask], barrier: Barrier) -> None:
     """Run the tasks, each at the same moment as the other process."""
     run_task = prepare_map(job)
@@ -118,6 +82,21 @@ def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
         for split in splits(file, corpus.reading, split_bytes=options.split_bytes)
     ]
     return Job(options=options, corpora=corpora, versions=versions), tasks
+
+
+@pytest.mark.parametrize(
+    ("versions", "message"),
+    [
+        ({"ftfy": "5"}, r"^this worker has ftfy 6\.\S*, the driver 5: .* Install the same version"),
+        ({"spacy": "3"}, r"^this worker has spacy None, the driver 3"),
+    ],
+)
+def test_a_worker_with_other_versions_is_refused(
+    tmp_path: Path, versions: Mapping[str, str], message: str
+) -> None:
+    job, _ = job_of(many_splits(tmp_path / "out"))
+    with pytest.raises(UserError, match=message):
+        prepare_map(dataclasses.replace(job, versions={**job.versions, **versions}))
 
 
 @pytest.mark.slow

@@ -1,4 +1,3 @@
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,9 +6,7 @@ import pytest
 from pipelines import compiled
 from pipelines.inputs.files import InputFile
 from pipelines.map.native import native_pays
-from pipelines.run import build as runs
-from pipelines.run.build import build
-from tests.pipelines.runs import MODULE, many_splits, shipped, small
+from tests.pipelines.runs import small
 
 RULES = ("en=gopher-repetition+gopher",)
 WORDS = ("zh=fineweb2-zh",)
@@ -53,32 +50,3 @@ def test_native_loops_have_to_earn_their_start(
     assert native_pays(options, files(megabytes, name), workers=workers) == pays
     part = small(Path("out"), "in", quality=quality, part=("1/1000",))
     assert not native_pays(part, files(megabytes, name), workers=workers)
-
-
-def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "available", lambda: False)
-    options = small(Path("out"), "in", quality=WORDS)
-    assert not native_pays(options, files(1e6), workers=1)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not compiled.available(), reason="numba is missing or switched off")
-def test_native_loops_decide_no_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "corpusmill")
-    for name, pays, workers in [("plain", False, 0), ("here", True, 0), ("workers", True, 2)]:
-        monkeypatch.setattr(runs, "native_pays", lambda *_, pays=pays, **__: pays)
-        options = many_splits(
-            tmp_path / name,
-            dedup="minhash",
-            quality=("zh=chinese-web",),
-            keep_dropped=True,
-            workers=workers,
-        )
-        build(MODULE, options)
-        (first,) = [line for line in caplog.messages if " files, " in line]
-        assert first.endswith(", native loops") == pays
-        caplog.clear()
-    assert shipped(tmp_path / "here") == shipped(tmp_path / "plain")
-    assert shipped(tmp_path / "workers") == shipped(tmp_path / "plain")

@@ -2,18 +2,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.dedup.drops import DROPS
 from pipelines.merge.holdout import LEAST_VALIDATION, holdout_threshold, num_shards
-from pipelines.merge.merge import HeldOut, find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import NUM_BINS
-from shards.tables import open_table, write_table
 from tests.pipelines.made_segments import Doc, random_docs, write_segments
 
 
@@ -53,23 +49,6 @@ def test_shards_are_the_least_power_of_two_within_the_limit(
     assert found == 1 or found // 2 < len(docs)
 
 
-def test_neighbours_that_are_as_long_as_a_shard_do_not_make_shards_without_number(
-    tmp_path: Path,
-) -> None:
-    docs = [Doc(order=at, tokens=[1] * 10, position=at) for at in range(5)]
-    made = write_segments(tmp_path, [docs])
-    assert num_shards(made, "s", work=tmp_path, shard_tokens=10) == 8
-
-
-def test_a_document_longer_than_a_shard_is_allowed(tmp_path: Path) -> None:
-    docs = [Doc(order=at << 58, tokens=[1] * 10, position=at) for at in range(64)]
-    docs[40] = Doc(order=40 << 58, tokens=[1] * 50, position=40)
-    made = write_segments(tmp_path, [docs])
-    found = num_shards(made, "s", work=tmp_path, shard_tokens=20)
-    assert max(shard_sizes(docs, found)) == 50
-    assert max(shard_sizes(docs, found // 2)) == 60
-
-
 @pytest.mark.parametrize(
     ("limit", "shards"),
     [(10, 8192), (19, 8192), (20, 4096), (40, 2048), (81_919, 2), (81_920, 1)],
@@ -85,18 +64,8 @@ def held(docs: list[Doc], threshold: int) -> int:
     return sum(doc.holdout < threshold for doc in docs)
 
 
-def threshold_of(
-    work: Path, plan: Plan, fraction: float, *, drops: tuple[Path, ...] = (), source: str = "s"
-) -> int:
-    owners = [number for path in drops for number in open_table(path)["segment"].to_pylist()]
-    return holdout_threshold(
-        plan,
-        source,
-        work=work,
-        drops=drops,
-        dropped=sum(number in plan.numbers(source) for number in owners),
-        fraction=fraction,
-    )
+def threshold_of(work: Path, plan: Plan, fraction: float) -> int:
+    return holdout_threshold(plan, "s", work=work, drops=(), dropped=0, fraction=fraction)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +74,7 @@ def threshold_of(
         (10_000, 0.0, 0),
         (10_000, 0.001, LEAST_VALIDATION),
         (10_000, 1e-9, LEAST_VALIDATION),
+        (1000, 1e-20, LEAST_VALIDATION),  # no hash is that small
         (10_000, 0.02, None),  # the fraction itself
         (10_000, 0.05, None),
         (640, 0.001, 32),
@@ -134,58 +104,3 @@ def test_a_fraction_above_the_most_is_capped_by_the_survivors(tmp_path: Path) ->
     docs = [Doc(order=at, holdout=at, position=at) for at in range(1000)]
     made = write_segments(tmp_path, [docs])
     assert held(docs, threshold_of(tmp_path, made, 0.05)) == 50
-
-
-def test_only_documents_that_dedup_leaves_are_counted(tmp_path: Path) -> None:
-    docs = [Doc(order=at, holdout=at << 50, position=at) for at in range(2000)]
-    other = [Doc(order=at, holdout=0, position=at) for at in range(500)]
-    made = write_segments(tmp_path, [docs[:1000], other, docs[1000:]], sources=["s", "other", "s"])
-    dropped = [doc for doc in docs if doc.position % 2 == 0]
-    rows = [
-        (doc.order, 0 if doc.position < 1000 else 2, doc.position % 1000, 0, 1) for doc in dropped
-    ]
-    paths = []
-    for name, part in (("a", rows[:300]), ("b", rows[300:])):
-        paths.append(tmp_path / name)
-        columns = list(map(list, zip(*part, strict=True)))
-        write_table(paths[-1], pa.table(columns, schema=DROPS))
-    threshold = threshold_of(tmp_path, made, 0.001, drops=tuple(paths))
-    survivors = [doc for doc in docs if doc.position % 2]
-    assert held(survivors, threshold) == LEAST_VALIDATION
-    threshold = threshold_of(tmp_path, made, 0.05, drops=tuple(paths))
-    assert held(survivors, threshold) == 50
-
-
-def test_sources_have_thresholds_of_their_own(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    parts = [random_docs(rng, 1000), random_docs(rng, 1000)]
-    made = write_segments(tmp_path, parts, sources=["a", "b"])
-    found = [threshold_of(tmp_path, made, 0.001, source=name) for name in ("a", "b")]
-    assert found[0] != found[1]
-    counts = [held(part, threshold) for part, threshold in zip(parts, found, strict=True)]
-    assert counts == [LEAST_VALIDATION] * 2
-
-
-def test_a_fraction_too_small_for_a_hash_still_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docs = random_docs(np.random.default_rng(8), 1000)
-    made = write_segments(tmp_path, [docs])
-    calls = 0
-
-    def counted(*arguments: object, **named: object) -> dict[int, HeldOut]:
-        nonlocal calls
-        calls += 1
-        assert calls < 100, "the search for a threshold does not end"
-        return find_held_out(*arguments, **named)  # type: ignore[arg-type]  # passed on unchanged
-
-    monkeypatch.setattr("pipelines.merge.holdout.find_held_out", counted)
-    assert held(docs, threshold_of(tmp_path, made, 1e-20)) == LEAST_VALIDATION
-
-
-def test_a_source_of_which_nothing_survives_holds_out_nothing(tmp_path: Path) -> None:
-    made = write_segments(tmp_path, [[Doc(order=1, reason="empty")], [Doc(order=2)]], sources="ab")
-    write_table(tmp_path / "d", pa.table([[2], [1], [0], [0], [1]], schema=DROPS))
-    assert [num_shards(made, name, work=tmp_path, shard_tokens=10) for name in "ab"] == [0, 1]
-    for name in "ab":
-        assert threshold_of(tmp_path, made, 0.05, source=name, drops=(tmp_path / "d",)) == 0

@@ -2,159 +2,43 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from pipelines.dedup.drops import drop_path
-from pipelines.dedup.phases import Deduplicated
-from pipelines.engine.phases import Phases
-from pipelines.engine.runner import Runner
 from pipelines.map import builder
-from pipelines.merge import group, ranges
-from pipelines.merge.merge import merged_rows, take_range
-from pipelines.merge.ranges import choose_cuts, cut_into_ranges
+from pipelines.merge import ranges
 from pipelines.run.build import build
-from pipelines.segments.plan import Plan
-from pipelines.segments.segment import with_suffix
 from shards import range as range_module
-from shards.range import EVERYTHING, Range
-from shards.tables import open_table
-from tests.pipelines.made_segments import (
-    DTYPE,
-    distinct_texts,
-    equal_texts,
-    exact_dedup,
-    random_docs,
-    write_segments,
-)
-from tests.pipelines.merge.killing import check_goes_on
 from tests.pipelines.merge.test_group import (
     KINDS,
-    MODULE,
     corpus,
     dataset,
     figures,
     options,
     small_groups,
 )
+from tests.pipelines.runs import FLAGS, MODULE, run
 
 __all__ = ["corpus"]
 
 
 @pytest.mark.parametrize(
-    ("segments", "shards", "cuts"),
+    ("segments", "shards", "rows", "near", "far"),
     [
-        (249, 2048, ()),  # 3 TB
-        (8253, 65_536, (128,)),  # 100 TB
-        (82_530, 1 << 19, (64, 64)),  # 1 PB
-        (10, 3, ()),
-        (1, 1 << 30, ()),
+        (249, 2048, 1e9, (), ()),  # 3 TB
+        (8253, 65_536, 3.3e10, (128,), (128,)),  # 100 TB
+        (82_530, 1 << 19, 3.3e11, (64, 64), (64, 64)),  # 1 PB
+        (1, 1 << 30, 4e6, (), ()),
+        (500, 8192, 2e9, (), (64,)),  # short slices are avoided behind a URL
+        (500, 8192, 2e10, (), ()),
     ],
 )
 def test_cuts_follow_from_segments_and_shards(
-    segments: int, shards: int, cuts: tuple[int, ...]
+    segments: int, shards: int, rows: float, near: tuple[int, ...], far: tuple[int, ...]
 ) -> None:
-    for remote in (False, True):
-        assert choose_cuts(segments, shards, rows=4e6 * segments, remote=remote) == cuts
-
-
-def test_short_slices_are_avoided_in_a_storage() -> None:
-    assert choose_cuts(500, 8192, rows=2e9, remote=False) == ()
-    assert choose_cuts(500, 8192, rows=2e9, remote=True) == (64,)
-    assert choose_cuts(500, 8192, rows=2e10, remote=True) == ()
-
-
-def cut(output: Path, plan: Plan, cuts: tuple[int, ...], *, drops: tuple[str, ...] = ()) -> Plan:
-    """The plan of the ranges of the one source."""
-
-    def choose(*_: Any, **__: Any) -> tuple[int, ...]:
-        return cuts
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ranges, "choose_cuts", choose)
-        phases = Phases(output / ".work", Runner([], num_workers=0))
-        dedup = Deduplicated(drops=drops)
-        return cut_into_ranges(plan, phases, output, shards={"s": 8}, dedup=dedup)["s"]
-
-
-@pytest.mark.parametrize("cuts", [(1,), (4,), (2, 2)], ids=str)
-def test_ranges_are_the_segments_without_what_was_dropped(
-    tmp_path: Path, cuts: tuple[int, ...]
-) -> None:
-    parts, work = equal_texts(np.random.default_rng(21)), tmp_path / ".work"
-    plan = write_segments(work, parts)
-    exact_dedup(tmp_path, plan, ranges=1)
-    (work / "drops").mkdir()
-    shutil.copy(drop_path(work, "dedup/d0"), drop_path(work, "drops/d0"))
-    found = cut(tmp_path, plan, cuts, drops=("drops/d0",))
-    total = 4 if max(cuts) > 1 else 1
-    assert [(part.index, part.total) for part in found.segments] == [
-        (index, total) for index in range(total)
-    ]
-    assert sum(part.rows for part in found.segments) == sum(map(len, parts))
-    kept = sorted(distinct_texts(parts).values(), key=lambda doc: doc.order)
-    for part in found.segments:
-        stem = part.path(work)
-        documents = open_table(with_suffix(stem, "documents"))
-        wanted = [doc for doc in kept if part.within.low <= doc.order < part.within.high]
-        assert documents["order"].to_pylist() == [doc.order for doc in wanted]
-        tokens = [token for doc in wanted for token in doc.tokens]
-        assert np.fromfile(with_suffix(stem, "tokens"), DTYPE).tolist() == tokens
-        assert open_table(with_suffix(stem, "holdout"))["holdout"].to_pylist() == sorted(
-            doc.holdout for doc in wanted
-        )
-        audit = open_table(with_suffix(stem, "audit"))
-        assert [order for order in audit["order"].to_pylist()] == sorted(
-            doc.order
-            for docs in parts
-            for doc in docs
-            if part.within.low <= doc.order < part.within.high
-        )
-        verdicts = audit["verdict"].to_pylist()
-        assert verdicts.count("kept") == len(wanted)
-
-
-def test_a_shard_finds_its_rows_in_a_range(tmp_path: Path) -> None:
-    work = tmp_path / ".work"
-    docs = random_docs(np.random.default_rng(4), 300)
-    plan = write_segments(work, [docs[:100], docs[100:]])
-    found = cut(tmp_path, plan, (8,))
-    none = np.zeros(0, np.uint32)
-    seen = 0
-    for index in range(200):  # some in two ranges
-        within = Range.of(index, 200)
-        stems = found.stems(work, "s", within=within)
-        assert len(stems) == (
-            2 if any(within.low < part.within.low < within.high for part in found.segments) else 1
-        )
-        orders = []
-        for stem in stems.values():
-            taken = take_range(stem, within, dropped=none, holdout=0)
-            assert taken.documents.schema.metadata is None
-            orders += taken.documents["order"].to_pylist()
-        wanted = sorted(doc.order for doc in docs if within.low <= doc.order < within.high)
-        assert orders == wanted
-        assert merged_rows(stems, "audit", within)["order"].to_pylist() == wanted
-        seen += len(orders)
-    assert seen == 300
-    assert len(found.stems(work, "s", within=EVERYTHING)) == 8
-
-
-def test_blocks_of_long_tables_are_those_of_other_tables(tmp_path: Path) -> None:
-    work = tmp_path / ".work"
-    plan = write_segments(work, [random_docs(np.random.default_rng(4), 9)])
-    whole = open_table(plan.segments[0].path(work).with_suffix(".holdout"))
-    tables = [whole.slice(0, size) for size in (5, 0, 9, 1, 7, 9, 3)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ranges, "BLOCK_ROWS", 4)
-        ranges._write_blocks(tmp_path / "t", iter(tables))
-    found = open_table(tmp_path / "t")
-    assert [len(chunk) for chunk in found["row"].chunks] == [4] * 8 + [2]
-    assert found["row"].to_pylist() == [row for part in tables for row in part["row"].to_pylist()]
+    assert ranges.choose_cuts(segments, shards, rows=rows, remote=False) == near
+    assert ranges.choose_cuts(segments, shards, rows=rows, remote=True) == far
 
 
 @pytest.mark.slow
@@ -195,28 +79,28 @@ def test_one_source_may_be_cut_and_another_not(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("pattern", "nth"),
+    ("pattern", "nth", "phase"),
     [
-        (r"\.work/ranges/.*\.audit$", 1),
-        (r"\.work/ranges/.*\.tokens$", 3),
-        (r"\.work/ranges/.*\.json$", 3),
-        (r"\.work/plan/", 3),
-        (r"\.work/merge/.*\.json$", 2),
+        (r"\.work/group/.*\.tokens$", 3, "group"),
+        (r"\.work/ranges/.*\.tokens$", 3, "ranges"),
+        (r"\.work/ranges/.*\.json$", 3, "ranges"),
+        (r"\.work/plan/", 3, "ranges"),
+        (r"\.work/merge/.*\.json$", 2, "merge"),
     ],
 )
-def test_killed_at_a_range_the_same_command_goes_on(
-    reference: Path, tmp_path: Path, pattern: str, nth: int
+def test_killed_at_a_group_or_a_range_the_same_command_goes_on(
+    reference: Path, tmp_path: Path, pattern: str, nth: int, phase: str
 ) -> None:
     output = tmp_path / "out"
-    says = check_goes_on("kill_in_ranges.py", reference, output, at=(pattern, nth), phase="ranges")
-    assert "group 100 %" not in says
+    shutil.copytree(reference / ".work" / "map", output / ".work" / "map")
+    script = Path(__file__).with_name("kill_in_ranges.py")
+    flags = (*FLAGS, "--output", output)
+    killed = run(*flags, script=[script, pattern, nth, "kill -9 0"])
+    assert killed.returncode == -9, killed.stderr
+    done = len(list((output / ".work" / phase).glob("[!.]*.json")))
+    again = run(*flags, script=[script, "never", 1, "kill -9 0"])
+    assert again.returncode == 0, again.stderr
+    assert not done or f"{phase}: {done} of " in again.stderr
+    assert "map 100 %" not in again.stderr
+    assert phase == "group" or "group 100 %" not in again.stderr
     assert dataset(output) == dataset(reference)
-
-
-def test_what_a_plan_lists_adds_up(tmp_path: Path) -> None:
-    plan = write_segments(tmp_path / ".work", [random_docs(np.random.default_rng(1), 7)])
-    whole = replace(plan.segments[0], held_bytes=11, tokens=5)
-    shares = [ranges._share(whole, part, 4) for part in range(4)]
-    for name in ("rows", "documents", "tokens", "held_bytes"):
-        assert sum(getattr(share, name) for share in shares) == getattr(whole, name)
-    assert group.plan_union(shares, name="").held_bytes == 11

@@ -65,18 +65,6 @@ def test_the_documents_of_a_file_are_known_from_a_part_of_it(
     assert source.records == pytest.approx(ROWS, rel=0.1)
 
 
-def test_a_sample_knows_the_width_of_a_row_of_each_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.jsonl"
-    write_file(path)
-    monkeypatch.setattr(sample_module, "PIECE_BYTES", 10_000)
-    widths = sampled(path).row_bytes
-    assert widths.keys() == {"documents", "holdout", "hashes", "audit"}
-    assert widths["hashes"] == 8 + 8 + 8 + 4 + 1
-    assert min(widths.values()) > 0
-
-
 def test_a_sample_ends_when_its_time_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.run.arrivals import (
-    BACK,
     FIRST_PAUSE,
     GONE,
     GROWING,
@@ -75,18 +74,6 @@ def test_a_file_that_failed_is_tried_again_later_and_when_it_changes() -> None:
     arrivals.tried([], failed={changed(A): "odd"}, now=NOW + now)
     arrivals.tried([changed(A)], failed={}, now=NOW + now)
     assert arrivals.failed() == {}
-
-
-def test_what_is_odd_is_named_once_if_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
-    arrivals = Arrivals(10)
-    look(arrivals, 0, refused={A: "is empty"})
-    look(arrivals, 9, A)
-    look(arrivals, 10, refused={A: "is empty"}, dataset=[B])
-    look(arrivals, 15, changed(B), refused={A: "is empty"}, dataset=[B])
-    assert caplog.messages == []
-    for now in range(20, 60, 5):
-        assert look(arrivals, now, changed(B), refused={A: "is empty"}, dataset=[B]) == []
-    assert caplog.messages == ["/in/a is empty", f"/in/b {BACK}"]
 
 
 def test_what_is_gone_is_named_unless_it_may_be_there(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,10 +1,9 @@
-"""Faults of inputs, intermediate files and workers: what becomes of a run (docs/faults.md).
+"""Faults of inputs and of intermediate files: what becomes of a run (docs/faults.md).
 
 Every test ends in the bytes of an undisturbed run, or in one paragraph and no dataset.
 """
 
 import gzip
-import json
 import logging
 import os
 import re
@@ -14,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpus.recipe import SAMPLE
 from pipelines.run.build import build
-from pipelines.run.command import main
 from shards import Dataset, UserError
 from shards.verify import verify
-from tests.pipelines.runs import FLAGS, MODULE, many_splits, page, run, shipped, small, write_wudao
+from tests.pipelines.runs import MODULE, many_splits, page, shipped, small, write_wudao
 
 # --- intermediate files
 
@@ -62,19 +59,6 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("left") / "dataset"
     build(MODULE, many_splits(output, dedup="minhash", keep_dropped=True, keep_segments=True))
     return output
-
-
-def test_every_kind_of_file_is_harmed(left: Path) -> None:
-    """What is not: the plan and the vocabulary are written anew, progress is for the eye."""
-    named = {path for pattern in LEFT for path in left.glob(pattern)}
-    rest = {path.relative_to(left).parts for path in left.rglob("*") if path.is_file()}
-    rest -= {path.relative_to(left).parts for path in named}
-    about = {"manifest.json", "report.json", "report.html", "inputs.json", ".lock", ".readers"}
-    assert {
-        parts[1] if parts[0] == ".work" else parts[0]
-        for parts in rest
-        if parts[0] not in about and not parts[0].startswith("vocabulary")
-    } == {"plan", "progress"}
 
 
 def task_of(path: Path) -> str:
@@ -198,65 +182,3 @@ def test_an_input_that_changes_between_plan_and_read_is_refused(
     calm = small(tmp_path / "calm", first.parent / f"*.{form}", split_bytes=1 << 20)
     build(MODULE, calm)
     assert shipped(tmp_path / "out") == shipped(tmp_path / "calm")
-
-
-# --- workers that die
-
-
-DIE_AT = """
-import os, signal, sys
-from multiprocessing import forkserver
-from pipelines.map import intake
-KEY, HOW, TIMES, FOLDER = {key!r}, {how!r}, {times}, {folder!r}
-documents = intake.Intake._documents
-
-def fatal(self, item, split):
-    if KEY in str(getattr(item, "value", "")):
-        deaths = len(os.listdir(FOLDER))
-        if deaths < TIMES:
-            open(os.path.join(FOLDER, str(deaths)), "x").close()
-            if HOW == "memory":
-                import resource
-                resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))
-                bytearray(1 << 34)
-            os.kill(os.getpid(), signal.SIGKILL)
-    return documents(self, item, split)
-
-intake.Intake._documents = fatal
-preload = forkserver.set_forkserver_preload
-if __name__ == "__main__":
-    from pipelines.run.command import main
-    paths = [*filter(None, [os.environ.get("PYTHONPATH")]), os.path.dirname(__file__)]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-    forkserver.set_forkserver_preload = lambda modules: preload([*modules, "die_at"])
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("how", "times"), [("kill", 1), ("kill", 9), ("memory", 9)])
-def test_a_worker_that_dies_costs_its_split_and_the_third_time_names_it(
-    reference: Path, tmp_path: Path, how: str, times: int
-) -> None:
-    path = str(SAMPLE / "part-2026010102.json")
-    key = json.loads(Path(path).read_text())[20]["uniqueKey"]
-    (tmp_path / "deaths").mkdir()
-    script = tmp_path / "die_at.py"
-    script.write_text(DIE_AT.format(key=key, how=how, times=times, folder=str(tmp_path / "deaths")))
-    output = tmp_path / "out"
-    done = run(*FLAGS, "--workers", 2, "--output", output, script=[script])
-    assert len(list((tmp_path / "deaths").iterdir())) == min(times, 3)
-    if times > 3:
-        assert done.returncode == 2
-        (told,) = [line for line in done.stderr.splitlines() if line.startswith(MODULE)]
-        assert "died 3 times" in told
-        assert "it was killed, most likely for lack of memory" in told
-        start, end, named = re.findall(r"bytes (\d+) to (\d+) of (\S+?)[.:;,]? ", told)[0]
-        assert named == path
-        assert int(start) < Path(path).read_bytes().index(key.encode()) < int(end)
-        total = len(list((reference / ".work" / "map").glob("*.json")))
-        assert len(list((output / ".work" / "map").glob("*.json"))) == total - 1
-        assert main(MODULE, [*FLAGS, "--output", str(output)]) == 0
-    else:
-        assert done.returncode == 0, done.stderr
-    assert shipped(output) == shipped(reference)

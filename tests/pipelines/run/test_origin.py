@@ -45,42 +45,9 @@ def test_bounds_are_written_so_that_they_mean_what_they_meant(overrides: list[st
     assert Quality(parse_selection(SPECS, sorted(overrides))).describe().keys() == before.keys()
 
 
-def test_overrides_stand_on_top_of_the_dataset_s_own() -> None:
-    made = manifest(WudaoOptions(quality=SPECS, threshold=("gopher.min_words=30",)))
-    found = thresholds_of(made, ["en:gopher.max_words=900", "glm.min_chars=off"])
-    bounds = {rule.threshold: rule.bound for rule in found.rules("en")}
-    assert (bounds["min_words"], bounds["max_words"]) == (30, 900)
-    assert bounds["min_chars"] != bounds["min_chars"], "off is NaN"
-    assert (found.group("en"), found.group("fr"), found.group("zh")) == ("en", "*", "zh")
-    assert found.rules("ja") == ()
-    assert found.wants("zh")
-    assert not found.wants("fr")
-
-
-@pytest.mark.parametrize(
-    ("quality", "overrides", "told"),
-    [
-        (SPECS, ["c4.min_sentences=3"], r"measured ja=|measured gopher@paper\+glm, zh=fineweb2-zh"),
-        (("none",), ["glm.min_chars=3"], "measured no quality profile"),
-        (("en=c4",), ["c4.min_line_words=4"], "decides how a text is read"),
-    ],
-)
-def test_what_was_not_measured_is_refused(
-    quality: tuple[str, ...], overrides: list[str], told: str
-) -> None:
-    made = manifest(WudaoOptions(quality=quality))
-    with pytest.raises(UserError, match=told):
-        thresholds_of(made, overrides)
-
-
-def test_profiles_of_another_version_are_told() -> None:
-    made = manifest(WudaoOptions(quality=("glm",)))
-    made.options["quality"]["bounds"]["*"][0]["bounds"]["max_words"] = 7
-    with pytest.raises(UserError, match="made by a version whose profiles were others"):
-        thresholds_of(made)
-    del made.options["quality"]
-    with pytest.raises(UserError, match="a version without quality rules"):
-        thresholds_of(made)
+def test_a_dataset_without_profiles_has_no_thresholds() -> None:
+    with pytest.raises(UserError, match="measured no quality profile"):
+        thresholds_of(manifest(WudaoOptions(quality=("none",))), ["glm.min_chars=3"])
 
 
 @pytest.mark.parametrize(
@@ -110,36 +77,21 @@ def test_files_are_named_as_they_lay(tmp_path: Path, monkeypatch: pytest.MonkeyP
     options = WudaoOptions(
         tokenizer="sentencepiece:my.model",
         decontaminate=("list.txt", "s3://bucket/other.txt", "gone.txt"),
+        classifier=("m.bin:hq>=0.4", "zh=/data/m.bin:hq<=0.9", "in/m.bin:hq"),
+        perplexity=("zh=a.arpa+b.model<=cut.csv:head", "en=/a.arpa+b.model<=9"),
     )
     facts = {"tokenizer": "0", "lid_model": "1", "decontaminate": "2", "quality": {}}
+    facts |= {"classifier": {"*": {}}, "perplexity": {"zh": {}}}
     told = given_paths(options, facts)
-    assert set(told) == {"folder", "tokenizer", "lid_model", "decontaminate"}
     (tmp_path / "report.json").write_text(json.dumps({"given": told}))
     monkeypatch.chdir("/")
-    made = manifest(options, tokenizer="0", lid_model="1", decontaminate="2")
-    found = recorded_options(tmp_path, made, WudaoOptions)
+    del facts["quality"]
+    found = recorded_options(tmp_path, manifest(options, **facts), WudaoOptions)
     assert found["tokenizer"] == f"sentencepiece:{tmp_path}/my.model"
     assert found["lid_model"] == ""
     assert found["decontaminate"] == (
         f"{tmp_path}/list.txt", "s3://bucket/other.txt", "gone.txt"
     )  # fmt: skip
-
-
-def test_models_of_scorers_are_named_as_they_lay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    options = WudaoOptions(
-        classifier=("m.bin:hq>=0.4", "zh=/data/m.bin:hq<=0.9", "in/m.bin:hq"),
-        perplexity=("zh=a.arpa+b.model<=cut.csv:head", "en=/a.arpa+b.model<=9"),
-    )
-    facts = {"classifier": {"*": {}}, "perplexity": {"zh": {}}}
-    told = given_paths(options, {*facts, "quality"})
-    (tmp_path / "report.json").write_text(json.dumps({"given": told}))
-    monkeypatch.chdir("/")
-    made = manifest(options, **facts)
-    assert made.options["classifier"] == {"*": {}}
-    found = recorded_options(tmp_path, made, WudaoOptions)
     assert found["classifier"] == (
         f"{tmp_path}/m.bin:hq>=0.4", "zh=/data/m.bin:hq<=0.9", f"{tmp_path}/in/m.bin:hq"
     )  # fmt: skip
@@ -147,19 +99,3 @@ def test_models_of_scorers_are_named_as_they_lay(
         f"zh={tmp_path}/a.arpa+{tmp_path}/b.model<={tmp_path}/cut.csv:head",
         f"en=/a.arpa+{tmp_path}/b.model<=9",
     )
-
-
-def test_bounds_of_scorers_are_thresholds_like_any_other() -> None:
-    bounds = {"max_hq": None, "min_hq": 0.4}
-    made = manifest(WudaoOptions(quality=("gopher",), classifier=("m.bin:hq>=0.4",)))
-    made.options["classifier"] = {"zh": {"models": {"__label__hq": "ff"}, "bounds": bounds}}
-    now, then = thresholds_of(made), thresholds_of(made, ["zh:classifier.min_hq=0.2"])
-    assert "classifier-low-hq" in now.reasons
-    assert [rule.bound for rule in now.rules("zh") if rule.metric == "classifier.hq"][1:] == [0.4]
-    assert [rule.bound for rule in then.rules("zh") if rule.metric == "classifier.hq"][1:] == [0.2]
-    assert all(rule.metric.startswith("gopher.") for rule in now.rules("en"))
-    told = (
-        r"perplexity is no quality profile, but a model: .*measured gopher@paper, zh=.*classifier"
-    )
-    with pytest.raises(UserError, match=told):
-        thresholds_of(made, ["perplexity.max_value=3"])

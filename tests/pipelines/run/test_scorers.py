@@ -11,7 +11,6 @@ import pytest
 from pipelines.replay.__main__ import main as replay
 from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.build import build
-from pipelines.run.command import main
 from pipelines.text import TextOptions
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
@@ -71,13 +70,6 @@ def test_the_classifier_drops_and_other_bounds_follow_from_the_audit_table(
     (account,) = made.generations[0].accounting.values()
     dropped = account["dropped"]["classifier-low-hq"]
     assert 20 < dropped < 180
-    report = json.loads((tmp_path / "one" / "report.json").read_text())
-    rows = {row["reason"]: row["stage"] for row in report["funnel"]["text"]}
-    assert rows["classifier-low-hq"] == "quality"
-    assert report["rules"]["*"][0]["metric"] == "classifier.hq"
-    assert report["histograms"]["text"]["classifier.hq"]["dropped"]
-    assert report["examples"]["text"]["classifier-low-hq"][0]["broken"]["bound"] == 0.7
-
     forecast = then(capsys, tmp_path / "one", "--threshold", "classifier.min_hq=0.3")
     make(world, tmp_path / "two", classifier=(f"en={model}:hq>=0.3",))
     real = then(capsys, tmp_path / "two")
@@ -87,30 +79,6 @@ def test_the_classifier_drops_and_other_bounds_follow_from_the_audit_table(
     (step,) = [step for step in forecast["steps"] if step["step"] == "classifier.min_hq"]
     assert step["bounds"] == ["0.7", "0.3"]
     assert step["drops"][0] == dropped
-
-
-def test_both_scorers_and_a_profile_judge_in_this_order(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("kenlm", reason="corpusmill[quality] is not installed")
-    made = make(
-        world,
-        tmp_path / "out",
-        quality=("gopher",),
-        threshold=("gopher.min_words=1", "gopher.min_stop_words=1"),
-        classifier=(f"{world}/quality.bin:hq",),
-        perplexity=(f"en={world}/en.arpa+{SAMPLE}<=30000",),
-    )
-    (account,) = made.generations[0].accounting.values()
-    assert account["dropped"]["perplexity-high"] > 0
-    assert account["dropped"].keys() <= {"perplexity-high", "gopher-few-stop-words", "language"}
-    # Measured without a bound, a label has one in other thresholds.
-    forecast = then(
-        capsys, tmp_path / "out", "--threshold", "classifier.min_hq=0.9,perplexity.max_value=1e9"
-    )
-    drops = {step["step"]: step["drops"][1] for step in forecast["steps"]}
-    assert drops["en:classifier.min_hq"] > 0
-    assert drops["en:perplexity.max_value"] == 0
 
 
 def test_the_model_decides_the_dataset_and_its_path_does_not(world: Path, tmp_path: Path) -> None:
@@ -125,20 +93,6 @@ def test_the_model_decides_the_dataset_and_its_path_does_not(world: Path, tmp_pa
     assert make(world, tmp_path / "one", classifier=specs[1:]) == read_manifest(tmp_path / "two")
     with pytest.raises(UserError, match="made with other options: --classifier is"):
         make(world, tmp_path / "one", classifier=(f"{copy}:hq>=0.6",))
-
-
-def test_without_scorers_the_manifest_does_not_name_them(world: Path, tmp_path: Path) -> None:
-    made = make(world, tmp_path / "out")
-    assert not {"classifier", "perplexity"} & made.options.keys()
-
-
-def test_a_wrong_model_ends_the_command_in_one_line(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ["--input", world / "in", "--output", tmp_path / "out", "--languages", "en"]
-    flags += ["--tokenizer", f"sentencepiece:{SAMPLE}", "--classifier", f"{SAMPLE}:hq>=0.5"]
-    assert main("pipelines.text", [*map(str, flags)]) == 2
-    assert "sample.model is no fastText classifier" in capsys.readouterr().err
 
 
 def test_rejects_are_replayed_with_the_same_models(

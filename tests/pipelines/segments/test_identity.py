@@ -3,8 +3,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 
@@ -71,46 +69,6 @@ def test_order_steps_by_the_golden_ratio_and_mixes_again(ordinal: int) -> None:
     assert found.tolist() == wanted
 
 
-@pytest.mark.parametrize("name", HASHES)
-def test_records_of_a_file_never_share_a_hash(name: str) -> None:
-    positions = np.arange(200_000, dtype=np.int64)
-    assert len(np.unique(HASHES[name]("wudao", "part-1.json", positions, seed=0))) == 200_000
-
-
-def test_domains_seeds_sources_and_paths_give_unrelated_hashes() -> None:
-    keys = [
-        ("wudao", "a.json", 0),
-        ("wudao", "a.json", 1),
-        ("pile", "a.json", 0),
-        ("wudao", "b", 0),
-    ]
-    positions = np.arange(4096, dtype=np.int64)
-    found = [
-        hashes(source, path, positions, seed=seed)
-        for hashes in HASHES.values()
-        for source, path, seed in keys
-    ]
-    assert len(np.unique(np.concatenate(found))) == len(found) * len(positions)
-    for at, one in enumerate(found):
-        for other in found[at + 1 :]:
-            bits = np.bitwise_count(one ^ other)
-            assert abs(bits.mean() - 32) < 0.5  # 8 sigma
-
-
-def test_hashes_do_not_depend_on_the_batch() -> None:
-    whole = order("s", "f", np.arange(100, dtype=np.int64), seed=1)
-    parts = [order("s", "f", np.array([at], np.int64), seed=1) for at in range(100)]
-    assert np.concatenate(parts).tolist() == whole.tolist()
-
-
-@pytest.mark.parametrize("name", HASHES)
-def test_hashes_are_even(name: str) -> None:
-    found = HASHES[name]("wudao", "part-1.json", np.arange(0, 2 << 20, 32, dtype=np.int64), seed=0)
-    counts = np.bincount((found >> np.uint64(58)).astype(np.int64), minlength=64)
-    assert counts.sum() == 65_536
-    assert np.abs(counts - 1024).max() < 6 * 32
-
-
 def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
     found = sample_hashes("wudao", "part-1.json", np.arange(50_000, dtype=np.int64), seed=0)
     samples = [
@@ -127,10 +85,3 @@ def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
 )
 def test_below_is_the_share_of_all_hashes(fraction: float, value: int) -> None:
     assert hash_bound(fraction) == value
-
-
-@settings(max_examples=50)
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_below_never_falls(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    assert 0 <= hash_bound(low) <= hash_bound(high) <= 2**64

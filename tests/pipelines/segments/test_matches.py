@@ -87,27 +87,6 @@ def test_keys_that_are_not_even_are_found_too(
     check(path, keys, np.append(keys[::3], keys[-1:]), within=EVERYTHING)
 
 
-def test_a_table_of_a_range_costs_little_for_few_values(
-    folder: AnyPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[int] = []
-    whole = matches.SparseTable.read
-
-    def counted(self: matches.SparseTable, first: int, last: int) -> pa.Table:
-        read.append(last - first)
-        return whole(self, first, last)
-
-    monkeypatch.setattr(matches.SparseTable, "read", counted)
-    within = Range.of(5, 8)
-    rng = np.random.default_rng(2)
-    keys = written(folder / "range", rng.integers(within.low, within.high, 200_000, np.uint64))
-    assert check(folder / "range", keys, keys[[17, 100_000]], within=within) == 2
-    assert sum(read) <= 8 < len(keys) / 4096 / 5
-    read.clear()
-    assert check(folder / "range", keys, keys[::50], within=within) == 4000
-    assert sum(read) <= 2 * (len(keys) / 4096 + 1)
-
-
 @pytest.mark.parametrize(("rows", "step"), [(20, 1), (3 * 4096 + 9, 7)])
 def test_any_changed_byte_is_told_or_harmless(tmp_path: Path, rows: int, step: int) -> None:
     rng, told = np.random.default_rng(4), list[str]()
