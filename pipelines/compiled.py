@@ -169,9 +169,20 @@ def compiling(part: str) -> Iterator[None]:
     the part in such a block, nobody waits for anybody.
     """
     folder = _folder()
-    if folder is None or getattr(_holding, "lock", False) or not usable():
+    if folder is None or not usable():
         yield
         return
+    if getattr(_holding, "lock", False):
+        yield
+    else:
+        with _locked(folder, part):
+            yield
+    for mark in _marks(folder, [part]):
+        mark.touch()
+
+
+@contextmanager
+def _locked(folder: Path, part: str) -> Iterator[None]:
     with (folder / "lock").open("wb") as lock:
         if not kept([part]):
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -182,8 +193,6 @@ def compiling(part: str) -> Iterator[None]:
             yield
         finally:
             _holding.lock = False
-        for mark in _marks(folder, [part]):
-            mark.touch()
 
 
 def kept(parts: Collection[str]) -> bool:

@@ -11,7 +11,9 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import zstandard
@@ -88,7 +90,7 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Way]]]:
             f"language, {LID_CHARS} characters",
             language,
             {
-                name: Way(load_identifier(chars=LID_CHARS, compiled=fast).identify)
+                name: Way(_loaded(fast, partial(load_identifier, chars=LID_CHARS)).identify)
                 for name, fast in _both()
             },
         )
@@ -106,14 +108,20 @@ def _both() -> tuple[tuple[str, bool], ...]:
 
 
 def _rules(language: str, spec: str, fast: bool) -> Way:
-    quality = Quality.parse((f"{language}={spec}",), compiled=fast)
+    quality = Quality.parse((f"{language}={spec}",))
     work = lambda texts: quality.judge(texts, [language] * len(texts))  # noqa: E731
-    work(["Loads what is loaded on first use. 第一次使用时才加载。"])
+    _loaded(fast, partial(work, ["Loads what is loaded on first use. 第一次使用时才加载。"]))
     return Way(work)
 
 
+def _loaded(fast: bool, load: Callable[[], Any]) -> Any:
+    """Return what a function loads with native loops, or without."""
+    compiled.use_native(fast)
+    return load()
+
+
 def _fingerprints(near: bool, fast: bool) -> Way:
-    fingerprinter = load_fingerprinter(near=near, compiled=fast)
+    fingerprinter = _loaded(fast, partial(load_fingerprinter, near=near))
     return Way(lambda texts: fingerprinter.fingerprints(pa.array(texts, pa.large_string())))
 
 

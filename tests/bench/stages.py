@@ -125,7 +125,7 @@ def _run(
         runner = enter(Runner((), num_workers=0))
         native = fast and compiled.available()
         with duel.outside.measure("models"):
-            run = Build(corpus, corpora, files=files, runner=runner, compiled=native)
+            run = Build(corpus, corpora, files=files, runner=runner, native=native)
             chain = load_chain(options, native=native, run=run.job.run)
         for patched in _timers(duel, chain=chain, corpus=corpus):
             enter(patched)

@@ -28,6 +28,7 @@ def unwarned() -> Iterator[None]:
     for function in remembering:
         function.cache_clear()
     yield
+    compiled.use_native(False)
     for function in remembering:
         function.cache_clear()
 

@@ -34,37 +34,30 @@ def locked(folder: Path) -> bool:
 
 
 def test_one_process_compiles_and_the_next_ones_find_it(folder: Path) -> None:
-    with compiling(["a", "b"]):
+    with compiling("a"):
         assert locked(folder)
-        with compiling(), compiling(["c"]):
+        with compiling("b"):
             assert locked(folder)
         assert locked(folder)
     assert not locked(folder)
-    assert kept(["a"])
-    assert kept(["b", "a"])
+    assert kept(["a", "b"])
     assert not kept(["a", "c"])
-    with compiling(["a", "b"]):
+    with compiling("a"):
         assert not locked(folder)
-    with compiling(["a", "c"]):
+    with compiling("c"):
         assert locked(folder)
 
 
-def test_without_names_one_always_has_to_wait(folder: Path) -> None:
-    for _ in range(2):
-        with compiling():
-            assert locked(folder)
-
-
 def test_what_failed_is_not_kept(folder: Path) -> None:
-    with pytest.raises(ZeroDivisionError), compiling(["a"]):
+    with pytest.raises(ZeroDivisionError), compiling("a"):
         raise ZeroDivisionError
     assert not kept(["a"])
-    with compiling(["a"]):
+    with compiling("a"):
         assert locked(folder)
 
 
 def test_another_processor_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with compiling(["a"]):
+    with compiling("a"):
         pass
     monkeypatch.setattr(compiled, "_processor", lambda: "another")
     assert not kept(["a"])
@@ -72,7 +65,7 @@ def test_another_processor_compiles_again(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_where_nothing_can_be_kept_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "_folder", lambda: None)
-    with compiling(["a"]):
+    with compiling("a"):
         assert not kept(["a"])
     assert not kept([])
 
@@ -151,7 +144,7 @@ def unmade() -> Callable[[int], float]:
     raise RuntimeError("Cannot compile.\nLong story")
 
 
-@pytest.mark.parametrize("native", [False, pytest.param(True, marks=needs_numba)])
+@pytest.mark.parametrize("part", ["", pytest.param("halves", marks=needs_numba)])
 @pytest.mark.parametrize(
     ("make", "why"),
     [
@@ -166,24 +159,38 @@ def test_what_does_not_do_as_the_plain_one_is_not_used(
     make: Callable[[], Callable[[int], float]],
     why: str,
     caplog: pytest.LogCaptureFixture,
-    *,
-    native: bool,
+    part: str,
 ) -> None:
+    compiled.use_native(True)
     for _ in range(2):
         chosen = proven(
-            "Fast halving", make, wrong_half, plain=half, instead="Long division", native=native
+            "Fast halving", make, wrong_half, plain=half, instead="Long division", part=part
         )
         assert chosen is half
     assert caplog.messages == [f"Fast halving is not used: {why}. Long division takes its place."]
 
 
-@pytest.mark.parametrize("native", [False, pytest.param(True, marks=needs_numba)])
-def test_what_does_as_the_plain_one_is_used(
-    caplog: pytest.LogCaptureFixture, *, native: bool
-) -> None:
-    assert proven("Halving", lambda: half, wrong_half, plain=None, native=native) is half
-    assert proven("None", lambda: None, wrong_half, plain=half, native=native) is half
+@pytest.mark.parametrize("part", ["", pytest.param("halves", marks=needs_numba)])
+def test_what_does_as_the_plain_one_is_used(caplog: pytest.LogCaptureFixture, part: str) -> None:
+    compiled.use_native(True)
+    assert proven("Halving", lambda: half, wrong_half, plain=None, part=part) is half
+    assert proven("None", lambda: None, wrong_half, plain=half, part=part) is half
     assert caplog.messages == []
+
+
+@needs_numba
+def test_a_process_decides_which_kernels_it_uses() -> None:
+    with compiling("old"):
+        pass
+    used = {}
+    for wanted in (True, False, None):
+        compiled.use_native(wanted)
+        used[wanted] = [
+            proven("Halving", lambda: half, wrong_half, plain=third, part=part) is half
+            for part in ("old", "new")
+        ]
+        (compiled._folder() or Path()).joinpath(compiled._marks(Path(), ["new"])[0]).unlink(True)
+    assert used == {True: [True, True], False: [False, False], None: [True, False]}
 
 
 def test_numba_that_cannot_be_imported_costs_one_line(
@@ -192,13 +199,14 @@ def test_numba_that_cannot_be_imported_costs_one_line(
     def unasked() -> None:
         raise AssertionError
 
+    compiled.use_native(True)
     for name in ("Halving", "Doubling"):
-        assert proven(name, unasked, wrong_half, plain=third) is third
-    with compiling(["a"]):
+        assert proven(name, unasked, wrong_half, plain=third, part="a") is third
+    with compiling("a"):
         pass
     assert not kept(["a"])
     assert caplog.messages == [broken_numba]
-    assert proven("Halving", lambda: half, wrong_half, plain=None, native=False) is half
+    assert proven("Halving", lambda: half, wrong_half, plain=None) is half
 
 
 @pytest.mark.parametrize("why", ["missing", "disabled"])

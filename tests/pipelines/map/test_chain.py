@@ -18,10 +18,10 @@ def test_native_loops_that_cannot_be_had_cost_one_line(
     benchmark = tmp_path / "benchmark.txt"
     benchmark.write_text(ENGLISH)
     chosen = options(
-        dedup="minhash", quality=("zh=chinese-web", "en=gopher"), decontaminate=(str(benchmark),)
+        dedup="minhash", quality=("zh=fineweb2-zh", "en=gopher"), decontaminate=(str(benchmark),)
     )
     native, plain = (
-        load_chain(chosen, native=compiled, run=str(tmp_path)) for compiled in (True, False)
+        load_chain(chosen, native=native, run=str(tmp_path)) for native in (True, False)
     )
     assert caplog.messages == [broken_numba]
     rows = batch(CHINESE, f"{ENGLISH} &amp; more", JAPANESE)
