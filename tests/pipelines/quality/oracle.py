@@ -89,7 +89,8 @@ def c4_page(text: str) -> tuple[list[float], str]:
         policy = r"terms of use|privacy policy|cookie policy|uses? cookies|use of cookies"
         if re.search(policy, line.lower()):
             continue
-        sentences += len([w for w in line.split() if re.search(r"[.?!]+[\"'”’)\]]*$", w)])
+        ended = [word for word in line.split() if re.search(r"[.?!]+[\"'”’)\]]*$", word)]
+        sentences += max(1, len(ended))
         kept.append(line)
     return [sentences, lorem, curly], "\n".join(kept).strip()
 
