@@ -13,9 +13,10 @@ from pipelines.rethreshold.__main__ import _parser
 from pipelines.rethreshold.__main__ import run as rethreshold
 from pipelines.run.build import build
 from shards.errors import UserError
-from tests.pipelines.filters.test_langid import CHINESE, ENGLISH
 from tests.pipelines.runs import page, small, write_wudao
 
+CHINESE = "人工智能正在改变我们的生活方式，也带来了新的问题。"
+ENGLISH = "The quick brown fox jumps over the lazy dog. "
 NAMES = {"zh": "zho_Hans", "en": "eng_Latn", "ja": "jpn_Jpan", "sq": "als_Latn", "yue": "yue_Hant"}
 
 
@@ -113,8 +114,6 @@ def test_profiles_judge_what_a_label_means() -> None:
     assert mine.reasons == theirs.reasons
     for column, values in theirs.metrics.items():
         np.testing.assert_array_equal(mine.metrics[column], values)
-    with pytest.raises(UserError, match="is written without spaces"):
-        Quality.parse(["jpn_Jpan=gopher"], labels=[*labels])
     assert not own.rules("jpn_Jpan")
 
 
@@ -136,17 +135,3 @@ def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
 
     assert "zho_Hans:glm.min_chars" in asked("--threshold", "zho_Hans:glm.min_chars=120")
     assert "eng_Latn,zho_Hans -> eng_Latn" in asked("--languages", "eng_Latn")
-    with pytest.raises(UserError, match='"zh" is no label of this language model'):
-        build(
-            "pipelines.wudao",
-            small(tmp_path / "two", tmp_path / "in", **{**changes, "languages": ("zh",)}),
-        )
-    with pytest.raises(UserError, match='"zh" is no label of this language model'):
-        build(
-            "pipelines.wudao",
-            small(
-                tmp_path / "two",
-                tmp_path / "in",
-                **{**changes, "quality": ("zh=glm",), "threshold": ()},
-            ),
-        )
