@@ -49,32 +49,12 @@ def test_one_process_compiles_and_the_next_ones_find_it(folder: Path) -> None:
         assert locked(folder)
 
 
-def test_without_names_one_always_has_to_wait(folder: Path) -> None:
-    for _ in range(2):
-        with compiling():
-            assert locked(folder)
-
-
 def test_what_failed_is_not_kept(folder: Path) -> None:
     with pytest.raises(ZeroDivisionError), compiling(["a"]):
         raise ZeroDivisionError
     assert not kept(["a"])
     with compiling(["a"]):
         assert locked(folder)
-
-
-def test_another_processor_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with compiling(["a"]):
-        pass
-    monkeypatch.setattr(compiled, "_processor", lambda: "another")
-    assert not kept(["a"])
-
-
-def test_where_nothing_can_be_kept_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_folder", lambda: None)
-    with compiling(["a"]):
-        assert not kept(["a"])
-    assert not kept([])
 
 
 @pytest.fixture
@@ -151,7 +131,6 @@ def unmade() -> Callable[[int], float]:
     raise RuntimeError("Cannot compile.\nLong story")
 
 
-@pytest.mark.parametrize("native", [False, pytest.param(True, marks=needs_numba)])
 @pytest.mark.parametrize(
     ("make", "why"),
     [
@@ -162,17 +141,14 @@ def unmade() -> Callable[[int], float]:
     ],
     ids=["other", "fails", "refused", "unmade"],
 )
+@needs_numba
 def test_what_does_not_do_as_the_plain_one_is_not_used(
     make: Callable[[], Callable[[int], float]],
     why: str,
     caplog: pytest.LogCaptureFixture,
-    *,
-    native: bool,
 ) -> None:
     for _ in range(2):
-        chosen = proven(
-            "Fast halving", make, wrong_half, plain=half, instead="Long division", native=native
-        )
+        chosen = proven("Fast halving", make, wrong_half, plain=half, instead="Long division")
         assert chosen is half
     assert caplog.messages == [f"Fast halving is not used: {why}. Long division takes its place."]
 
