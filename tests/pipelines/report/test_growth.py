@@ -66,6 +66,22 @@ def test_hundreds_of_generations_share_cells_and_lose_nothing() -> None:
     assert len(shown.newest) + len(shown.older) == MOST_ROWS
 
 
+def test_the_lag_of_a_stream_is_the_longest_of_a_cell() -> None:
+    lags = [lag(2, 60), lag(3, 50), lag(4, 30)]
+    times = [1, 1.01, 2]
+    rows = [
+        generation(n, hours, lag=each)
+        for n, hours, each in zip((2, 3, 4), times, lags, strict=True)
+    ]
+    drawn = grown([generation(1, 0), *rows]).bars(rest="worst", kept="median")
+    assert drawn.bars == {
+        "rest": pytest.approx({10: 100, 19: 50}),
+        "kept": pytest.approx({10: 100 / 20, 19: 100 / 15}),
+    }
+    still = grown([generation(number, number, lag=lag(0, 0)) for number in (1, 2)])
+    assert still.bars(rest="worst").bars == {"rest": {}}
+
+
 def shown_on(manifest: Manifest, report: dict[str, Any], rows: list[dict[str, Any]]) -> Page:
     return Page(page(manifest, {**report, "generations": rows}))
 
