@@ -56,20 +56,6 @@ def test_what_failed_is_not_kept(folder: Path) -> None:
         assert locked(folder)
 
 
-def test_another_processor_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with compiling("a"):
-        pass
-    monkeypatch.setattr(compiled, "_processor", lambda: "another")
-    assert not kept(["a"])
-
-
-def test_where_nothing_can_be_kept_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_folder", lambda: None)
-    with compiling("a"):
-        assert not kept(["a"])
-    assert not kept([])
-
-
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with a module of kernels, as installed; the cache folder of its user is empty."""
@@ -155,6 +141,7 @@ def unmade() -> Callable[[int], float]:
     ],
     ids=["other", "fails", "refused", "unmade"],
 )
+@needs_numba
 def test_what_does_not_do_as_the_plain_one_is_not_used(
     make: Callable[[], Callable[[int], float]],
     why: str,

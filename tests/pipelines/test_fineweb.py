@@ -4,10 +4,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.corpus.document import Rejected
 from pipelines.fineweb import RECIPE, FinewebOptions, documents
-from pipelines.segments.audit import AUDIT
-from pipelines.segments.rows import READ
 from tests.pipelines.real import real_records
 
 PAGE = {
@@ -29,7 +26,6 @@ del KEPT["text"]
     ("more", "origin"),
     [
         ({}, {"other": ""}),
-        ({"score": 3.2, "int_score": 3}, {"edu_score": 3.2, "edu_int_score": 3, "other": ""}),
         (
             {"language": "cmn", "language_script": "Hani", "minhash_cluster_size": 7,
              "top_langs": '{"cmn_Hani_score": 0.99}'},
@@ -38,7 +34,6 @@ del KEPT["text"]
         ),
         ({"wordlist_ratio": 0.5, "filter_reason": "x"},
          {"other": '{"filter_reason":"x","wordlist_ratio":0.5}'}),
-        ({"score": None, "extra": None}, {"other": ""}),
         ({"language_score": 1}, {"language_score": 1, "other": ""}),
         ({"other": "mine"}, {"other": '{"other":"mine"}'}),
     ],
@@ -67,20 +62,6 @@ def test_what_a_column_does_not_fit_is_kept_as_json(field: str, value: Any, othe
     (made,) = documents({**PAGE, field: value}, FinewebOptions())
     assert field not in made.provenance
     assert made.provenance["other"] == other
-
-
-def test_columns_have_names_of_their_own() -> None:
-    columns = set(RECIPE.provenance(FinewebOptions()))
-    assert not columns & {*READ.names, *AUDIT.names, "offset", "prompt_tokens"}
-    assert {"url", RECIPE.group} <= columns
-
-
-def test_short_and_missing_texts() -> None:
-    assert documents({"text": "ab"}, FinewebOptions(min_chars=2))[0].reason is None
-    assert documents({"text": "ab"}, FinewebOptions(min_chars=3))[0].reason == "too-short"
-    for record, reason in (({"text": None}, "missing-field"), ({"text": 7}, "wrong-type")):
-        with pytest.raises(Rejected, match=f"^{reason}$"):
-            documents(record, FinewebOptions())
 
 
 def test_real_files() -> None:

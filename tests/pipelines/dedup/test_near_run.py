@@ -1,6 +1,5 @@
 """Whole runs with near-duplicates: pages of which many are versions of others, in many splits."""
 
-import json
 import random
 import subprocess
 import sys
@@ -8,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,7 +15,6 @@ from pipelines.dedup.minhash import NUM_BANDS, sign, similarity
 from pipelines.run.build import build
 from shards import Dataset
 from shards.text_hash import fold
-from shards.verify import verify
 from tests.nightly import a_few
 from tests.pipelines.dedup.pages import related_pages, torn_pages
 from tests.pipelines.runs import AT, content, small, write_wudao
@@ -56,16 +53,8 @@ def audit_rows(output: Path) -> list[dict[str, Any]]:
     return [row for table in tables for row in table.to_pylist()]
 
 
-def reasons(output: Path) -> dict[tuple[str, int], str | None]:
-    rows = audit_rows(output)
-    assert len({(row["path"], row["position"]) for row in rows}) == len(rows)
-    return {(row["path"], row["position"]): row["reason"] for row in rows}
-
-
 CHANGES: dict[str, dict[str, Any]] = {
-    "exact": {"dedup": "exact"},
     "near": {"dedup": "minhash"},
-    "bands": {"dedup": "minhash", "minhash_threshold": 0.0},
     "components": {"dedup": "minhash", "minhash_threshold": 0.0, "clusters": "components"},
 }
 
@@ -81,57 +70,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Callable[
         return folder / name
 
     return built
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_account_has_both_reasons(dataset: Callable[[str], Path], name: str) -> None:
-    path = dataset(name)
-    assert list(verify(Dataset.open(path))) == []
-    account = Dataset.open(path).manifest.generations[0].accounting["wudao"]
-    found = list(reasons(path).values())
-    for reason in ("duplicate", "near-duplicate"):
-        assert account["dropped"].get(reason, 0) == found.count(reason)
-    assert account["dropped"]["duplicate"] > 20
-    assert account["read"] == 300 == account["kept"] + sum(account["dropped"].values())
-    assert ("near-duplicate" in account["dropped"]) == (name != "exact")
-
-
-def test_near_duplicates_come_on_top_of_exact_ones(dataset: Callable[[str], Path]) -> None:
-    found = {name: reasons(dataset(name)) for name in CHANGES}
-    dropped = {name: {k for k, why in rows.items() if why} for name, rows in found.items()}
-    for name in ("near", "bands", "components"):
-        equal = {key for key, reason in found[name].items() if reason == "duplicate"}
-        assert equal == dropped["exact"]
-    assert dropped["exact"] < dropped["near"] < dropped["bands"]
-    assert dropped["bands"] <= dropped["components"]
-    assert len(dropped["near"]) > len(dropped["exact"]) + 50
-
-
-def test_the_report_says_what_was_compared(dataset: Callable[[str], Path]) -> None:
-    reports = {
-        name: json.loads((dataset(name) / "report.json").read_text())["dedup"] for name in CHANGES
-    }
-    assert set(reports["exact"]) == {"exact"}
-    assert reports["near"]["exact"] == reports["exact"]["exact"]
-    near, bands = (reports[name]["near"] for name in ("near", "bands"))
-    assert near["failed"] > 0 == bands["failed"]
-    assert sum(reports["components"]["near"]["components"].values()) > 20
-
-
-@pytest.mark.parametrize("name", ["bands", "components"])
-def test_no_two_that_are_kept_share_a_band(
-    dataset: Callable[[str], Path], pages: list[str], name: str
-) -> None:
-    signatures = sign([fold(page) for page in pages])
-    kept = [
-        int(key)
-        for split in ("train", "validation")
-        for shard in Dataset.open(dataset(name)).documents(split=split).shards()
-        for key in shard.documents["id"].to_pylist()
-    ]
-    assert len(kept) > 50
-    for band in signatures.bands[kept].T:
-        assert len(np.unique(band)) == len(kept)
 
 
 @pytest.mark.parametrize("files", [1, 5])

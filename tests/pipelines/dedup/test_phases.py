@@ -1,7 +1,6 @@
 """Dedup of whole small corpora against what its rules say, written out in plain Python."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +14,7 @@ from pipelines.dedup import exact as dedup
 from pipelines.dedup import phases as dedup_phases
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.dedup.phases import Dedup, Deduplicated
-from pipelines.engine.phases import Phases
+from pipelines.dedup.phases import Deduplicated
 from shards.range import EVERYTHING, Range
 from shards.tables import open_table
 from tests.pipelines.dedup.rules import (
@@ -29,7 +27,6 @@ from tests.pipelines.dedup.rules import (
     spread,
     verdicts,
 )
-from tests.pipelines.inline import InlineRunner
 from tests.pipelines.made_segments import Doc, write_segments
 
 SIGNED = bytes(8 * NUM_BANDS + NUM_SLOTS)
@@ -134,40 +131,6 @@ def test_the_number_of_ranges_decides_nothing(
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.7])
-def test_figures_are_those_of_the_rules(tmp_path: Path, threshold: float) -> None:
-    parts = made_up(np.random.default_rng(9), (60, 30, 30))
-    plan = write_segments(tmp_path / ".work", parts)
-    found, _ = deduplicated(tmp_path, plan, threshold=threshold)
-    model = Model(parts, threshold)
-    texts: dict[int, int] = defaultdict(int)
-    for doc in (doc for part in parts for doc in part if doc.reason is None):
-        texts[doc.hash] += 1
-    assert found.figures["exact"]["groups"] == by_size(texts.values())
-    bands: dict[tuple[int, bytes], int] = defaultdict(int)
-    for doc in model.signers.values():
-        for band in range(NUM_BANDS):
-            assert doc.signature
-            bands[band, doc.signature[8 * band : 8 * band + 8]] += 1
-    near = found.figures["near"]
-    assert near["band_groups"] == by_size(bands.values())
-    assert (near["compared"], near["failed"]) == (model.compared, model.failed)
-    assert (near["failed"] > 0) == (threshold > 0)
-    by_components, _ = deduplicated(tmp_path, plan, threshold=threshold, clusters="components")
-    sizes = [len(part) for part in model.parts_of()]
-    assert by_components.figures["near"]["components"] == by_size(sizes)
-    assert max(sizes) > 3
-
-
-def by_size(sizes: Iterable[int]) -> dict[str, int]:
-    bounds = {"2": (2, 2), "3": (3, 3), "4": (4, 4), "5-9": (5, 9), "10-99": (10, 99)}
-    bounds["100+"] = (100, 10**9)
-    listed = list(sizes)
-    return {
-        name: sum(low <= size <= high for size in listed) for name, (low, high) in bounds.items()
-    }
-
-
 def family(edges: Sequence[tuple[int, int]], num: int, orders: Sequence[int]) -> list[Doc]:
     """Documents of which those joined by an edge share one band."""
     rng = np.random.default_rng(1)
@@ -179,36 +142,6 @@ def family(edges: Sequence[tuple[int, int]], num: int, orders: Sequence[int]) ->
         Doc(order=orders[at], position=at, signature=bands[at].tobytes() + slots)
         for at in range(num)
     ]
-
-
-Cluster = tuple[str, list[tuple[int, int]], Sequence[int], Sequence[int], Sequence[int]]
-"""What it is, who shares a band with whom, the orders, who is kept: local, components."""
-
-
-@pytest.mark.parametrize("cut", [1, 3, 10])
-@pytest.mark.parametrize(
-    "cluster",
-    [
-        ("pair", [(0, 1)], [1, 2], [0], [0]),
-        ("pair, the other first", [(0, 1)], [2, 1], [1], [1]),
-        ("chain, ends unlike", [(0, 1), (1, 2)], [1, 2, 3], [0], [0]),
-        ("chain, the middle last", [(0, 1), (1, 2)], [1, 3, 2], [0, 2], [0]),
-        ("star, the centre first", [(0, n) for n in range(1, 8)], range(8), [0], [0]),
-        ("star, the centre last", [(0, n) for n in range(1, 8)], [9, *range(7)], range(1, 8), [1]),
-        ("clique", [(n, m) for m in range(5) for n in range(m)], [4, 2, 0, 1, 3], [2], [2]),
-        ("strangers", [], [3, 2, 1], [0, 1, 2], [0, 1, 2]),
-        ("chain of ten, rising", [(n, n + 1) for n in range(9)], range(10), [0], [0]),
-    ],
-)
-def test_planted_clusters(tmp_path: Path, cluster: Cluster, cut: int) -> None:
-    name, edges, orders, local, components = cluster
-    docs = family(edges, len(orders), [order << 50 for order in orders])
-    parts = [docs[at::cut] for at in range(min(cut, len(docs)))]
-    plan = write_segments(tmp_path / ".work", parts)
-    for clusters, wanted in (("local", local), ("components", components)):
-        found, _ = deduplicated(tmp_path, plan, clusters=clusters)
-        dropped = {position for _, position in verdicts(tmp_path, plan, found)}
-        assert sorted(set(range(len(docs))) - dropped) == sorted(wanted), (name, clusters)
 
 
 def test_a_long_chain_is_one_component(tmp_path: Path) -> None:
@@ -239,72 +172,6 @@ def test_a_page_repeated_many_times_costs_a_row_per_segment(tmp_path: Path) -> N
     assert (dropped.count(EXACT), dropped.count(NEAR)) == (5 * num - 2, 1)
 
 
-def test_many_versions_of_a_page_are_compared_in_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(5)
-    (page,) = family([], 1, [0])
-    num = 400
-    orders = rng.permutation(5 * num).tolist()
-    docs = [replace(page, order=o << 50, position=at % num) for at, o in enumerate(orders)]
-    plan = write_segments(
-        tmp_path / ".work", [docs[at : at + num] for at in range(0, 5 * num, num)]
-    )
-    monkeypatch.setattr("pipelines.dedup.near.PAIRS_AT_ONCE", 300)
-    monkeypatch.setattr("pipelines.dedup.bands.PAIRS_AT_ONCE", 70)
-    found, _ = deduplicated(tmp_path, plan)
-    first = divmod(orders.index(0), num)
-    kept = {(at, row) for at in range(5) for row in range(num)} - set(
-        verdicts(tmp_path, plan, found)
-    )
-    assert kept == {first}
-    assert found.figures["near"]["compared"] == NUM_BANDS * (5 * num - 1)
-    assert found.figures["near"]["band_groups"]["100+"] == NUM_BANDS
-
-
-def test_none_and_exact_do_no_more_than_they_say(tmp_path: Path) -> None:
-    parts = made_up(np.random.default_rng(2), (30, 30))
-    plain = [[replace(doc, signature=None) for doc in part] for part in parts]
-    plan = write_segments(tmp_path / ".work", plain)
-    for dedup_option, names in (("none", set()), ("exact", {"dedup", "drops"})):
-        runner = InlineRunner()
-        phases = Phases(tmp_path / ".work", runner)  # type: ignore[arg-type]  # all it uses
-        found = Dedup(
-            phases, plan, tmp_path, dedup=dedup_option, clusters="local", threshold=0.7
-        ).run()
-        assert set(phases.seconds) == names
-        assert set(found.figures) == ({"exact"} if names else set())
-    assert verdicts(tmp_path, plan, found).items() >= Model(plain, 0).reasons.items()
-
-
-def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
-    parts = made_up(np.random.default_rng(6), (30, 30))
-    plan = write_segments(tmp_path / ".work", parts)
-    for clusters in ("local", "components"):
-        first, tasks = deduplicated(tmp_path, plan, clusters=clusters)
-        again, none = deduplicated(tmp_path, plan, clusters=clusters)
-        assert tasks
-        assert none == []
-        assert again == first
-    _, other = deduplicated(tmp_path, plan, threshold=0.5)
-    assert any(str(task).startswith("dedup of band") for task in other)
-    assert len({task.name for task in other}) == len(other)
-
-
-def test_tasks_are_called_by_what_they_do(tmp_path: Path) -> None:
-    plan = write_segments(tmp_path / ".work", made_up(np.random.default_rng(6), (30, 30)))
-    names = []
-    for clusters in ("local", "components"):
-        names += [str(task) for task in deduplicated(tmp_path, plan, clusters=clusters)[1]]
-    for name in (
-        "dedup of text hash range 0 of 1",
-        "dedup of band 13 range 0 of 1",
-        "components of similar documents, range 0 of 1",
-        "drops of order range 0 of 1",
-    ):
-        assert name in names
-
-
 @pytest.mark.parametrize("files", [1, 2, 8, 64])
 @pytest.mark.parametrize("shards", [1, 3, 8, 100])
 def test_a_shard_gets_the_drop_files_that_overlap_its_range(files: int, shards: int) -> None:
@@ -320,3 +187,17 @@ def test_a_shard_gets_the_drop_files_that_overlap_its_range(files: int, shards: 
         assert list(dedup.drops_within(within)) == expected
     assert len(dedup.drops_within(EVERYTHING)) == files
     assert Deduplicated().drops_within(EVERYTHING) == ()
+
+
+def test_segments_of_which_nothing_is_kept_or_signed(tmp_path: Path) -> None:
+    parts = made_up(np.random.default_rng(8), (20, 20))
+    parts += [
+        [Doc(order=1, signature=SIGNED, reason="empty")],
+        [Doc(order=1, signature=SIGNED, reason="empty"), Doc(order=2)],
+    ]
+    plan = write_segments(tmp_path / ".work", parts)
+    found, _ = deduplicated(tmp_path, plan)
+    read = {(2, 0): "empty", (3, 0): "empty"}
+    for at, part in enumerate(parts):
+        read |= {(at, doc.position): doc.reason for doc in part if doc.reason}
+    assert verdicts(tmp_path, plan, found) == {**Model(parts, 0.7).local(), **read}

@@ -13,6 +13,7 @@ from pipelines.compiled import available
 from pipelines.filters.fasttext_model import read_model
 from pipelines.filters.langid import CHECK_TEXTS, installed_model
 from pipelines.readers.reading import Reading
+from tests.pipelines.quality.models import LINES
 from tests.pipelines.real import real_records
 
 if not available():
@@ -107,22 +108,12 @@ def test_lines(reference: Engine, engine: Engine, line: str) -> None:
     assert engine([line]) == (expected[0][:1], expected[1][:1])
 
 
-def test_line_breaks_are_spaces(engine: Engine) -> None:
-    assert engine(["one\ntwo \n three\n"]) == engine(["one two   three "])
-
-
 def test_empty_lines_have_no_label() -> None:
     classifier = Classifier(read_model(installed_model()))
     numbers, scores = classifier.classify([b"", b"The end.", b""])
     assert numbers.tolist() == [-1, 0, -1]
     assert scores[[0, 2]].tolist() == [0, 0]
     assert classifier.classify([])[0].size == 0
-
-
-def test_pieces_of_the_table(reference: Engine, engine: Engine) -> None:
-    lines = [text[i:] for text in CHECK_TEXTS for i in range(0, len(text), 7)]
-    assert len(lines) > 150
-    assert engine(lines) == reference(lines)
 
 
 @pytest.mark.parametrize(
@@ -133,15 +124,6 @@ def test_real_text(reference: Engine, engine: Engine, name: str, chars: int | No
     records = real_records(name, Reading(text_fields=("text",)), most=150)
     lines = [record.value["text"][:chars].replace("\n", " ") for record in records]
     assert engine(lines) == reference(lines)
-
-
-LINES = [
-    "__label__en the cat sat on the mat and looked at the moon",
-    "__label__de die Katze saß auf der Matte und sah den Mond an",
-    "__label__fr le chat était assis sur le tapis et regardait la lune",
-    "__label__zh 猫 坐 在 垫子 上 看着 月亮",
-    "__label__en where did the cat go last night",
-]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from pipelines.filters.decontaminate import load_contamination
 from pipelines.filters.fasttext_model import read_model
 from pipelines.filters.langid import installed_model, load_identifier
 from shards.errors import UserError
-from tests.pipelines.filters.test_fasttext_model import LINES
 from tests.pipelines.mutations import DEEP, harmed_bytes, harmed_json
+from tests.pipelines.quality.models import LINES
 
 SEEDS = [pytest.param(1, 20), pytest.param(2, 120, marks=pytest.mark.nightly)]
 FAILURE = re.compile("cannot be loaded|Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n")

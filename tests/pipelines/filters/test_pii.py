@@ -5,48 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.filters.pii import EMAIL, ID, IPV4, IPV6, KINDS, PHONE, Mask, mask_text, mask_texts
-from tests.pipelines.filters.batches import CHINESE, with_prompts
+from pipelines.filters.pii import EMAIL, ID, IPV4, IPV6, KINDS, PHONE, mask_text, mask_texts
 
 MASKED = [
-    # e-mail
     ("write to jane.doe+news@mail.uni-bonn.de.", f"write to {EMAIL}.", {"email": 1}),
     ("邮箱abc_1@qq.com谢谢", f"邮箱{EMAIL}谢谢", {"email": 1}),
-    ("<a@b.co>,c@d.museum", f"<{EMAIL}>,{EMAIL}", {"email": 2}),
     ("a@b.co.uk, c@d.com-x; b.a@b.co", f"{EMAIL}, {EMAIL}-x; {EMAIL}", {"email": 3}),
-    ("a@xn--fiqs8s.xn--fiqz9s", EMAIL, {"email": 1}),
     ("mail 13812345678@163.com now", f"mail {EMAIL} now", {"email": 1}),
-    # IP addresses
-    ("ping 8.8.4.44 or 193.99.144.80!", f"ping {IPV4} or {IPV4}!", {"ip": 2}),
-    ("地址203.119.25.1，", f"地址{IPV4}，", {"ip": 1}),
     ("at [2a00:1450:4001:81b::200e]:80", f"at [{IPV6}]:80", {"ip": 1}),
-    ("2400:3200::1 and 2001:4860:0:0:0:0:0:8888", f"{IPV6} and {IPV6}", {"ip": 2}),
-    # Chinese mobile numbers
-    ("电话13812345678，谢谢", f"电话{PHONE}，谢谢", {"phone": 1}),
-    ("+8613812345678", PHONE, {"phone": 1}),
-    ("+86 138-1234-5678", PHONE, {"phone": 1}),
-    ("0086-19912345678", PHONE, {"phone": 1}),
     ("手机：138 1234 5678。", f"手机：{PHONE}。", {"phone": 1}),
     ("13812345678,13912345678/15912345678", f"{PHONE},{PHONE}/{PHONE}", {"phone": 3}),
-    # Chinese landlines
     ("010-87654321转8012", f"{PHONE}转8012", {"phone": 1}),
-    ("（0571）8765-4321", PHONE, {"phone": 1}),
-    ("(021) 58881234", PHONE, {"phone": 1}),
-    ("0755 2688 1234-801", PHONE, {"phone": 1}),
     ("+86 (0)10 8765 4321", PHONE, {"phone": 1}),
-    ("+86 (010) 8765 4321", PHONE, {"phone": 1}),
-    ("+86-571-87654321", PHONE, {"phone": 1}),
-    # elsewhere
-    ("call (212) 555-1234 or 212.555.1234", f"call {PHONE} or {PHONE}", {"phone": 2}),
-    ("1-802-356-9377 x2", f"{PHONE} x2", {"phone": 1}),
-    ("+1 212 555 1234", PHONE, {"phone": 1}),
-    ("+44 20 7946 0958; +33 1 23 45 67 89", f"{PHONE}; {PHONE}", {"phone": 2}),
-    ("+49 (30) 1234567", PHONE, {"phone": 1}),
-    # identity numbers: the first is the example of GB 11643-1999
+    # The first is the example of GB 11643-1999.
     ("身份证11010519491231002X。", f"身份证{ID}。", {"id": 1}),
-    ("no. 11010519491231002x", f"no. {ID}", {"id": 1}),
-    ("440524188001010014", ID, {"id": 1}),
-    ("身份证号码：110105491231002", f"身份证号码：{ID}", {"id": 1}),
     (
         "𠀀身份证11010519491231002X𠀀13812345678𠀀",
         f"𠀀身份证{ID}𠀀{PHONE}𠀀",
@@ -55,11 +27,7 @@ MASKED = [
 ]
 
 LEFT = [
-    "",
-    "no data of anybody",
     "user@localhost, a@b, @name, a@@b.com., @media.screen",
-    "logo@2x.png and icon@3x.webp",
-    "someone@example.com, a@mail.example.org, root@host.invalid",
     "192.168.1.10 10.0.0.254 127.0.0.1 172.31.255.1 100.64.10.1 224.0.0.251 255.255.255.0",
     "version 1.2.3.4, section 4.1.2.9, v10.20.30.40, 10.20.30.40.50, 1.22.333.4444, 08.08.2008.10",
     "at 12:30:45, 2023:10:05 12:00:00, std::dead::beef, ::1, fe80::1:2, 2001:db8::7, 2001::g",
@@ -70,9 +38,7 @@ LEFT = [
     "12812345678, 138 12345678 9, 5 138 1234 5678, 2019-138-1234-5678, /page/13812345678.html",
     "000-12345678, 010-17654321, 010-876543, 0101-87654321x",
     "212 555 1234, 2125551234, 112-555-1234, 212-155-1234, 212-555.1234, 978-212-555-1234",
-    "x+123456789012, 1+123456789012, +12345678, +1234567890123456, +0123456789, ++123456789012",
     "110105194912310021, 11010519491331002X, 99010519491231002X, 110105491231002, 111111111111111",
-    "身份证号码：110105491331002",
     "0x000000000000001e bg2019053104.jpg 393731333534 6217 0012 3456 7890 123",
     "1 2 3 4 5 6 7 8 9 10 11 12 13 (14) 15 16",
     "400-810-8888, 800-810-8888, 1-800-356-9377, (800) 356-9377, 110, 12306, 95588",
@@ -98,15 +64,6 @@ def test_only_the_kinds_asked_for_are_masked(kind: str) -> None:
     assert counts == {kind: 1}
     assert sum(old == new for old, new in zip(text.split(), masked.split(), strict=True)) == 3
     assert mask_text(text, kinds=()) == (text, {})
-
-
-def test_all_texts_of_a_batch_at_once() -> None:
-    texts = [text for text, _, _ in MASKED] + LEFT + [text for text, _, _ in MASKED[::-1]]
-    masked, counts = mask_texts(texts)
-    assert list(zip(masked, map(dict, counts), strict=True)) == [mask_text(text) for text in texts]
-    assert sum(map(len, counts)) > len(MASKED)
-    assert mask_texts([]) == ([], [])
-    assert mask_texts(["a@b.co 13812345678"], kinds=("email",))[0] == [f"{EMAIL} 13812345678"]
 
 
 PIECES = st.sampled_from(
@@ -148,14 +105,3 @@ def test_long_runs_of_digits_take_hardly_any_time() -> None:
     """Patterns that try every way of grouping digits would take for ever."""
     text = "+" + "1" * 200_000 + " +" + "12 " * 50_000 + "a" * 100_000 + "@" + "b." * 50_000
     assert mask_text(text) == (text, {})
-
-
-def test_masking_replaces_in_prompt_and_text_and_counts() -> None:
-    rows = with_prompts((CHINESE, "mail me: jo@corpus.cn, 113.96.2.17"), ("", "from bo@corpus.cn"))
-    verdict = Mask()(rows)
-    prompt, text = (verdict.batch[name].to_pylist()[1] for name in ("prompt", "text"))
-    assert "bo@" not in prompt
-    assert "jo@" not in text
-    assert "113.96.2.17" not in text
-    assert verdict.batch["pii.email"].to_pylist() == [0, 2]
-    assert verdict.batch["pii.ip"].to_pylist() == [0, 1]

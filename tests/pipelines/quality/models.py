@@ -8,6 +8,15 @@ import fasttext_new
 GOOD = ("the proof of this theorem follows from the lemma", "we measure energy and heat in water")
 BAD = ("click here to buy cheap pills now", "win free cash now click and win")
 
+LINES = [
+    "__label__en the cat sat on the mat and looked at the moon",
+    "__label__de die Katze saß auf der Matte und sah den Mond an",
+    "__label__fr le chat était assis sur le tapis et regardait la lune",
+    "__label__zh 猫 坐 在 垫子 上 看着 月亮",
+    "__label__en where did the cat go last night",
+]
+"""Lines that fastText trains on."""
+
 
 def write_classifier(
     path: Path, labelled: Mapping[str, Sequence[str]], *, loss: str = "softmax"

@@ -89,7 +89,8 @@ def c4_page(text: str) -> tuple[list[float], str]:
         policy = r"terms of use|privacy policy|cookie policy|uses? cookies|use of cookies"
         if re.search(policy, line.lower()):
             continue
-        sentences += len([w for w in line.split() if re.search(r"[.?!]+[\"'”’)\]]*$", w)])
+        ended = [word for word in line.split() if re.search(r"[.?!]+[\"'”’)\]]*$", word)]
+        sentences += max(1, len(ended))
         kept.append(line)
     return [sentences, lorem, curly], "\n".join(kept).strip()
 
@@ -101,25 +102,6 @@ def fineweb(text: str, words: Sequence[str]) -> list[float]:
         ratio(len([line for line in lines if len(line) < 30]), len(lines)),
         ratio(len("".join(seen_before(lines))), len(text.replace("\n", ""))),
         ratio(text.count("\n"), len(words)),
-    ]
-
-
-def chinese_web(text: str, _: Sequence[str]) -> list[float]:
-    lines = text.split("\n") if "\n" in text.strip() else sentences(text)
-    han = len([c for c in text if "\u4e00" <= c <= "\u9fff"])
-    content = han + len(re.findall("[a-zA-Z]+", text))
-    letters = re.sub(r"\s", "", text.lower())
-    runs = [letters[i : i + 13] for i in range(len(letters) - 12)]
-    counts = {run: 0 for run in runs}
-    for run in runs:
-        counts[run] += 1
-    return [
-        len(text),
-        ratio(len(text), len(lines)),
-        ratio(han, len(text)),
-        ratio(text.count("\n"), content),
-        ratio(len(re.findall(r"\d+\.\d+|\d+", text)), content),
-        ratio(sum(count for count in counts.values() if count > 1), len(runs)) if runs else 0,
     ]
 
 
@@ -210,7 +192,6 @@ ORACLES: dict[str, tuple[str, Callable[[str, Sequence[str]], list[float]]]] = {
     "gopher@paper": ("en", gopher),
     "c4@paper": ("en", c4),
     "fineweb@paper": ("en", fineweb),
-    "chinese-web": ("zh", chinese_web),
     "fineweb2-zh@sentences": ("zh", fineweb2_sentences),
     "fineweb2-zh@datatrove": ("zh", fineweb2_lines),
 }

@@ -1,26 +1,19 @@
-import importlib.metadata
 import io
 import itertools
 import json
-import sys
-from collections.abc import Callable
 
-import numpy as np
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.quality.compiled import chinese_words
-from pipelines.quality.compiled.jieba import Tables
-from pipelines.quality.spans import code_points
-from pipelines.quality.words import SPACES, MeasuredText, Splitters
+from pipelines.quality.words import SPACES, MeasuredText
+from tests.pipelines.native import fresh_splitters, loaded, splitters
 from tests.pipelines.quality.texts import TEXTS
 from tests.pipelines.real import real
 
-Refusal = Callable[[], str]
-
-PLAIN, COMPILED = Splitters(), Splitters(compiled=True)
+PLAIN, COMPILED = splitters("zh", native=False), splitters("zh", native=True)
 
 LATIN = "aZ09+#&._%-"
 FREQUENT = (
@@ -42,14 +35,10 @@ def check(text: str) -> None:
     assert spans.of(text) == measured.words(SPACES) == words
 
 
-def test_texts_have_the_words_of_jieba() -> None:
-    for text in TEXTS:
-        check(text)
-
-
 @pytest.mark.parametrize(
     "text",
     [
+        *TEXTS,
         "\r\n",
         "\ud800",
         "一七",  # a word that is less likely than its characters
@@ -70,7 +59,7 @@ def test_texts_have_the_words_of_jieba() -> None:
         "的" * 5_000,
     ],
 )
-def test_odd_texts_have_the_words_of_jieba(text: str) -> None:
+def test_texts_have_the_words_of_jieba(text: str) -> None:
     check(text)
 
 
@@ -84,13 +73,11 @@ def test_any_text_has_the_words_of_jieba(text: str) -> None:
     check(text)
 
 
-@given(st.text(st.characters(min_codepoint=0x4DF0, max_codepoint=0x9FE0), max_size=30))
-def test_any_han_has_the_words_of_jieba(text: str) -> None:
-    check(text)
-
-
-@given(st.text(LATIN + "的龘 ", max_size=30))
-def test_any_latin_has_the_words_of_jieba(text: str) -> None:
+@given(
+    st.text(st.characters(min_codepoint=0x4DF0, max_codepoint=0x9FE0), max_size=30)
+    | st.text(LATIN + "的龘 ", max_size=30)
+)
+def test_any_han_or_latin_has_the_words_of_jieba(text: str) -> None:
     check(text)
 
 
@@ -112,57 +99,23 @@ def test_real_text_has_the_words_of_jieba(language: str) -> None:
             check(json.loads(line)["text"])
 
 
-def test_jieba_is_not_loaded_where_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.quality.chinese_words.load_jieba", None)
-    splitters = Splitters(compiled=True)
-    assert splitters.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
-
-
-@pytest.fixture
-def refusal(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Refusal:
-    """Return the one warning with which compiled loops are refused; jieba takes their place."""
-    monkeypatch.setattr("pipelines.quality.chinese_words.load_jieba", lambda: PLAIN._jieba)
-
-    def text() -> str:
-        splitters = Splitters(compiled=True)
-        assert splitters.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
-        assert (
-            splitters.spans("北京大学", code_points("北京大学"), language="zh", kind=SPACES) is None
-        )
-        spans = MeasuredText("北京 大学", "zh", splitters=splitters).spans(SPACES)
-        assert spans.ends.tolist() == [2, 4]
-        [record] = caplog.records
-        return record.getMessage()
-
-    return text
-
-
-def test_another_jieba_does_its_own_work(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
-    monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.43")
-    assert "it follows jieba 0.42.1, and 0.43 is installed" in refusal()
-
-
-def test_another_dictionary_is_left_to_jieba(
-    monkeypatch: pytest.MonkeyPatch, refusal: Refusal
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ("version", "it follows jieba 0.42.1, and 0.43 is installed"),
+        ("dictionary", "jieba's own dictionary, and another is in its place"),
+    ],
+)
+def test_another_jieba_does_its_own_work(
+    changed: str, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(chinese_words, "_DICTIONARY", "0" * 64)
-    assert "jieba's own dictionary, and another is in its place" in refusal()
-
-
-def test_loops_that_find_other_words_are_not_used(
-    monkeypatch: pytest.MonkeyPatch, refusal: Refusal
-) -> None:
-    def characters(codes: np.ndarray, _: Tables) -> tuple[np.ndarray, np.ndarray]:
-        return np.arange(len(codes)), np.arange(1, len(codes) + 1)
-
-    monkeypatch.setattr(chinese_words, "cut", characters)
-    assert "it finds 他|来|到|了" in refusal()
-
-
-def test_jieba_works_without_numba(broken_numba: str, refusal: Refusal) -> None:
-    assert refusal() == broken_numba
-
-
-def test_jieba_works_without_the_loops(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
-    monkeypatch.setitem(sys.modules, "pipelines.quality.compiled.chinese_words", None)
-    assert "Compiled code for Chinese words is not used: ModuleNotFoundError" in refusal()
+    if changed == "version":
+        monkeypatch.setattr("importlib.metadata.version", lambda _: "0.43")
+    else:
+        monkeypatch.setattr(chinese_words, "_DICTIONARY", "0" * 64)
+    fresh = loaded(lambda: fresh_splitters("zh"), native=True)
+    assert fresh.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
+    spans = MeasuredText("北京 大学", "zh", splitters=fresh).spans(SPACES)
+    assert spans.ends.tolist() == [2, 4]
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [why in line for line in warned] == [True]

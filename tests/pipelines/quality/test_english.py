@@ -1,27 +1,26 @@
-"""Words and sentences remembered by chunk are those of spaCy, text by text and line by line."""
+"""English words and sentences are those of spaCy: remembered by chunk, and by native loops."""
 
 import io
 import itertools
 import json
 import string
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.quality import english
-from pipelines.quality.english import ASCII_UNITS, SAMPLES, English, Spacy
+from pipelines.quality.english import ASCII_UNITS, Spacy
+from pipelines.quality.words import DATATROVE, MeasuredText, Splitters
+from tests.pipelines.native import fresh_splitters, loaded, splitters
 from tests.pipelines.quality.texts import TEXTS
+from tests.pipelines.real import real
 
-BENCH = Path(__file__).parents[4] / "shared" / "data" / "bench"
-# spaCy takes seconds to load.
+# spaCy takes seconds to load, and loops to compile.
 pytestmark = pytest.mark.slow
 
-ENGLISH = English()
-SPACY = ENGLISH.spacy
+SPACY = Spacy()
 
 ATOMS = (
     *string.printable,
@@ -73,125 +72,98 @@ ATOMS = (
     ),
     *("\x1c", "\x85", "\xa0", "\u2028", "\u3000", "  ", " ", " ", " ", "\r\n", "ORTH", "LOWER"),
 )
-TEXT = st.lists(st.sampled_from(ATOMS) | st.text(max_size=3), max_size=40).map("".join).filter(
-    lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text
-)  # fmt: skip
+TEXT = (
+    st.lists(st.sampled_from(ATOMS) | st.text(max_size=3), max_size=60)
+    .map("".join)
+    .filter(lambda text: text.encode("utf-8", "ignore").decode() == text)
+)
+ASCII = st.lists(st.sampled_from([atom for atom in ATOMS if atom.isascii()]), max_size=60)
 
 
-def real_texts(name: str, most: int) -> Iterator[str]:
-    path = BENCH / f"{name}.jsonl.zst"
-    if not path.is_file():
-        pytest.skip("the texts of the benchmarks are not at ../shared/data/bench")
-    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
-        lines = io.TextIOWrapper(stream, encoding="utf-8")
-        for line in itertools.islice(lines, 0, most * 30, 30):
-            yield json.loads(line)["text"]
+def both() -> tuple[Splitters, Splitters]:
+    return splitters("en", native=False), splitters("en", native=True)
 
 
-def check(text: str) -> None:
-    assert ENGLISH.words(text) == SPACY.words(text), text
-    for line in (text, *text.split("\n")):
-        assert ENGLISH.num_sentences([line]) == SPACY.num_sentences([line]), line
+def check_words(text: str, given: Iterable[Splitters] = ()) -> None:
+    words = SPACY.words(text)
+    for splitter in given or both():
+        measured = MeasuredText(text, "en", splitters=splitter)
+        assert measured.words(DATATROVE) == words, text
+        spans = measured.spans(DATATROVE)
+        assert spans.of("".join(map(chr, spans.codes))) == words, text
 
 
-@given(TEXT)
-@settings(deadline=None, max_examples=60)
+def check(text: str, given: Iterable[Splitters] = ()) -> None:
+    check_words(text, given)
+    for lines in ([text], text.split("\n")):
+        number = SPACY.num_sentences(lines)
+        for splitter in given or both():
+            assert splitter.num_sentences(lines) == number, text
+
+
+@given(TEXT | ASCII.map("".join))
+@settings(deadline=None, max_examples=150)
 def test_made_texts(text: str) -> None:
     check(text)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_small_texts(text: str) -> None:
-    check(text)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_real_texts(language: str) -> None:
+    with (
+        real(f"bench/{language}.jsonl.zst").open("rb") as file,
+        zstandard.ZstdDecompressor().stream_reader(file) as stream,
+    ):
+        lines = io.TextIOWrapper(stream, encoding="utf-8")
+        for line in itertools.islice(lines, 0, 1800, 30):
+            check(json.loads(line)["text"][:4000])
 
 
-@pytest.mark.parametrize("name", ["en", "zh"])
-def test_real_texts(name: str) -> None:
-    for text in real_texts(name, 60):
-        check(text[:4000])
-
-
-def test_every_pair_of_characters_of_ascii() -> None:
-    rules = ENGLISH.rules
-    assert rules is not None
+@pytest.mark.parametrize(
+    ("start", "end"), [("", ""), ("5", ""), ("", "a"), ("A", "S"), (".", "."), ("a", "A")]
+)
+def test_every_pair_of_characters_of_ascii(start: str, end: str) -> None:
     visible = [chr(code) for code in range(33, 127)]
-    pairs = map("".join, itertools.product(visible, visible))
-    texts = [text for pair in pairs for text in (pair, f"5{pair}", f"{pair}a")]
-    with SPACY.pipeline.memory_zone():
-        for text in texts:
-            tokens = tuple(token.text for token in SPACY.pipeline.tokenizer(text))
-            assert rules.chunk(text).words == tokens
+    for first in visible:
+        check_words("\n".join(f"{start}{first}{second}{end}" for second in visible))
 
 
 def test_special_cases_within_affixes() -> None:
-    rules = ENGLISH.rules
-    assert rules is not None
-    for text in rules.specials:
+    for text in SPACY.pipeline.tokenizer.rules:
         check(f"({text}) {text}, {text}'s '{text}' {text}{text} -{text}. x{text} {text}/x 5{text}")
 
 
+def addresses() -> Iterable[str]:
+    schemes = ("", "http://", "a+b.c://", "://", "x:", "me@", "a:b@")
+    letters = (f"{'a' * 64}.bc", f"{'a' * 65}.bc", f"a.{'b' * 64}")
+    others = "a.bc a.b a-b.c_d.efg A.BC a.Bc 1.2.3.4 10.0.0.1 a..bc a.b1".split()  # noqa: SIM905  more readable
+    ends = ("", ":80", ":8", "/x-y", "?q=a-b", "#a/b", "(a)", "=a", ",a", "-", "/")
+    return map("".join, itertools.product(schemes, (*letters, *others), ends, ("", "-z")))
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("hi:) x", ["hi", ":)", "x"]),
-        # :)) is looked for too, and is longer; but with a space in it, it is none.
-        ("hi:) ) x", ["hi", ":", ")", ")", "x"]),
-        ("hi:)\n) x", ["hi", ":)", ")", "x"]),
-        ("hi:)  ) x", ["hi", ":)", ")", "x"]),
-        ("'''Tis", ["''", "'", "Tis"]),
+        *TEXTS,
+        # :)) is looked for too, and is longer than :); but with a space in it, it is none.
+        *("hi:) x", "hi:) ) x", "hi:)\n) x", "hi:)  ) x", "'''Tis :)) )"),
+        # White space that is a token.
+        *map("".join, itertools.product((" ", "  ", "\n ", " \n", "x", "x.", ""), repeat=3)),
+        "x. \nx.  \n x.\t\nx.\u3000y",
+        "One. Two\nthree. Four\nfive.\nSix",
+        '"One." Two (three.) [four.\na.) b\nno end 。 x\nx！y ！ z',
+        # A word that spaCy cannot read.
+        *("IS_ALPHA", "IS_ALPHA IS_ALPHA x", "aIS_ALPHAb IS_ALPHA.", "One. IS_ALPHA\n\nTwo. Three"),
+        " ".join(f"5{unit} {unit}" for unit in ASCII_UNITS),
+        " ".join(f"é{number} {number}à" for number in range(5000)),
+        *(
+            f"so {chunk} it is."
+            for chunk in ("a" * 20_000, "1," * 700, "." * 700, "(" * 300 + ")" * 300, "ab-" * 700)
+        ),
+        "\n".join(addresses()),
     ],
 )
-def test_chunks_that_change_each_other(text: str, words: list[str]) -> None:
-    assert ENGLISH.words(text) == SPACY.words(text) == words
-
-
-@pytest.mark.parametrize(
-    "text", [*map("".join, itertools.product((" ", "  ", "\n ", " \n", "x", "x.", ""), repeat=3))]
-)
-def test_white_space_that_is_a_token(text: str) -> None:
+def test_odd_texts(text: str) -> None:
     check(text)
-
-
-def test_the_word_that_spacy_cannot_read() -> None:
-    for text in ("IS_ALPHA", "IS_ALPHA IS_ALPHA x", "aIS_ALPHAb IS_ALPHA."):
-        check(text)
-    assert ENGLISH.num_sentences(["One. IS_ALPHA", "", "Two. Three"]) == 3
-    assert ENGLISH.num_sentences([]) == 0
-
-
-def test_lone_surrogates_are_refused() -> None:
-    for splitter in (ENGLISH, SPACY):
-        with pytest.raises(UnicodeEncodeError):
-            splitter.words("a \ud800 b")
-        with pytest.raises(UnicodeEncodeError):
-            splitter.num_sentences(["a \ud800 b"])
-
-
-def test_long_chunks() -> None:
-    for chunk in ("a" * 20_000, "1," * 700, "." * 700, "(" * 300 + ")" * 300, "ab-" * 700):
-        check(f"so {chunk} it is.")
-
-
-def test_chunks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(english, "_MOST_BYTES", 1000)
-    for _ in range(2):
-        for text in ("One, two (three). hi:) ) x", *TEXTS):
-            check(text)
-
-
-def test_other_rules_than_expected(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(english, "MARKS", english.MARKS | {"0"})
-    other = English()
-    text = " ".join(SAMPLES)
-    assert other.words(text) == SPACY.words(text)
-    assert other.num_sentences([text]) == SPACY.num_sentences([text])
-    assert other.rules is None
-    assert caplog.messages == [
-        "A memory of English words is not used: it splits '100%' otherwise. "
-        "spaCy, which is slow, takes its place."
-    ]
 
 
 def test_units_are_those_of_spacy() -> None:
@@ -199,6 +171,18 @@ def test_units_are_those_of_spacy() -> None:
     assert {unit for unit in classes.LIST_UNITS if unit.isascii()} == {*ASCII_UNITS}
 
 
-def test_spacy_is_loaded_on_first_use() -> None:
-    assert "pipeline" not in vars(Spacy())
-    assert not {"rules", "_words"} & vars(English()).keys()
+def test_lone_surrogates_are_refused() -> None:
+    for splitter in (SPACY, *both()):
+        with pytest.raises(UnicodeEncodeError):
+            splitter.num_sentences(["a \ud800 b"])
+    check("a b")
+
+
+def test_chunks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr("pipelines.quality.english._MOST_BYTES", 1000)
+    monkeypatch.setattr("pipelines.quality.compiled.english._MOST_CHUNKS", 10)
+    fresh = [loaded(lambda: fresh_splitters("en"), native=native) for native in (False, True)]
+    for _ in range(2):
+        for text in ("One, two (three). hi:) ) x é à l’ü", *TEXTS):
+            check(text, fresh)

@@ -11,7 +11,7 @@ from pipelines.quality import Judgement, Quality
 from shards.errors import UserError
 from tests.pipelines.quality.texts import CHINESE_PROSE, PROSE, TEXTS
 
-SPECS = ("gopher-repetition+gopher+c4+fineweb", "zh=chinese-web+glm", "de=none")
+SPECS = ("gopher-repetition+gopher+c4+fineweb", "zh=fineweb2-zh+glm", "de=none")
 CYCLE = ["en", "zh", "fr", "de", "ja", "und"]
 LANGUAGES = [CYCLE[index % len(CYCLE)] for index in range(6 * len(TEXTS))]
 MANY_TEXTS = [text for text in TEXTS for _ in CYCLE]
@@ -27,14 +27,6 @@ def judged() -> tuple[Quality, Judgement]:
     return quality, quality.judge(MANY_TEXTS, LANGUAGES)
 
 
-def test_texts_are_judged_by_the_profiles_of_their_language() -> None:
-    quality = Quality.parse(("en=gopher", "zh=glm"), ("gopher.min_words=20",))
-    judgement = quality.judge([PROSE, "A few words.", "太短", "hi"], ["en", "en", "zh", "fr"])
-    assert judgement.reasons == [None, "gopher-few-words", "glm-few-chars", None]
-    assert judgement.metrics["gopher.words"][:2].tolist() == [31, 3]
-    assert judgement.metrics["glm.chars"][2] == 2
-
-
 def test_columns(judged: tuple[Quality, Judgement]) -> None:
     quality, judgement = judged
     names = [field.name for field in quality.fields]
@@ -42,10 +34,10 @@ def test_columns(judged: tuple[Quality, Judgement]) -> None:
     assert list(judgement.metrics) == names
     assert names[0] == "glm.chars"
     assert "gopher.words" in names
-    assert "chinese-web.han" in names
+    assert "fineweb2-zh.newlines" in names
     assert {column.dtype for column in judgement.metrics.values()} == {np.dtype(np.float32)}
     # Order depends on neither the order of profiles nor that of languages.
-    other = Quality.parse(("zh=glm+chinese-web", "fineweb+c4+gopher+gopher-repetition"))
+    other = Quality.parse(("zh=glm+fineweb2-zh", "fineweb+c4+gopher+gopher-repetition"))
     assert [field.name for field in other.fields] == names
     assert Quality.parse(("en=gopher@datatrove",)).fields[0].name == "gopher@datatrove.words"
 
@@ -62,13 +54,6 @@ def test_a_metric_is_nan_in_languages_without_its_profile(
     assert not np.isnan(chars[languages == "zh"]).any()
     unjudged = np.isin(languages, ["de", "ja"])
     assert {judgement.reasons[row] for row in np.flatnonzero(unjudged)} == {None}
-
-
-def test_every_metric_is_computed_although_a_rule_is_broken() -> None:
-    quality = Quality.parse(("en=glm+gopher+c4+fineweb",))
-    judgement = quality.judge(["Too short by any measure {x}."], ["en"])
-    assert judgement.reasons == ["glm-few-chars"]
-    assert not any(np.isnan(column).any() for column in judgement.metrics.values())
 
 
 def test_reasons_come_from_metrics_alone(judged: tuple[Quality, Judgement]) -> None:
@@ -119,18 +104,6 @@ def test_other_bounds_on_the_metrics_are_as_good_as_judging_again(
     assert quality.reasons(rows).to_pylist() == again.reasons
 
 
-def test_verdicts_one_by_one(judged: tuple[Quality, Judgement]) -> None:
-    quality, judgement = judged
-    for row, language in enumerate(LANGUAGES):
-        wanted = None
-        for rule in quality.rules(language):
-            value, bound = judgement.metrics[rule.metric][row], np.float32(rule.bound)
-            if value < bound if rule.comparison == "<" else value > bound:
-                wanted = rule.reason
-                break
-        assert judgement.reasons[row] == wanted
-
-
 def test_c4_removes_lines_for_the_profiles_after_it() -> None:
     text = f"{PROSE}\nA menu\n{PROSE}"
     before = Quality.parse(("en=fineweb+c4",)).judge([text, PROSE], ["en", "en"])
@@ -139,15 +112,6 @@ def test_c4_removes_lines_for_the_profiles_after_it() -> None:
     assert after.changed.tolist() == [True, False]
     assert before.metrics["fineweb.punctuated_lines"][0] == np.float32(2 / 3)
     assert after.metrics["fineweb.punctuated_lines"][0] == 1
-
-
-def test_a_metric_at_its_bound_stays() -> None:
-    # 1/10 is no binary fraction; 5 of 50 hashes are at the bound of 0.1, 6 of 51 are not.
-    equal, over = "the have " + "# " * 5 + "ab " * 43, "the have " + "# " * 6 + "ab " * 43
-    quality = Quality.parse(("en=gopher",), ("gopher.min_word_length=0",))
-    assert quality.judge([equal, over], ["en", "en"]).reasons == [None, "gopher-hashes"]
-    glm = Quality.parse(("glm",))
-    assert glm.judge(["a" * 100, "a" * 101], ["en", "en"]).reasons == ["glm-few-chars", None]
 
 
 def test_the_description_is_the_same_for_the_same_meaning() -> None:
@@ -166,7 +130,7 @@ def test_the_description_is_the_same_for_the_same_meaning() -> None:
 
 
 def test_engines_are_those_in_use() -> None:
-    assert Quality.parse(("glm", "en=gopher", "zh=chinese-web")).engines == {}
+    assert Quality.parse(("glm", "en=gopher", "zh=glm")).engines == {}
     assert set(Quality.parse(("gopher",)).engines) == {"words"}
     assert Quality.parse(("zh=fineweb2-zh",)).engines["words"].startswith("jieba 0.42")
 

@@ -36,7 +36,6 @@ def test_every_language_and_one() -> None:
         ("fineweb", {"en", "zh", "fr", "und"}),
         ("fineweb@code", {"en", "zh"}),
         ("fineweb2-zh", {"zh"}),
-        ("chinese-web", {"zh"}),
     ],
 )
 def test_what_every_language_means(profile: str, served: set[str]) -> None:
@@ -65,41 +64,6 @@ def test_bounds() -> None:
     assert german["min_words"] == 30
     assert math.isnan(german["max_hashes"])
     assert (chinese["max_dup_line"], chinese["min_words"]) == (0.3, 50)
-
-
-@pytest.mark.parametrize(
-    ("specs", "overrides", "message"),
-    [
-        (["gofer"], [], r'"gofer" is no quality profile: did you mean gopher'),
-        (["xyzzy"], [], r'"xyzzy" is no quality profile: there are none, c4, c4@datatrove'),
-        (["gopher@dolma"], [], r"did you mean gopher@"),
-        (["english=gopher"], [], r'write "en"'),
-        (["en="], [], r'"en=" names no quality profile\. Write PROFILE or LANG=PROFILE'),
-        (["en=gopher+"], [], r"names no quality profile"),
-        (["gopher+gopher@paper"], [], r"names gopher twice"),
-        (["en=gopher", "en=c4"], [], r'of "en" are given twice, the second time as "en=c4"'),
-        (["gopher", "c4"], [], r"of every language are given twice"),
-        (["en=none+gopher"], [], r"none stands alone"),
-        (["ja=gopher"], [], r'"ja" is written without spaces between words'),
-        (["zh=c4"], [], r"c4 is made for languages with spaces between words, not for"),
-        (["fr=gopher@datatrove"], [], r'gopher@datatrove is made for en, not for "fr"'),
-        (["en=fineweb2-zh"], [], r'fineweb2-zh is made for wuu, yue, zh, not for "en"'),
-        (["gopher"], ["gopher.min_word=3"], r"has no threshold .*did you mean min_word"),
-        (["gopher"], ["gopher.min_words"], r"sets no bound\. Write PROFILE\.THRESHOLD=NUMBER"),
-        (["gopher"], ["min_words=3"], r"sets no bound"),
-        (["gopher"], ["gopher.min_words=many"], r'"many" is no bound\. Give a number'),
-        (["gopher"], ["gopher.min_words=-1"], r"give a bound of at least 0"),
-        (["gopher"], ["gopher.min_words=inf"], r'"inf" is no bound'),
-        (["gopher"], ["gopher.min_words=nan"], r'"nan" is no bound'),
-        (["gopher"], ["glm.min_chars=1"], r"glm is not among the quality profiles of any lang"),
-        (["gopher"], ["glmm.min_chars=1"], r'"glmm" is no quality profile: did you mean glm'),
-        (["en=gopher"], ["zh:gopher.min_words=1"], r'gopher is not among .* profiles of "zh"'),
-        (["gopher"], ["xx:gopher.min_words=1"], r'"xx" is not a language code'),
-    ],
-)
-def test_what_is_refused(specs: list[str], overrides: list[str], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        parse_selection(specs, overrides)
 
 
 def test_words_that_make_a_profile_hopeless() -> None:

@@ -123,19 +123,6 @@ def test_a_hostile_document_does_nothing_and_nothing_is_wider_than_a_narrow_scre
     assert set(requested) - {"/favicon.ico"} == {"/harness.html", "/page.html"}
 
 
-def test_the_page_paints_from_a_file_in_light_and_dark(made: Path, tmp_path: Path) -> None:
-    pictures = []
-    for name, flags in (("light", []), ("dark", ["--blink-settings=preferredColorScheme=0"])):
-        picture = tmp_path / f"{name}.png"
-        size = "--window-size=1200,3000"
-        browse(tmp_path, f"--screenshot={picture}", size, *flags, f"file://{made}/report.html")
-        pictures.append(picture.read_bytes())
-    light, dark = pictures
-    assert light.startswith(b"\x89PNG")
-    assert min(len(light), len(dark)) > 50_000, "an empty page is a small picture"
-    assert light != dark
-
-
 OF_PICTURES = """<script>
 addEventListener("load", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;

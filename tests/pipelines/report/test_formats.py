@@ -48,28 +48,3 @@ def test_numbers(shown: Callable[[float], str], number: float, text: str) -> Non
 )
 def test_percentages(part: float, of: float, text: str) -> None:
     assert formats.percent(part, of) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("", "(none)"),
-        ([], "(none)"),
-        (" ", '" "'),
-        (["a", 1], "a, 1"),
-        ({"b": 2, "a": ["x", "y"]}, "a x, y; b 2"),
-        (0, "0"),
-        (None, "None"),
-    ],
-)
-def test_values_of_options(value: object, text: str) -> None:
-    assert formats.option_text(value) == text
-
-
-def test_bytes_are_shown_as_figures_and_as_text() -> None:
-    raw = b'{"content": "\xff' + b"a" * 100
-    lines = formats.hex_dump(raw.hex()).split("\n")
-    assert lines[0] == "7b 22 63 6f 6e 74 65 6e 74 22 3a 20 22 ff 61 61"
-    assert len(lines) == 4 + 1 + 1
-    assert lines[-1] == '{"content": "\ufffd' + "a" * 100
-    assert formats.hex_dump("") == ""

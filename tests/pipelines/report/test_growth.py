@@ -1,7 +1,6 @@
 """Generations over time: true to report.json, for two of them and for hundreds."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -43,12 +42,6 @@ def grown(rows: Sequence[dict[str, Any]]) -> Growth:
     return found
 
 
-@pytest.mark.parametrize("rows", [[], [generation(1, 0)]])
-def test_one_generation_has_no_history(rows: list[dict[str, Any]]) -> None:
-    assert growth({"generations": rows}) is None
-    assert growth({}) is None
-
-
 def test_a_few_generations_stand_at_their_times_with_their_figures() -> None:
     shown = grown([generation(1, 0), generation(2, 6), generation(3, 24)])
     assert shown.period == "from 2026-11-22 10:00:00 to 2026-11-23 10:00:00 UTC"
@@ -87,19 +80,6 @@ def test_the_lag_of_a_stream_is_the_longest_of_a_cell() -> None:
     }
     still = grown([generation(number, number, lag=lag(0, 0)) for number in (1, 2)])
     assert still.bars(rest="worst").bars == {"rest": {}}
-
-
-def test_what_is_not_known_is_not_at_any_time() -> None:
-    old = {key: generation(1, 0)[key] for key in ("name", "documents", "tokens", "read", "inputs")}
-    shown = grown([old, generation(2, 1)])
-    assert len(shown.timed) == 1
-    assert (moment(old), shown.period) == (
-        "–",
-        "from 2026-11-22 11:00:00 to 2026-11-22 11:00:00 UTC",
-    )
-    assert grown([old, old]).period == "at unknown times"
-    tokens = grown([old, generation(2, 1), generation(3, 2)]).bars(kept="tokens", in_all=True)
-    assert tokens.bars["kept"][0] == pytest.approx(100 / 2), "what was there before, too"
 
 
 def shown_on(manifest: Manifest, report: dict[str, Any], rows: list[dict[str, Any]]) -> Page:
@@ -161,27 +141,9 @@ def test_pictures_are_told_in_words_and_those_of_nothing_left_out(
         assert not [label for label in labels if " over time" in label]
 
 
-def test_a_compaction_is_told(manifest: Manifest, report: dict[str, Any]) -> None:
-    rows = [generation(number, number) for number in (1, 2, 3)]
-    assert "compacted into 1." in shown_on(manifest, report, rows).text
-    (first,) = manifest.generations
-    whole = replace(
-        manifest, generations=(first, replace(first, name="b"), replace(first, name="c"))
-    )
-    assert "compacted" not in shown_on(whole, report, rows).text
-
-
 def test_a_name_stays_text(manifest: Manifest, report: dict[str, Any]) -> None:
     evil = "<script>alert(1)</script>"
     rows = [generation(1, 0), generation(2, 1, name=evil, lag=lag(1, 2))]
     shown = shown_on(manifest, report, rows)
     assert not shown.named("script")
     assert evil in shown.text
-
-
-def test_a_dataset_of_one_generation_has_no_such_section(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    assert len(report["generations"]) == 1
-    shown = Page(page(manifest, report))
-    assert shown.named("section")[0] == {"id": "funnel"}

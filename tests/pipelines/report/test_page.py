@@ -1,18 +1,13 @@
 """The page of a real run: valid, true to the account, and indifferent to what documents say."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import pipelines.report.page
-from pipelines.report.formats import amount, byte_size, duration, short
-from pipelines.report.page import _environment, page
-from pipelines.report.projection import run_costs
+from pipelines.report.page import page
 from shards import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.shown import visible
@@ -71,39 +66,12 @@ def test_a_hostile_document_stays_text(
     assert {attribute for attributes in elements for attribute in attributes} <= allowed
 
 
-@given(st.text())
-def test_any_text_stays_text(text: str) -> None:
-    template = _environment().from_string('<!doctype html>\n<p title="{{ text }}">{{ text }}</p>')
-    shown = Page(visible(template.render(text=text)))
-    assert shown.text == "\n" + visible(text)
-    assert shown.named("p") == [{"title": visible(text)}]
-
-
 def test_no_template_takes_text_for_markup() -> None:
     folder = Path(pipelines.report.page.__file__).parent / "templates"
     templates = [path.read_text() for path in folder.glob("*.j2")]
     assert len(templates) > 10
     for word in ("|safe", "| safe", "autoescape", "Markup"):
         assert not any(word in template for template in templates)
-
-
-def test_the_page_is_a_function_of_report_and_manifest(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    assert page(manifest, report) == page(manifest, report)
-
-
-def test_the_order_of_phases_in_the_report_does_not_show(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    seconds = {"map": 0.1, "dedup": 0.2, "merge": 0.3}
-    backwards = dict(reversed(seconds.items()))
-    assert sum(seconds.values()) != sum(backwards.values())
-    pages = {
-        page(manifest, {**report, "elapsed": 0.6, "seconds": order})
-        for order in (seconds, backwards)
-    }
-    assert len(pages) == 1
 
 
 def rows(html: str) -> list[list[str]]:
@@ -136,32 +104,6 @@ def test_figures_of_the_page_are_those_of_the_account(
     assert {"duplicate", "too-short", "glm-few-chars", "wrong-type"} <= {
         row[1] for row in cells if len(row) > 1
     }
-
-
-def test_figures_of_a_run_are_those_of_its_own_generation(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    (first,) = manifest.generations
-    later = replace(first, number=2, name="g0002-later")
-    grown = replace(manifest, number=2, generations=(first, later))
-    alone, after = page(manifest, report), page(grown, report)
-    for name in ("funnel", "projection"):
-        assert section(after, name) == section(alone, name)
-    tokens = sum_shards(manifest.shards(split=TRAIN)).tokens
-    assert f"<b>{amount(tokens)}</b>" in alone
-    assert f"<b>{amount(2 * tokens)}</b>" in after
-
-
-def section(html: str, name: str) -> str:
-    (found,) = re.findall(f'<section id="{name}">.*?</section>', html, re.DOTALL)
-    return str(found)
-
-
-def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str, Any]) -> None:
-    html = page(manifest, report)
-    assert "Thresholds 阈值: min 150: every other language" in Page(html).text
-    assert html.count('<path class="bound"') >= 3, "of both sources, and of both together"
-    assert html.count(">min 150</span>") >= 3
 
 
 def test_a_table_can_be_scrolled_without_a_pointer_and_has_a_name(
@@ -201,52 +143,6 @@ def test_a_source_in_which_nothing_was_read_is_named(
     assert "Nothing was read of two" in shown.text
     (cells,) = [row for row in shown.cells if row[:2] == ["two", "0"]]
     assert cells[2:5] == ["0 B", "0", "–"]
-
-
-def test_every_setting_of_the_run_is_on_the_page(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    text = Page(page(manifest, report)).text
-    for name in manifest.options:
-        assert f"--{name.replace('_', '-')}" in text or name == "quality"
-    for name, version in manifest.libraries.items():
-        assert name in text
-        assert version in text
-    assert manifest.identity in text
-    assert "part-<b>&.json" in text
-
-
-def test_the_requested_size_is_projected_to(manifest: Manifest, report: dict[str, Any]) -> None:
-    projected = {row[0]: row for row in rows(page(manifest, report, corpus_size=2 * 10**11))}
-    assert {"100 GB", "200 GB", "1 TB", "3 TB", "100 TB"} <= projected.keys()
-    costs = run_costs(manifest, report)
-    assert costs is not None
-    times = 2e11 / costs.text_bytes
-    hours = costs.cpu_seconds * times / 3600
-    assert projected["200 GB"][1:6] == [
-        byte_size(costs.file_bytes * times),
-        amount(costs.tokens * times),
-        byte_size(costs.dataset_bytes * times),
-        short(hours),
-        duration(hours / (report["machine"]["cores"] or 1)),
-    ]
-    assert "200 GB" not in {row[0] for row in rows(page(manifest, report))}
-
-
-def test_groups_of_duplicates_are_drawn_whatever_was_counted(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    assert "Duplicates" not in Page(page(manifest, {**report, "dedup": {}})).text
-    report["dedup"] = {
-        "exact": {"groups": {"100+": 1, "2": 4000, "5-9": 7}},
-        "near": {"band_groups": {}, "compared": 12345},
-        "something new": {"2": 5},
-    }
-    html = page(manifest, report)
-    sizes = [(row[0], row[1]) for row in rows(html) if row[0].endswith(" documents")]
-    assert sizes[:3] == [("2 documents", "4,000"), ("5-9 documents", "7"), ("100+ documents", "1")]
-    for text in ("Groups of equal texts", "something new", "12,345"):
-        assert text in Page(html).text
 
 
 def test_a_change_since_the_run_is_announced(manifest: Manifest, report: dict[str, Any]) -> None:

@@ -74,12 +74,3 @@ def test_reading_what_the_sample_leaves_out_is_not_projected() -> None:
     assert spent is not None
     assert spent.map_seconds == {"read": pytest.approx(1.0 + 20.0), "clean": 6.0}
     assert spent.file_bytes == pytest.approx(4000 * 20 / 110)
-
-
-def test_without_text_or_times_nothing_is_projected() -> None:
-    nothing = {"read": 0, "not_sampled": 0, "bytes": {"kept": 0}}
-    made = cast("Manifest", Made(1))
-    assert run_costs(made, report(accounting={"a": nothing})) is None
-    old = report()
-    del old["cpu_seconds"]
-    assert run_costs(made, old) is None
