@@ -147,8 +147,8 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_table_of_other_profiles_is_refused(judged: tuple[Quality, Judgement]) -> None:
     _, judgement = judged
     rows = table(judgement, LANGUAGES)
-    with pytest.raises(UserError, match=r"no column fineweb2-zh\.dup_line, .*need the texts"):
-        Quality.parse(("zh=fineweb2-zh",)).reasons(rows)
+    with pytest.raises(UserError, match=r"no column gopher-repetition@datatrove\..*need the texts"):
+        Quality.parse(("zh=gopher-repetition@datatrove",)).reasons(rows)
     with pytest.raises(UserError, match="no column language"):
         Quality.parse(("glm",)).reasons(rows.drop_columns("language"))
 
