@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pipelines.inputs.files import InputFile, open_input, readable
-from pipelines.inputs.found_file import shown
+from pipelines.inputs.input_file import shown
 from pipelines.inputs.split import Split, split_file
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression

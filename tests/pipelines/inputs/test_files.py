@@ -6,7 +6,6 @@ import pytest
 from pipelines.inputs.files import (
     Listing,
     list_inputs,
-    look_for_inputs,
     match_inputs,
     open_input,
 )
@@ -151,10 +150,9 @@ def test_all_that_cannot_be_read_is_named_at_once(corpus: Path) -> None:
     ids=range(10),
 )
 def test_odd_specs_are_refused_in_a_paragraph(spec: str, message: str, corpus: Path) -> None:
-    for find in (match_inputs, look_for_inputs):
-        with pytest.raises(UserError, match=message) as raised:
-            find([spec.format(corpus)], pattern="*", default_name="x")
-        assert str(raised.value).isprintable()
+    with pytest.raises(UserError, match=message) as raised:
+        match(spec.format(corpus))
+    assert str(raised.value).isprintable()
 
 
 def test_a_long_spec_with_a_name_is_parsed(corpus: Path) -> None:
@@ -165,7 +163,8 @@ def test_a_long_spec_with_a_name_is_parsed(corpus: Path) -> None:
 def test_a_file_may_be_in_a_folder_that_cannot_be_searched(corpus: Path) -> None:
     def look() -> Listing:
         with without_privileges():
-            return look_for_inputs([str(corpus)], pattern="part-*.json", default_name="wudao")
+            specs, pattern = [str(corpus)], "part-*.json"
+            return list_inputs(specs, pattern=pattern, default_name="wudao", growing=True)
 
     files = look().files
     (corpus / "sub").chmod(0)

@@ -1,12 +1,9 @@
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pipelines.inputs import local_files
-from pipelines.inputs.found_file import FoundFile
-from pipelines.inputs.local_files import Known, absence, find_local, look_local
+from pipelines.inputs.local_files import absence, find_local
 from shards.errors import UserError
 from tests.pipelines.privileges import without_privileges
 
@@ -92,13 +89,12 @@ def test_the_nearest_name_is_asked_for(tmp_path: Path, path: str, meant: str) ->
     assert not absence(tmp_path / "corpora")
 
 
-@pytest.mark.parametrize("look", [find_local, look_local])
-def test_what_cannot_be_an_input_is_returned_apart(corpus: Path, look: Any) -> None:
+def test_what_cannot_be_an_input_is_returned_apart(corpus: Path) -> None:
     os.mkfifo(corpus / "part-0.json")
     (corpus / os.fsdecode(b"part-\xff.json")).write_bytes(b"[]")
     (corpus / "part-10.json").chmod(0)
     with without_privileges():
-        files, refused = look(str(corpus), ("part-*.json",))
+        files, refused = find_local(str(corpus), ("part-*.json",))
     assert [file.relative for file in files] == ["part-2.json", "sub/part-1a.json"]
     assert {file.relative: why for file, why in refused.items()} == {
         "part-0.json": "is neither a file nor a folder",
@@ -126,52 +122,14 @@ def test_what_stands_for_a_file_that_was_not_fetched_is_no_input(
     assert {file.relative: told for file, told in refused.items()} == {"part-2.json": why}
 
 
-def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: Path) -> None:
+def test_where_files_arrive_there_may_be_none_but_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    assert look_local(str(folder), ("*.json",)) == ([], {})
-    assert look_local(f"{folder}/*.json", ()) == ([], {})
-    (folder / "a.json").write_text("[]")
-    assert [file.relative for file in look_local(str(folder), ("*.json",))[0]] == ["a.json"]
+    assert find_local(str(folder), ("*.json",), growing=True) == ([], {})
+    assert find_local(f"{folder}/*.json", (), growing=True) == ([], {})
     for missing in (tmp_path / "none", tmp_path / "none" / "*.json"):
         with pytest.raises(UserError, match=r"none"):
-            look_local(str(missing), ("*.json",))
-
-
-def test_a_look_opens_only_what_has_changed_since_the_last(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = []
-    real = local_files._refusal
-
-    def refusal(path: Path, size: int) -> str:
-        opened.append(path.name)
-        return real(path, size)
-
-    monkeypatch.setattr(local_files, "_refusal", refusal)
-    known = Known()
-
-    def look() -> tuple[list[FoundFile], dict[FoundFile, str]]:
-        opened.clear()
-        with without_privileges():
-            found = look_local(str(corpus), ("part-*.json",), known)
-            assert found == look_local(str(corpus), ("part-*.json",))
-        del opened[-3:]  # of the look that knows nothing
-        return found
-
-    first = look()
-    assert sorted(opened) == ["part-10.json", "part-1a.json", "part-2.json"]
-    assert (look(), opened) == (first, [])
-    (corpus / "part-2.json").write_text("longer than before")
-    files, refused = look()
-    assert (files != first[0], refused, opened) == (True, {}, ["part-2.json"])
-    (corpus / "part-2.json").chmod(0)
-    for _ in range(2):  # what is refused is looked at each time
-        files, refused = look()
-        assert ([*refused.values()], opened) == (
-            ["may not be read: check its permissions"],
-            ["part-2.json"],
-        )
+            find_local(str(missing), ("*.json",), growing=True)
 
 
 LONG = "x" * 300

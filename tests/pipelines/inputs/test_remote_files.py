@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipelines.inputs.files import InputFile, list_inputs, look_for_inputs, match_inputs, open_input
+from pipelines.inputs.files import InputFile, list_inputs, match_inputs, open_input
 from pipelines.inputs.remote_files import etag_of, find_remote, open_remote
 from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
@@ -94,7 +94,7 @@ def test_sources_are_named_as_for_paths() -> None:
         ("b", "deep/part-3.json"),
         ("b", "part-1a.json"),
     ]
-    with pytest.raises(UserError, match=r"part-1a.json is given twice, in 'b' as part-1a.json"):
+    with pytest.raises(UserError, match=r"part-1a.json is given twice, in 'a' as sub/part-1a"):
         match_inputs(
             ["b=memory://corpora/web/sub", "a=memory://corpora/web"],
             pattern="part-1a.*",
@@ -136,8 +136,8 @@ def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callabl
 def refused(spec: str) -> dict[str, str]:
     """Return what is refused of an input, however it is looked at; all else is there."""
     lists = [
-        list_of([spec], pattern="part-*.json", default_name="web")
-        for list_of in (list_inputs, look_for_inputs)
+        list_inputs([spec], pattern="part-*.json", default_name="web", growing=growing)
+        for growing in (False, True)
     ]
     told = [{file.relative: why for file, why in each.refused.items()} for each in lists]
     assert told[0] == told[1]
@@ -168,8 +168,10 @@ def test_links_behind_a_url_that_do_not_match_are_passed_over(
 ) -> None:
     listed(more="directory", gone="nothing", notes="file")
     assert refused("memory://corpora/web") == {}
-    told = "memory://corpora/web: links to folders, or to nothing, are passed over: gone, more"
-    assert [record.getMessage() for record in caplog.records] == [told]
+    assert caplog.messages == [
+        "memory://corpora/web: links that lead to no file, and whose names do not match, are "
+        "passed over: gone, more"
+    ]
 
 
 @pytest.mark.usefixtures("memory")
@@ -362,7 +364,7 @@ def test_a_folder_of_the_web_that_cannot_be_listed_is_not_left_out(
 
 
 def looked(spec: str) -> list[str]:
-    listing = look_for_inputs([spec], pattern="part-*.json", default_name="web")
+    listing = list_inputs([spec], pattern="part-*.json", default_name="web", growing=True)
     return sorted(file.relative for file in listing.files)
 
 

@@ -1,4 +1,4 @@
-from pipelines.inputs.found_file import any_of, some_of
+from pipelines.inputs.input_file import any_of, some_of
 
 
 def test_a_few_names_stand_for_many() -> None:
