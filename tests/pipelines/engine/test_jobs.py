@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.engine import beam, jobs
+from pipelines.engine import beam
 from pipelines.engine.jobs import named_options, named_runner
 
 PRISM = ["--runner=PrismRunner"]
@@ -62,12 +62,3 @@ def test_prism_is_told_the_name() -> None:
 def test_other_engines_have_their_own_runner() -> None:
     for flags in ([], ["--runner=FlinkRunner"], ["--runner=PortableRunner"]):
         assert named_runner(named_options(flags, "wudao", "map")) is None
-
-
-def test_the_prism_that_beam_starts_has_a_page(caplog: pytest.LogCaptureFixture) -> None:
-    server = jobs._Server(named_options(PRISM, "wudao", "map"))  # type: ignore[no-untyped-call]
-    with caplog.at_level("INFO", "corpusmill"):
-        words = server.prism_arguments(4000)
-    assert words[:2] == ["--job_port", 4000]
-    assert not any(str(word).startswith("--serve_http") for word in words)
-    assert f"http://localhost:{words[words.index('--web_port') + 1]}" in caplog.text

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 
-from pipelines.engine.workers import Workers, _with_warnings
+from pipelines.engine.workers import Workers
 from shards.errors import DamageError, UserError
 from tests.pipelines import duties
 from tests.pipelines.duties import Task, read_events, starts
@@ -58,22 +58,13 @@ def test_children_serve_one_phase_after_the_other(tmp_path: Path) -> None:
     assert len({pid for _, _, pid in read_events(tmp_path)}) == 1
 
 
-def test_a_child_answers_and_then_runs_tasks(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_child_answers_and_then_runs_tasks(tmp_path: Path) -> None:
     with Workers(2, duties.work) as workers:
         name, pid = workers.call(duties.answer, tmp_path)
         workers.run_all([("a", "nothing")], os.fsencode(tmp_path))
     assert name == tmp_path.name
     assert {worker for _, _, worker in read_events(tmp_path)} == {pid}
     assert pid != os.getpid()
-    assert caplog.messages == [f"{tmp_path.name} is odd"]
-
-
-def test_a_warning_is_left_to_the_driver(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    _, warnings = _with_warnings(duties.answer, tmp_path)
-    assert warnings == [f"{tmp_path.name} is odd"]
-    assert caplog.messages == ["not of this package"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +85,7 @@ def test_what_a_child_cannot_answer_is_raised_in_the_driver(
 
 def test_children_that_die_before_they_answer_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "die").touch()
-    message = "^a worker died 3 times when it began, the last time because it exited with code 7. "
+    message = r"^a worker died 3 times .*it exited with code 7\. The task: the beginning of t"
     with Workers(1, duties.work) as workers:
         with pytest.raises(UserError, match=message):
             workers.call(duties.answer, tmp_path)
@@ -123,6 +114,7 @@ if __name__ == "__main__":
     with Runner((), num_workers=1, preload=("tests.pipelines.duties",)) as runner:
         runner.run([("a", "nothing")], duties.prepare, folder)
         print(*sorted(runner.call(duties.imported, folder)))
+        runner.call(duties.answer, folder)
     print(*sorted(sys.modules))
 """
     path = tmp_path / "script.py"
@@ -135,6 +127,7 @@ if __name__ == "__main__":
         text=True,
         check=True,
     )
+    assert done.stderr.splitlines()[-1] == f"{tmp_path.name} is odd", "warnings are shown"
     child, driver = map(str.split, done.stdout.splitlines())
     assert "pyarrow" in child
     for modules in (child, driver):

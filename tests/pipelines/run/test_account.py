@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pipelines.dedup.tasks import TaskRecord
-from pipelines.engine.progress import progress_counts
+from pipelines.engine.figures import progress_counts
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.run import account
@@ -108,7 +108,7 @@ def test_both_accounts_agree() -> None:
 
 def test_drops_are_progress() -> None:
     record = TaskRecord(dropped={"a": {"duplicate": 3, "near-duplicate": 20}}, known={})
-    assert progress_counts(to_json(record)) == {"documents dropped": 23}
+    assert progress_counts("drops", to_json(record)) == {"documents dropped": 23}
 
 
 def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeRecord]]:
@@ -244,6 +244,6 @@ def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
 
 def test_a_finished_record_says_what_it_adds_to_the_line() -> None:
     counts = {"documents": 100, "kept": 70, "dropped": 30}
-    assert progress_counts(to_json(RECORDS[0])) == counts
-    assert progress_counts(to_json(DEDUP[0])) == {"documents dropped": 10}
-    assert progress_counts(to_json(MERGED["b"][0])) == {}
+    assert progress_counts("map", to_json(RECORDS[0])) == counts
+    assert progress_counts("drops", to_json(DEDUP[0])) == {"documents dropped": 10}
+    assert progress_counts("merge", to_json(MERGED["b"][0])) == {}

@@ -26,7 +26,7 @@ def test_a_batch_comes_back_as_it_was_also_a_part_of_one() -> None:
 
 
 def test_it_is_the_coder_of_record_batches() -> None:
-    coder = beam.coders.get_coder(pa.RecordBatch)
+    coder = beam.typecoders.registry.get_coder(pa.RecordBatch)
     assert coder == RecordBatchCoder()
     assert not coder.is_deterministic()
     assert 0 < coder.estimate_size(BATCH) <= len(coder.encode(BATCH))
