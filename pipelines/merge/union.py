@@ -10,7 +10,7 @@ URL the first two once more), never the texts, rejects or tokens.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,19 +25,24 @@ from pipelines.dedup.bands import (
     write_bands,
     write_slots,
 )
+from pipelines.dedup.drops import Drops
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
+from pipelines.merge.merge import find_documents, judged_rows, merged_rows
+from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import EXAMPLES, most_examples
 from pipelines.segments.segment import with_suffix
 from shards.merged import gather
-from shards.range import EVERYTHING, Range
+from shards.range import EVERYTHING, Range, split_range
 from shards.storage.files import FileEntry, atomic_write, size_if_there
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import BLOCK_ROWS, side_by_side
 from shards.tables import (
+    between,
     column,
     map_items,
     open_rows,
     open_table,
+    rows_between,
     spread_over,
     write_table,
 )
@@ -46,8 +51,7 @@ TOKEN_BYTES_AT_ONCE = 256 << 20
 """Bytes of tokens that are copied at a time: behind a URL each file is asked for its part of them.
 The tables are gone by then."""
 
-BYTES_AT_ONCE = 64 << 20
-"""Bytes of texts and rejects that are copied at a time."""
+NO_DROPS = Drops.among((), np.zeros(0, np.uint64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +80,165 @@ class MergedOrder:
         renumbered: np.ndarray = merged[np.concatenate(rows)]
         return renumbered
 
-    def pieces(self, num: int) -> Iterator[tuple[np.ndarray, list[slice]]]:
-        """Yield the rows in about `num` pieces of whole blocks.
 
-        A piece is the slices of the tables that it comes from, and its rows as places in these
-        slices back to back.
+@dataclass(frozen=True, slots=True)
+class _Rejects:
+    """What was written of them: how many, and the file, if there are any."""
+
+    rows: int
+    files: Mapping[str, FileEntry]
+
+
+class Cut:
+    """A range of the order of some segments, which is written as one segment.
+
+    Memory is the tables .documents and .audit of the range, one after the other, twice; texts and
+    rejects are copied in parts, tokens in pieces.
+    """
+
+    def __init__(
+        self,
+        stems: Mapping[int, AnyPath],
+        *,
+        rows: int,
+        held_bytes: int,
+        within: Range = EVERYTHING,
+        drops: Drops = NO_DROPS,
+    ) -> None:
+        """Take segments.
+
+        Args:
+            stems: Their stems by number, in the order of identities.
+            rows: Their audit rows, over all orders.
+            held_bytes: Size of their texts and rejects, over all orders.
+            within: The range.
+            drops: What dedup dropped of them in the range.
         """
-        first = np.zeros(len(self.starts) - 1, np.int64)
-        size = max(1, len(self.rows) // num // BLOCK_ROWS) * BLOCK_ROWS
-        for block in np.split(self.rows, range(size, len(self.rows), size)):
-            ordered = np.sort(block)  # a slice of each table, since tables are sorted
-            last = first + np.diff(np.searchsorted(ordered, self.starts))
-            slices = [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
-            yield np.searchsorted(ordered, block), slices
-            first = last
+        self._stems = stems
+        self._first = next(iter(stems.values()))
+        self._within = within
+        self._drops = drops
+        self._parts = split_range(within, rows=rows, held_bytes=held_bytes)
+
+    def write_documents(self, stem: AnyPath, *, dtype: np.dtype[Any]) -> dict[str, FileEntry]:
+        """Write the documents that are not dropped and what belongs to them, and return the files.
+
+        Args:
+            stem: The stem of the new segment.
+            dtype: Type of a token.
+        """
+        parts = side_by_side(
+            lambda item: find_documents(
+                item[1], self._within, dropped=self._drops.rows(item[0]), holdout=0
+            ),
+            self._stems.items(),
+            where=self._first,
+        )
+        runs = [
+            TokenRuns(
+                with_suffix(path, "tokens"),
+                part.starts,
+                column(part.documents, "tokens").astype(np.int64),
+                part.size,
+            )
+            for path, part in zip(self._stems.values(), parts, strict=True)
+        ]
+        tables = [part.documents for part in parts]
+        del parts
+        # Otherwise the allocator keeps what reading took while the new table needs as much.
+        pa.default_memory_pool().release_unused()
+        columns = {name: [column(table, name) for table in tables] for name in ("order", "holdout")}
+        merged = MergedOrder.of(columns["order"])
+        order, holdout = (np.concatenate(values)[merged.rows] for values in columns.values())
+        files = {"documents": write_sorted(stem, "documents", tables, merged, within=self._within)}
+        del tables, columns
+        pa.default_memory_pool().release_unused()
+        lengths = np.concatenate([run.lengths for run in runs])[merged.rows]
+        files["bins"] = write_table(
+            with_suffix(stem, "bins"), bins_table(order, lengths, within=self._within)
+        )
+        rows = np.arange(len(order), dtype=np.uint32)
+        files["holdout"] = write_holdout(stem, holdout, rows, order)
+        del order, holdout, lengths
+        files["tokens"] = copy_tokens(with_suffix(stem, "tokens"), runs, merged, dtype=dtype)
+        return files
+
+    def write_audit(self, stem: AnyPath, *, texts: bool) -> dict[str, FileEntry]:
+        """Write the audit rows with their last verdicts, maybe their texts, and return the files.
+
+        Args:
+            stem: The stem of the new segment.
+            texts: Whether the segments hold texts.
+        """
+        parts = side_by_side(
+            lambda item: judged_rows(item[1], self._within, dropped=self._drops.orders(item[0])),
+            self._stems.items(),
+            where=self._first,
+        )
+        pa.default_memory_pool().release_unused()
+        orders = [column(part, "order") for part in parts]
+        merged = MergedOrder.of(orders)
+        files = {"audit": write_sorted(stem, "audit", parts, merged, within=self._within)}
+        if texts:
+            files["texts"] = _write_blocks(with_suffix(stem, "texts"), self._texts(orders))
+        return files
+
+    def _texts(self, orders: Sequence[np.ndarray]) -> Iterator[pa.Table]:
+        """Yield the texts in the order of the audit rows, a part of the range at a time.
+
+        Args:
+            orders: Those of the audit rows of each segment in the range.
+        """
+        low, high = self._within.low, self._within.high
+        before = [
+            rows_between(with_suffix(path, "audit"), "order", low=low, high=high).start
+            for path in self._stems.values()
+        ]
+        for part in self._parts:
+            slices = [between(order, part.low, part.high) for order in orders]
+            tables = [
+                open_rows(with_suffix(path, "texts"), slice(first + rows.start, first + rows.stop))
+                for path, first, rows in zip(self._stems.values(), before, slices, strict=True)
+            ]
+            keys = [order[rows] for order, rows in zip(orders, slices, strict=True)]
+            yield pa.concat_tables(tables).take(MergedOrder.of(keys).rows)
+
+    def write_rejects(self, stem: AnyPath, numbers: Collection[int]) -> _Rejects:
+        """Write the rejects, if there are any.
+
+        Args:
+            stem: The stem of the new segment.
+            numbers: The segments that have rejects.
+        """
+        stems = {number: self._stems[number] for number in numbers}
+        counts: list[int] = []
+
+        def found() -> Iterator[pa.Table]:
+            for part in self._parts if stems else ():
+                rows = merged_rows(stems, "rejects", part)
+                if rows.num_rows:
+                    counts.append(rows.num_rows)
+                    yield spread_over(rows, self._within)
+
+        tables = found()
+        first = next(tables, None)
+        if first is None:
+            return _Rejects(0, {})
+        path = with_suffix(stem, "rejects")
+        file = _write_blocks(path, itertools.chain([first], tables))
+        return _Rejects(sum(counts), {"rejects": file})
+
+
+def _write_blocks(path: AnyPath, tables: Iterator[pa.Table]) -> FileEntry:
+    """Write tables without dictionaries as one, in blocks as write_table does."""
+    rest = next(tables)
+    with atomic_write(path) as handle, pa.ipc.new_file(handle, rest.schema) as writer:
+        for table in tables:
+            full = len(rest) // BLOCK_ROWS * BLOCK_ROWS
+            writer.write_table(rest[:full].combine_chunks(), max_chunksize=BLOCK_ROWS)
+            rest = pa.concat_tables([rest[full:], table])
+        writer.write_table(rest.combine_chunks(), max_chunksize=BLOCK_ROWS)
+    return handle.entry
 
 
 def write_union(
@@ -105,29 +254,23 @@ def write_union(
         members: The stems of the segments, in the order of their documents' identities.
         dtype: Type of a token.
     """
-    orders = _columns(members, "audit", "order")["order"]
-    audit = MergedOrder.of(orders)
-    order = np.concatenate(orders)[audit.rows]
-    if (order[1:] == order[:-1]).any():
+    orders = np.sort(np.concatenate(_columns(members, "audit", "order")["order"]))
+    if (orders[1:] == orders[:-1]).any():
         return {}
-    del order, orders
-    files = {"audit": write_sorted(stem, "audit", _tables(members, "audit"), audit)}
-    if with_suffix(members[0], "texts").exists():
-        files["texts"] = _write_long(stem, members, "texts", audit)
-    del audit
+    held = [with_suffix(member, suffix) for member in members for suffix in ("texts", "rejects")]
+    cut = Cut(
+        dict(enumerate(members)),
+        rows=len(orders),
+        held_bytes=sum(max(0, size) for size in side_by_side(size_if_there, held, where=stem)),
+    )
+    del orders
+    files = cut.write_audit(stem, texts=with_suffix(members[0], "texts").exists())
     pa.default_memory_pool().release_unused()
     files["examples"] = _write_examples(stem, members)
-    rejecting = [member for member in members if with_suffix(member, "rejects").exists()]
-    if rejecting:
-        rejects = MergedOrder.of(_columns(rejecting, "rejects", "order")["order"])
-        files["rejects"] = _write_long(stem, rejecting, "rejects", rejects)
+    rejecting = [at for at, stem in enumerate(members) if with_suffix(stem, "rejects").exists()]
+    files |= cut.write_rejects(stem, rejecting).files
+    files |= cut.write_documents(stem, dtype=dtype)
     documents = MergedOrder.of(_columns(members, "documents", "order")["order"])
-    files["documents"] = write_sorted(stem, "documents", _tables(members, "documents"), documents)
-    # Otherwise the allocator keeps the memory of the tables while the arrays that follow need it.
-    pa.default_memory_pool().release_unused()
-    files["tokens"] = _write_tokens(stem, members, documents, dtype=dtype)
-    files["bins"] = _write_bins(stem, members)
-    files["holdout"] = _write_holdout(stem, members, documents)
     if with_suffix(members[0], "hashes").exists():
         files["hashes"] = _write_hashes(stem, members, documents)
     if with_suffix(members[0], "slots").exists():
@@ -144,11 +287,6 @@ def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, 
 
     parts = side_by_side(read, members, where=members[0])
     return dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
-
-
-def _tables(members: Sequence[AnyPath], suffix: str) -> list[pa.Table]:
-    paths = [with_suffix(member, suffix) for member in members]
-    return side_by_side(open_table, paths, where=paths[0])
 
 
 def write_sorted(
@@ -183,28 +321,6 @@ def _concatenate(parts: Sequence[pa.ChunkedArray], data_type: pa.DataType) -> pa
     return whole.unify_dictionaries().combine_chunks()
 
 
-def _write_long(
-    stem: AnyPath, members: Sequence[AnyPath], suffix: str, order: MergedOrder
-) -> FileEntry:
-    """Write the rows of a table with long strings, a piece at a time."""
-    paths = [with_suffix(member, suffix) for member in members]
-    size = sum(max(0, size_if_there(path)) for path in paths)
-    schema = open_rows(paths[0], slice(0, 0)).schema
-    with (
-        atomic_write(with_suffix(stem, suffix)) as handle,
-        pa.ipc.new_file(handle, schema) as writer,
-    ):
-        for places, slices in order.pieces(1 + size // BYTES_AT_ONCE):
-            parts = [
-                open_rows(path, rows)
-                for path, rows in zip(paths, slices, strict=True)
-                if rows.stop > rows.start
-            ]
-            rows = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
-            writer.write_table(rows.take(places).combine_chunks(), max_chunksize=BLOCK_ROWS)
-    return handle.entry
-
-
 def _write_examples(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
     """Write the examples that any report may show, by reason and order."""
     examples = pa.concat_tables([open_table(with_suffix(stem, "examples")) for stem in members])
@@ -219,20 +335,6 @@ def _write_examples(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
     return write_table(
         with_suffix(stem, "examples"), pa.concat_tables([EXAMPLES.empty_table(), *parts])
     )
-
-
-def _write_tokens(
-    stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder, *, dtype: np.dtype[Any]
-) -> FileEntry:
-    """Write the documents' tokens in their order."""
-    counts = [
-        counts.astype(np.int64) for counts in _columns(members, "documents", "tokens")["tokens"]
-    ]
-    runs = [
-        TokenRuns(with_suffix(member, "tokens"), np.cumsum(part) - part, part, int(part.sum()))
-        for member, part in zip(members, counts, strict=True)
-    ]
-    return copy_tokens(with_suffix(stem, "tokens"), runs, documents, dtype=dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,19 +380,6 @@ def copy_tokens(
                 handle.write(chunk)
             del found, tokens  # before the next piece is fetched
     return handle.entry
-
-
-def _write_bins(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
-    """Write what lies before each bin: the sum over the segments."""
-    columns = _columns(members, "bins", "documents", "tokens")
-    sums = {name: np.sum(parts, axis=0) for name, parts in columns.items()}
-    return write_table(with_suffix(stem, "bins"), pa.table(sums))
-
-
-def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
-    columns = _columns(members, "holdout", "holdout", "order", "row")
-    holdout, order = (np.concatenate(columns[name]) for name in ("holdout", "order"))
-    return write_holdout(stem, holdout, documents.renumber(columns["row"]), order)
 
 
 def write_holdout(

@@ -97,7 +97,6 @@ def small_groups(monkeypatch: pytest.MonkeyPatch, *, rows: int = 40) -> None:
     monkeypatch.setattr(group, "MOST_SLICES", 0)
     monkeypatch.setattr(group, "ROWS_PER_GROUP", rows)
     monkeypatch.setattr(union, "TOKEN_BYTES_AT_ONCE", 2000)
-    monkeypatch.setattr(union, "BYTES_AT_ONCE", 10_000)
 
 
 def dataset(output: Path) -> dict[str, str]:

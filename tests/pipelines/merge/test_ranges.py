@@ -4,7 +4,6 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner
 from pipelines.map import builder
-from pipelines.merge import group, ranges
+from pipelines.merge import group, ranges, union
 from pipelines.merge.merge import merged_rows, take_range
-from pipelines.merge.ranges import choose_cuts, cut_into_ranges
+from pipelines.merge.ranges import choose_cut, cut_into_ranges
 from pipelines.run.build import build
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import with_suffix
@@ -46,54 +45,45 @@ __all__ = ["corpus"]
 
 
 @pytest.mark.parametrize(
-    ("segments", "shards", "cuts"),
+    ("segments", "shards", "cut"),
     [
-        (249, 2048, ()),  # 3 TB
-        (8253, 65_536, (128,)),  # 100 TB
-        (82_530, 1 << 19, (64, 64)),  # 1 PB
-        (10, 3, ()),
-        (1, 1 << 30, ()),
+        (249, 2048, 1),  # 3 TB
+        (8253, 65_536, 128),  # 100 TB
+        (82_530, 1 << 19, 512),  # 1 PB
+        (10, 3, 1),
+        (1, 1 << 30, 1),
+        (9, 0, 1),
     ],
 )
-def test_cuts_follow_from_segments_and_shards(
-    segments: int, shards: int, cuts: tuple[int, ...]
-) -> None:
+def test_a_cut_follows_from_segments_and_shards(segments: int, shards: int, cut: int) -> None:
     for remote in (False, True):
-        assert choose_cuts(segments, shards, rows=4e6 * segments, remote=remote) == cuts
+        assert choose_cut(segments, shards, rows=4e6 * segments, remote=remote) == cut
 
 
 def test_short_slices_are_avoided_in_a_storage() -> None:
-    assert choose_cuts(500, 8192, rows=2e9, remote=False) == ()
-    assert choose_cuts(500, 8192, rows=2e9, remote=True) == (64,)
-    assert choose_cuts(500, 8192, rows=2e10, remote=True) == ()
+    assert choose_cut(500, 8192, rows=2e9, remote=False) == 1
+    assert choose_cut(500, 8192, rows=2e9, remote=True) == 64
+    assert choose_cut(500, 8192, rows=2e10, remote=True) == 1
 
 
-def cut(output: Path, plan: Plan, cuts: tuple[int, ...], *, drops: tuple[str, ...] = ()) -> Plan:
+def cut(output: Path, plan: Plan, number: int, *, drops: tuple[str, ...] = ()) -> Plan:
     """The plan of the ranges of the one source."""
-
-    def choose(*_: Any, **__: Any) -> tuple[int, ...]:
-        return cuts
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ranges, "choose_cuts", choose)
+        patched.setattr(ranges, "choose_cut", lambda *_, **__: number)
         phases = Phases(output / ".work", Runner([], num_workers=0))
         dedup = Deduplicated(drops=drops)
         return cut_into_ranges(plan, phases, output, shards={"s": 8}, dedup=dedup)["s"]
 
 
-@pytest.mark.parametrize("cuts", [(1,), (4,), (2, 2)], ids=str)
-def test_ranges_are_the_segments_without_what_was_dropped(
-    tmp_path: Path, cuts: tuple[int, ...]
-) -> None:
+def test_ranges_are_the_segments_without_what_was_dropped(tmp_path: Path) -> None:
     parts, work = equal_texts(np.random.default_rng(21)), tmp_path / ".work"
     plan = write_segments(work, parts)
     exact_dedup(tmp_path, plan, ranges=1)
     (work / "drops").mkdir()
     shutil.copy(drop_path(work, "dedup/d0"), drop_path(work, "drops/d0"))
-    found = cut(tmp_path, plan, cuts, drops=("drops/d0",))
-    total = 4 if max(cuts) > 1 else 1
+    found = cut(tmp_path, plan, 4, drops=("drops/d0",))
     assert [(part.index, part.total) for part in found.segments] == [
-        (index, total) for index in range(total)
+        (index, 4) for index in range(4)
     ]
     assert sum(part.rows for part in found.segments) == sum(map(len, parts))
     kept = sorted(distinct_texts(parts).values(), key=lambda doc: doc.order)
@@ -122,7 +112,7 @@ def test_a_shard_finds_its_rows_in_a_range(tmp_path: Path) -> None:
     work = tmp_path / ".work"
     docs = random_docs(np.random.default_rng(4), 300)
     plan = write_segments(work, [docs[:100], docs[100:]])
-    found = cut(tmp_path, plan, (8,))
+    found = cut(tmp_path, plan, 8)
     none = np.zeros(0, np.uint32)
     seen = 0
     for index in range(200):  # some in two ranges
@@ -150,22 +140,17 @@ def test_blocks_of_long_tables_are_those_of_other_tables(tmp_path: Path) -> None
     whole = open_table(plan.segments[0].path(work).with_suffix(".holdout"))
     tables = [whole.slice(0, size) for size in (5, 0, 9, 1, 7, 9, 3)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ranges, "BLOCK_ROWS", 4)
-        ranges._write_blocks(tmp_path / "t", iter(tables))
+        patched.setattr(union, "BLOCK_ROWS", 4)
+        union._write_blocks(tmp_path / "t", iter(tables))
     found = open_table(tmp_path / "t")
     assert [len(chunk) for chunk in found["row"].chunks] == [4] * 8 + [2]
     assert found["row"].to_pylist() == [row for part in tables for row in part["row"].to_pylist()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cuts", [(4,), (2, 4)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_change_no_byte(
-    corpus: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    cuts: tuple[int, ...],
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(builder, "MAX_RECORDS", 7)
     monkeypatch.setattr(range_module, "ROWS_AT_ONCE", 10)
@@ -173,7 +158,7 @@ def test_ranges_change_no_byte(
     build(MODULE, options(corpus, plain, **KINDS[kind]))
     shutil.copytree(plain / ".work" / "map", merged / ".work" / "map")
     small_groups(monkeypatch, rows=14)
-    monkeypatch.setattr(ranges, "choose_cuts", lambda *_, **__: cuts)
+    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: 4)
     build(MODULE, options(corpus, merged, **KINDS[kind]))
     assert dataset(merged) == dataset(plain)
     assert figures(merged) == figures(plain)
@@ -187,8 +172,8 @@ def test_one_source_may_be_cut_and_another_not(
 ) -> None:
     plain, merged = tmp_path / "plain", tmp_path / "merged"
     build(MODULE, options(corpus, plain))
-    chosen = iter([(4,), ()])
-    monkeypatch.setattr(ranges, "choose_cuts", lambda *_, **__: next(chosen))
+    chosen = iter([4, 1])
+    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: next(chosen))
     build(MODULE, options(corpus, merged))
     assert dataset(merged) == dataset(plain)
 

@@ -2,9 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
-from pipelines.merge import union
 from pipelines.merge.union import MergedOrder, write_union
 from shards.tables import open_table
 from tests.pipelines.made_segments import DTYPE, Doc, random_docs, write_segment
@@ -56,17 +54,11 @@ def test_equal_texts_stay_two_rows(tmp_path: Path) -> None:
     ]
 
 
-def test_rows_are_renumbered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_renumbered() -> None:
     ranks = MergedOrder.of([np.array([10, 30, 50]), np.array([], int), np.array([20, 30])])
     assert ranks.rows.tolist() == [0, 3, 1, 4, 2]
     old = [np.array([2, 0], np.uint32), np.array([], np.uint32), np.array([1], np.uint32)]
     assert ranks.renumber(old).tolist() == [4, 0, 3]
-    monkeypatch.setattr(union, "BLOCK_ROWS", 3)
-    pieces = [(rows.tolist(), parts) for rows, parts in ranks.pieces(2)]
-    assert pieces == [
-        ([0, 2, 1], [slice(0, 2), slice(0, 0), slice(0, 1)]),
-        ([1, 0], [slice(2, 3), slice(0, 0), slice(1, 2)]),
-    ]
 
 
 def test_rows_of_one_order_are_not_brought_together(tmp_path: Path) -> None:

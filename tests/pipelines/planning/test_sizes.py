@@ -4,7 +4,6 @@ import pytest
 
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.sizes import (
-    cut_source,
     cut_sources,
     expected_shards,
     num_segments,
@@ -99,7 +98,7 @@ def test_groups_are_cut_into_ranges_where_shards_are_many() -> None:
     extent = with_groups(made_extent(640_000, shards=65_536))
     source, cut = extent.sources["web"], cut_sources(extent)["web"]
     assert source.segments == 8000
-    assert (cut.passes, cut.ranges, cut.range.segments) == (1, 128, -(-8000 // 128))
+    assert (cut.ranges, cut.range.segments) == (128, -(-8000 // 128))
     assert cut.slices == 8000 * 128
     rows = cut.range.records / cut.range.segments
     assert rows == pytest.approx(source.records / 8000, rel=0.02), "as a group"
@@ -114,15 +113,3 @@ def test_the_slices_of_merge_grow_no_faster_than_the_corpus(terabytes: float) ->
     merged = (cuts["web"].range if cuts else extent.sources["web"]).merge_slices
     assert slices + merged < 100_000 + 100_000 * terabytes
     assert merged < 100_000 or extent.total("records") / merged > 1000
-
-
-def test_passes_follow_each_other() -> None:
-    source = made_source(8000, records=4e6 * 8000)
-    cut = cut_source(source, (64, 32))
-    first = cut_source(source, (64,))
-    second = cut_source(first.range, (32,))
-    assert (cut.passes, cut.ranges) == (2, 64 * 32)
-    assert cut.range == second.range
-    assert cut.tasks == first.tasks + 64 * second.tasks
-    assert cut.slices == first.slices + 64 * second.slices
-    assert cut.range.records == source.records / (64 * 32)
