@@ -120,7 +120,7 @@ def _of_head(head: Head) -> Iterator[str]:
     if head.refusal:
         yield head.refusal + (f" It seems to be {head.hint}." if head.hint else "")
         return
-    yield from (f"{path}, {place.where}: {place.reason}" for place in head.places)
+    yield from (f"{path}, {where}: {reason}" for where, reason in head.places)
     if head.damaged > len(head.places):
         yield f"{path}: {head.damaged} such places at its beginning"
     if head.hint:

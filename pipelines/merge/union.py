@@ -1,12 +1,12 @@
-"""The union of segments: one segment that holds the rows of all, in the same files.
+"""The union of segments, or of one range of their order: one segment that holds the rows of all.
 
-Nothing is dropped and no duplicates are looked for: rows are sorted together, and references to
-rows are renumbered. Equal texts of two segments stay two rows. So whatever reads segments gets the
-same from the union as from its members.
+For a group nothing is dropped and no duplicates are looked for: rows are sorted together, and
+references to rows are renumbered. Equal texts of two segments stay two rows. So whatever reads
+segments gets the same from the union as from its members.
 
-Files are written one after the other, tables column by column, and long ones in pieces. Memory is
-the largest of .documents, .audit, .slots and .bands and about one column more (for members behind a
-URL the first two once more), never the texts, rejects or tokens.
+Files are written one after the other, tables column by column, and long ones in parts. Memory is
+the largest of .documents and .audit twice, or of .slots and .bands, and about one column more (for
+members behind a URL more), never the texts, rejects or tokens.
 """
 
 import itertools
@@ -71,14 +71,6 @@ class MergedOrder:
         starts = np.cumsum([0, *(len(key) for key in keys)])
         rows = np.argsort(np.concatenate(keys), kind="stable").astype(np.uint32)
         return cls(rows, starts)
-
-    def renumber(self, numbers: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the merged numbers (uint32) of rows, given their numbers in each table."""
-        merged = np.empty(len(self.rows), np.uint32)
-        merged[self.rows] = np.arange(len(self.rows), dtype=np.uint32)
-        rows = [part + np.int64(start) for part, start in zip(numbers, self.starts, strict=False)]
-        renumbered: np.ndarray = merged[np.concatenate(rows)]
-        return renumbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,11 +262,11 @@ def write_union(
     rejecting = [at for at, stem in enumerate(members) if with_suffix(stem, "rejects").exists()]
     files |= cut.write_rejects(stem, rejecting).files
     files |= cut.write_documents(stem, dtype=dtype)
-    documents = MergedOrder.of(_columns(members, "documents", "order")["order"])
+    order = np.sort(np.concatenate(_columns(members, "documents", "order")["order"]))
     if with_suffix(members[0], "hashes").exists():
-        files["hashes"] = _write_hashes(stem, members, documents)
+        files["hashes"] = _write_hashes(stem, members, order)
     if with_suffix(members[0], "slots").exists():
-        files |= _write_signatures(stem, members, documents)
+        files |= _write_signatures(stem, members, order)
     return files
 
 
@@ -391,50 +383,36 @@ def write_holdout(
     return write_table(with_suffix(stem, "holdout"), table)
 
 
-def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
+def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: np.ndarray) -> FileEntry:
+    """Write the hashes of texts; `documents` are the orders of the documents, sorted."""
     names = ("hash_high", "hash_low", "order", "row", "copies")
-    columns = _columns(members, "hashes", *names)
-    row = documents.renumber(columns.pop("row"))
-    values = {name: np.concatenate(parts) for name, parts in columns.items()}
-    ranked = np.lexsort((values["order"], values["hash_low"], values["hash_high"]))
-    values["row"] = row
-    return write_table(
-        with_suffix(stem, "hashes"), pa.table({name: values[name][ranked] for name in names})
-    )
+    columns = {
+        name: np.concatenate(parts) for name, parts in _columns(members, "hashes", *names).items()
+    }
+    columns["row"] = np.searchsorted(documents, columns["order"]).astype(np.uint32)
+    ranked = np.lexsort((columns["order"], columns["hash_low"], columns["hash_high"]))
+    table = pa.table({name: columns[name][ranked] for name in names})
+    return write_table(with_suffix(stem, "hashes"), table)
 
 
 def _write_signatures(
-    stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder
+    stem: AnyPath, members: Sequence[AnyPath], documents: np.ndarray
 ) -> dict[str, FileEntry]:
-    """Write the signers and their bands."""
+    """Write the signers and their bands; `documents` are the orders of the documents, sorted."""
     slots = [with_suffix(member, "slots") for member in members]
     parts = [read_slots(path, "order") for path in slots]
-    signers, orders = MergedOrder.of(parts), np.concatenate(parts)
-    return {
-        "slots": _write_slots(stem, slots, documents, signers),
-        "bands": _write_bands(stem, members, signers, order=orders[signers.rows]),
-    }
-
-
-def _write_slots(
-    stem: AnyPath, slots: Sequence[AnyPath], documents: MergedOrder, signers: MergedOrder
-) -> FileEntry:
-    order = np.concatenate([read_slots(path, "order") for path in slots])[signers.rows]
-    row = documents.renumber([read_slots(path, "row") for path in slots])[signers.rows]
-    merged = signers.renumber([np.arange(len(signers.rows))])
+    order = np.sort(np.concatenate(parts))
+    places = [np.searchsorted(order, part) for part in parts]
+    row = np.searchsorted(documents, order).astype(np.uint32)
     values = np.empty((len(order), NUM_SLOTS), np.uint8)
-    for path, (first, last) in zip(slots, itertools.pairwise(signers.starts), strict=True):
-        values[merged[first:last]] = read_slots(path, "slots")
-    return write_slots(with_suffix(stem, "slots"), Signers(order, row, values))
-
-
-def _write_bands(
-    stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder, *, order: np.ndarray
-) -> FileEntry:
-    paths = [with_suffix(member, "bands") for member in members]
+    for path, place in zip(slots, places, strict=True):
+        values[place] = read_slots(path, "slots")
+    files = {"slots": write_slots(with_suffix(stem, "slots"), Signers(order, row, values))}
+    del row, values
     bands = [np.empty(len(order), np.uint64) for _ in range(NUM_BANDS)]
     for number, hashes in enumerate(bands):
-        parts = [open_bands(path, number, first=0, last=EDGES) for path in paths]
-        rows = signers.renumber([part.signer for part in parts])
-        hashes[rows] = np.concatenate([part.hash for part in parts])
-    return write_bands(with_suffix(stem, "bands"), bands, order=order)
+        for member, place in zip(members, places, strict=True):
+            part = open_bands(with_suffix(member, "bands"), number, first=0, last=EDGES)
+            hashes[place[part.signer]] = part.hash
+    files["bands"] = write_bands(with_suffix(stem, "bands"), bands, order=order)
+    return files

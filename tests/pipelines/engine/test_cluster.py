@@ -85,11 +85,6 @@ def test_a_runner_that_beam_does_not_know_is_refused(name: str, message: str) ->
         beam_flags([f"--runner={name}"])
 
 
-@pytest.mark.parametrize("name", ["prismrunner", "my.own.Runner"])
-def test_a_runner_may_be_written_small_or_be_of_a_module(name: str) -> None:
-    assert beam_flags(["--runner", name]) == ["--runner", name]
-
-
 @pytest.mark.parametrize("flags", [[], ["--runner=DirectRunner"], ["--runner=FnApiRunner"]])
 def test_this_machines_own_workers_need_no_engine(flags: list[str]) -> None:
     assert engine_name(flags) == ""

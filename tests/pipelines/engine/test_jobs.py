@@ -57,8 +57,3 @@ def test_prism_is_told_the_name() -> None:
     handle.prepare(None)
     assert asked == [("corpusmill wudao merge", handle.timeout)]
     assert handle.job_service.Run() == "ran"
-
-
-def test_other_engines_have_their_own_runner() -> None:
-    for flags in ([], ["--runner=FlinkRunner"], ["--runner=PortableRunner"]):
-        assert named_runner(named_options(flags, "wudao", "map")) is None

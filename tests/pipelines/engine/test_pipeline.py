@@ -76,8 +76,3 @@ def test_metrics_of_an_in_process_run_say_what_its_report_says(
     made = sum_shards(read_manifest(tmp_path / "out").generations[0].sources["wudao"].shards)
     assert counts["merge"]["tokens out"] == made.tokens
     assert counts["merge"]["documents out"] == made.documents == account["kept"]
-
-
-def test_a_step_is_called_by_what_it_does() -> None:
-    steps = [pipeline.Phase(name).step for name in ("map", "dedup", "merge", "count sheep")]
-    assert steps == ["Map splits", "Find duplicates", "Merge shards", "Run count sheep"]

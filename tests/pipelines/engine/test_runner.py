@@ -16,24 +16,6 @@ def run(folder: Path, *tasks: Task, num_workers: int = 0, flags: tuple[str, ...]
         runner.run(tasks, duties.prepare, folder)
 
 
-@pytest.mark.parametrize("flags", [(), ("--runner=DirectRunner",), ("--runner", "FnApiRunner")])
-def test_without_workers_all_tasks_run_in_this_process(
-    tmp_path: Path, flags: tuple[str, ...]
-) -> None:
-    run(tmp_path, *((name, "nothing") for name in "abc"), flags=flags)
-    events = read_events(tmp_path)
-    assert {pid for _, _, pid in events} == {os.getpid()}
-    assert sorted(name for event, name, _ in events if event == "end") == ["a", "b", "c"]
-    assert [event for event, _, _ in events].count("prepare") == 1
-
-
-def test_children_prepare_once_for_all_their_tasks(tmp_path: Path) -> None:
-    run(tmp_path, *((f"t{number}", "nothing") for number in range(4)), num_workers=1)
-    events = read_events(tmp_path)
-    assert os.getpid() not in {pid for _, _, pid in events}
-    assert [event for event, _, _ in events] == ["prepare", *["start", "end"] * 4]
-
-
 WAYS = [((), 0), (("--runner=DirectRunner",), 0), ((), 1)]
 """Flags and workers: called here, by Beam in this process, in a worker."""
 

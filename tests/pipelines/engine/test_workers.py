@@ -48,16 +48,6 @@ def test_every_task_runs_once_in_children_that_are_reused(tmp_path: Path) -> Non
     assert not any(alive(pid) for pid in children)
 
 
-def test_children_serve_one_phase_after_the_other(tmp_path: Path) -> None:
-    payload = os.fsencode(tmp_path)
-    with Workers(1, duties.work) as workers:
-        workers.run_all([], payload)
-        assert read_events(tmp_path) == []
-        workers.run_all([("a", "nothing")], payload)
-        workers.run_all([("b", "nothing")], payload)
-    assert len({pid for _, _, pid in read_events(tmp_path)}) == 1
-
-
 def test_a_child_answers_and_then_runs_tasks(tmp_path: Path) -> None:
     with Workers(2, duties.work) as workers:
         name, pid = workers.call(duties.answer, tmp_path)
@@ -167,12 +157,6 @@ def test_tasks_go_to_the_child_that_is_free(tmp_path: Path) -> None:
     assert read_events(tmp_path)[-1][1] == "long"
 
 
-def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
-    """Each task waits until all three have started."""
-    run(tmp_path, *((name, "starts:3") for name in "abc"), num_workers=3)
-    assert [event for event, _, _ in read_events(tmp_path)] == ["start"] * 3 + ["end"] * 3
-
-
 @pytest.mark.parametrize(
     ("duty", "error_type", "message"),
     [
@@ -242,13 +226,6 @@ def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
         assert begun == (("end", other) in events[:third]), "something ran beside the suspect"
     assert len(events) == 2 * 12 + 4
     assert first < second < third
-
-
-def test_tasks_that_all_died_once_are_all_finished(tmp_path: Path) -> None:
-    """Tasks that all die once, as when together they need too much memory."""
-    names = [f"t{number}" for number in range(3)]
-    run(tmp_path, *((name, "die:SIGKILL*1") for name in names), num_workers=3)
-    assert [starts(tmp_path, name) for name in names] == [2] * 3
 
 
 @contextmanager

@@ -25,19 +25,6 @@ def test_folder_is_searched_with_the_pattern(corpus: Path) -> None:
     assert match(f"news={corpus}") == [("news", name) for name in names]
 
 
-def test_several_patterns_find_a_file_once(corpus: Path) -> None:
-    patterns = ("part-*.json", "*.txt", "part-2*", "*.zst")
-    files = match_inputs([str(corpus)], pattern=patterns, default_name="x")
-    names = ["part-10.json", "part-2.json", "readme.txt", "sub/part-1a.json"]
-    assert [file.relative for file in files] == names
-    with pytest.raises(UserError, match=r"matches '\*.gz' or '\*.zst'; .*corpus holds"):
-        match_inputs([str(corpus)], pattern=("*.gz", "*.zst"), default_name="x")
-
-
-def test_file_is_taken_whatever_its_name(corpus: Path) -> None:
-    assert match(str(corpus / "readme.txt")) == [("wudao", "readme.txt")]
-
-
 def test_relative_paths_are_relative_to_the_working_folder(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,56 +36,11 @@ def test_relative_paths_are_relative_to_the_working_folder(
     assert file.mtime_ns == (corpus / "sub" / "part-1a.json").stat().st_mtime_ns
 
 
-def test_sources_are_sorted_by_name(corpus: Path) -> None:
-    assert match(f"b={corpus}/part-2.json", f"a={corpus}/sub") == [
-        ("a", "part-1a.json"),
-        ("b", "part-2.json"),
-    ]
-
-
 def test_existing_path_with_an_equals_sign_is_a_path(tmp_path: Path) -> None:
     folder = tmp_path / "a=b"
     folder.mkdir()
     (folder / "part-1.json").write_bytes(b"[]")
     assert match(str(folder)) == match(f"{folder}/*") == [("wudao", "part-1.json")]
-
-
-def test_copies_have_the_same_identity(corpus: Path, tmp_path: Path) -> None:
-    before = match(str(corpus))
-    corpus.rename(tmp_path / "elsewhere")
-    assert match(str(tmp_path / "elsewhere")) == before
-
-
-@pytest.mark.parametrize(
-    ("specs", "message"),
-    [
-        ([], r"No input was given; pass a folder"),
-        (["{}", "{}/sub"], r"2 inputs were given and not all have a name.*news="),
-        (["a={}", "a={}/sub"], r"Two inputs are called 'a'"),
-        (
-            ["a={}", "b={}/sub"],
-            r"part-1a.json is given twice, in 'a' as sub/part-1a.json and in 'b'",
-        ),
-        (["a b={}"], r"The name 'a b' of the input"),
-        (["={}"], r"The name '' of the input"),
-        (["a="], r"'a' has an empty path"),
-        (["nonsense://x/part-1.json"], r"nonsense://x/part-1.json cannot be read"),
-        (["hf:owner"], r"hf:owner does not name a dataset of the Hugging Face hub"),
-        (["{}/none"], r"corpus/none does not exist; .*corpus holds part-10.json, part-2.json, pa"),
-        (["{}/no/ne"], r"no/ne does not exist; there is no folder .*corpus/no\."),
-        (["{}/*.zst"], r"No file matches .*\*.zst; .*corpus holds part-10.json"),
-        (["{}/no*/ne*"], r"No file matches .*no\*/ne\*; .*corpus holds part-10.json"),
-    ],
-)
-def test_refusals_name_what_was_wrong(specs: list[str], message: str, corpus: Path) -> None:
-    with pytest.raises(UserError, match=message):
-        match(*(spec.format(corpus) for spec in specs))
-
-
-def test_empty_files_are_refused(corpus: Path) -> None:
-    (corpus / "part-2.json").write_bytes(b"")
-    with pytest.raises(UserError, match=r"part-2.json is empty \(0 bytes\)"):
-        match(str(corpus / "part-2.json"))
 
 
 def test_links_are_other_names_within_an_input_and_refused_between_two(corpus: Path) -> None:
@@ -153,11 +95,6 @@ def test_odd_specs_are_refused_in_a_paragraph(spec: str, message: str, corpus: P
     with pytest.raises(UserError, match=message) as raised:
         match(spec.format(corpus))
     assert str(raised.value).isprintable()
-
-
-def test_a_long_spec_with_a_name_is_parsed(corpus: Path) -> None:
-    assert match(f"{'n' * 300}={corpus}/part-2.json") == [("n" * 300, "part-2.json")]
-    assert match(f"local://{corpus}/part-2.json") == [("wudao", "part-2.json")]
 
 
 def test_a_file_may_be_in_a_folder_that_cannot_be_searched(corpus: Path) -> None:

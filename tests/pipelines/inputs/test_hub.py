@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.hub import DatasetSpec, find_hub_dataset, is_hub_dataset, parse_hub_dataset
+from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset, parse_hub_dataset
 from shards.errors import UserError
 from tests.pipelines.inputs.fake_hub import Hub, Repository, serve
 
@@ -161,14 +161,6 @@ def test_other_forms_are_refused(text: str) -> None:
         find_hub_dataset(text)
 
 
-def test_urls_and_paths_are_no_datasets() -> None:
-    assert not is_hub_dataset("hf://datasets/o/n/x.parquet")
-    assert not is_hub_dataset("data/hf:o")
-    assert str(DatasetSpec(repository="o/n", revision=None, config=None, split="train")) == (
-        "hf:o/n::train"
-    )
-
-
 @pytest.mark.parametrize(
     ("spec", "paths"),
     [
@@ -218,11 +210,6 @@ def test_a_part_of_a_dataset_is_found_and_read(ask: Ask, spec: str, paths: list[
         ],
         "contents": paths,
     }
-
-
-def test_a_source_can_be_named(ask: Ask) -> None:
-    answer = ask("chinese=hf:fw/fineweb-2:cmn_Hani:test")
-    assert [file["source"] for file in answer["files"]] == ["chinese"]
 
 
 def test_files_are_read_in_parts(ask: Ask, hub: tuple[str, Hub]) -> None:

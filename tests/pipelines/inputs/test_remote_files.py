@@ -81,27 +81,6 @@ def test_a_file_url_is_a_path(local: Path) -> None:
     assert match(f"file://{local}/web") == match(f"{local}/web")
 
 
-@pytest.mark.usefixtures("memory")
-def test_sources_are_named_as_for_paths() -> None:
-    files = match_inputs(
-        ["b=memory://corpora/web/sub", "a=memory://corpora/web/part-*.json"],
-        pattern="*",
-        default_name="x",
-    )
-    assert [(file.source, file.relative) for file in files] == [
-        ("a", "part-10.json"),
-        ("a", "part-2.json"),
-        ("b", "deep/part-3.json"),
-        ("b", "part-1a.json"),
-    ]
-    with pytest.raises(UserError, match=r"part-1a.json is given twice, in 'a' as sub/part-1a"):
-        match_inputs(
-            ["b=memory://corpora/web/sub", "a=memory://corpora/web"],
-            pattern="part-1a.*",
-            default_name="x",
-        )
-
-
 def test_objects_that_stand_for_folders_are_no_files(memory: MemoryFileSystem) -> None:
     infos = memory.find("/corpora/web", detail=True)
     marker: dict[str, Any] = {"name": "/corpora/web/sub/", "size": 0, "type": "file"}
@@ -172,39 +151,6 @@ def test_links_behind_a_url_that_do_not_match_are_passed_over(
         "memory://corpora/web: links that lead to no file, and whose names do not match, are "
         "passed over: gone, more"
     ]
-
-
-@pytest.mark.usefixtures("memory")
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        (
-            "memory://corpora/none",
-            r"memory://corpora/none does not exist or is not visible to you\. C",
-        ),
-        ("memory://corpora/*.zst", r"No file matches memory://corpora/\*\.zst\."),
-        ("memory://none/*.zst", r"memory://none/\*\.zst does not exist or is not visible to you"),
-        (
-            "memory://corpora",
-            r"No file in memory://corpora matches '\*\.zst' or '\*\.gz'; it holds "
-            r"web/part-10\.json, .*readme\.txt, web/sub/deep/part-3.json, web/sub/part-1a.json\.",
-        ),
-        ("nonsense://x/y", r"nonsense://x/y cannot be read \(Protocol not known: nonsense\)\. Ch"),
-        ("s3://me:pw@bucket/x", r"s3://bucket/x was given with a password.*FSSPEC_S3_PASSWORD"),
-        ("https://h/x.json?signature=pw", r"https://h/x\.json was given with a query \(\?\.\.\.\)"),
-        ("zip://*.json::memory://x.zip", r"is a chain of addresses"),
-    ],
-)
-def test_refusals_name_what_was_wrong(url: str, message: str) -> None:
-    with pytest.raises(UserError, match=message) as raised:
-        match(url, ("*.zst", "*.gz"))
-    assert "pw" not in str(raised.value)
-
-
-def test_empty_files_are_refused(memory: MemoryFileSystem) -> None:
-    memory.pipe("/corpora/web/part-0.json", b"")
-    with pytest.raises(UserError, match=r"memory://corpora/web/part-0\.json is empty \(0 bytes\)"):
-        match("memory://corpora/web")
 
 
 @pytest.mark.parametrize(
@@ -382,8 +328,3 @@ def test_a_look_sees_what_comes_and_goes_and_there_may_be_nothing(
     assert looked(spec) == ["part-10.json", "part-2.json", "part-7.json", *deep]
     memory.rm("/corpora/web", recursive=True)
     assert looked(spec) == []
-
-
-def test_a_look_at_a_file_takes_it_whatever_its_name(memory: MemoryFileSystem) -> None:
-    memory.pipe("/corpora/web/other.txt", b"[]")
-    assert looked("memory://corpora/web/other.txt") == ["other.txt"]

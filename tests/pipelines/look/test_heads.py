@@ -52,7 +52,7 @@ def test_places_have_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1}\n\n{broken\n{"a": 2}\n[]\n')
     head = look_at(input_file(path))
-    assert [(place.where, place.reason) for place in head.places] == [
+    assert [*head.places] == [
         ("line 3", "bad-json"), ("line 5", "not-an-object"),
     ]  # fmt: skip
     assert (len(head.records), head.damaged) == (2, 2)

@@ -6,8 +6,7 @@ import pytest
 
 from pipelines.look import look as looking
 from pipelines.look.look import MOST_HEADS, ending_of, look
-from shards.errors import UserError
-from tests.pipelines.look.shapes import SHAPES, of_corpus, write
+from tests.pipelines.look.shapes import SHAPES, write
 from tests.pipelines.real import real
 
 
@@ -60,36 +59,11 @@ def test_only_the_heads_of_a_few_files_are_read(
     assert seen.kinds[0].records == pytest.approx(100)
 
 
-def test_the_largest_format_is_described(tmp_path: Path) -> None:
-    of_corpus("wudao", tmp_path, number=50)
-    write(tmp_path / "a.jsonl", [SHAPES["text"]])
-    seen = look(str(tmp_path))
-    assert (seen.form, seen.guesses[0].corpus, seen.text_field) == ("json", "wudao", "content")
-    assert {field.name for field in seen.fields} == SHAPES["wudao"].keys()
-
-
 def test_files_and_globs_are_taken_by_any_name(tmp_path: Path) -> None:
     path = write(tmp_path / "texts", [SHAPES["text"]])
     for spec in (str(path), f"{tmp_path}/t*", f"named={path}", path.as_uri()):
         assert look(spec).guesses[0].corpus == "text", spec
     assert look(str(tmp_path)).guesses == (), "a folder's files have endings"
-
-
-def test_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(
-        tmp_path / "a.jsonl", [SHAPES["text"], SHAPES["text"], {"body": SHAPES["baike"]["content"]}]
-    )
-    assert look(str(tmp_path)).languages == pytest.approx({"en": 2 / 3, "zh": 1 / 3})
-    monkeypatch.setattr(looking, "installed_model", lambda: tmp_path / "none")
-    assert look(str(tmp_path)).languages == {}
-
-
-def test_nothing_found_names_what_is_near(tmp_path: Path) -> None:
-    (tmp_path / "wudao").mkdir()
-    with pytest.raises(UserError, match=r"wudaoo does not exist \(did you mean .*/wudao\?\); "):
-        look(str(tmp_path / "wudaoo"))
-    with pytest.raises(UserError, match="is empty"):
-        look(str(tmp_path / "wudao"))
 
 
 def test_real_corpora() -> None:

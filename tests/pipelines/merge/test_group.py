@@ -65,13 +65,6 @@ def test_groups_are_neighbours_of_one_source_within_limits(
     assert [segment for run in runs for segment in run] == segments
 
 
-def test_a_group_is_the_sum_of_its_members() -> None:
-    found = group.plan_union([planned_segment(longest=5), planned_segment(longest=9)], name="g")
-    assert (found.stem, found.folder, found.path(Path("w"))) == ("g", "group", Path("w/group/g"))
-    assert (found.rows, found.documents, found.tokens, found.longest) == (20, 16, 160, 9)
-    assert (found.rejects, found.held_bytes, found.sieved) == (2, 6, SieveCounts(texts=16))
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two sources with copies and versions in both, and records that cannot be read."""
@@ -150,15 +143,3 @@ def test_killed_at_a_group_the_same_command_goes_on(
     says = check_goes_on("kill_in_group.py", reference, output, at=(pattern, nth), phase="group")
     assert "map 100 %" not in says
     assert dataset(output) == dataset(reference)
-
-
-@pytest.mark.slow
-def test_members_with_rows_of_one_order_stay_segments(
-    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(group, "write_union", lambda *_, **__: {})
-    small_groups(monkeypatch)
-    build(MODULE, options(corpus, tmp_path / "apart"))
-    monkeypatch.undo()
-    build(MODULE, options(corpus, tmp_path / "plain"))
-    assert dataset(tmp_path / "apart") == dataset(tmp_path / "plain")

@@ -53,23 +53,6 @@ def test_shards_are_the_least_power_of_two_within_the_limit(
     assert found == 1 or found // 2 < len(docs)
 
 
-def test_neighbours_that_are_as_long_as_a_shard_do_not_make_shards_without_number(
-    tmp_path: Path,
-) -> None:
-    docs = [Doc(order=at, tokens=[1] * 10, position=at) for at in range(5)]
-    made = write_segments(tmp_path, [docs])
-    assert num_shards(made, "s", work=tmp_path, shard_tokens=10) == 8
-
-
-def test_a_document_longer_than_a_shard_is_allowed(tmp_path: Path) -> None:
-    docs = [Doc(order=at << 58, tokens=[1] * 10, position=at) for at in range(64)]
-    docs[40] = Doc(order=40 << 58, tokens=[1] * 50, position=40)
-    made = write_segments(tmp_path, [docs])
-    found = num_shards(made, "s", work=tmp_path, shard_tokens=20)
-    assert max(shard_sizes(docs, found)) == 50
-    assert max(shard_sizes(docs, found // 2)) == 60
-
-
 @pytest.mark.parametrize(
     ("limit", "shards"),
     [(10, 8192), (19, 8192), (20, 4096), (40, 2048), (81_919, 2), (81_920, 1)],
@@ -129,13 +112,6 @@ def test_validation_is_the_fraction_within_its_bounds(
     assert held(docs, threshold) == wanted
 
 
-def test_a_fraction_above_the_most_is_capped_by_the_survivors(tmp_path: Path) -> None:
-    """The hashes of a small source may lie lower than they should by chance."""
-    docs = [Doc(order=at, holdout=at, position=at) for at in range(1000)]
-    made = write_segments(tmp_path, [docs])
-    assert held(docs, threshold_of(tmp_path, made, 0.05)) == 50
-
-
 def test_only_documents_that_dedup_leaves_are_counted(tmp_path: Path) -> None:
     docs = [Doc(order=at, holdout=at << 50, position=at) for at in range(2000)]
     other = [Doc(order=at, holdout=0, position=at) for at in range(500)]
@@ -154,16 +130,6 @@ def test_only_documents_that_dedup_leaves_are_counted(tmp_path: Path) -> None:
     assert held(survivors, threshold) == LEAST_VALIDATION
     threshold = threshold_of(tmp_path, made, 0.05, drops=tuple(paths))
     assert held(survivors, threshold) == 50
-
-
-def test_sources_have_thresholds_of_their_own(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    parts = [random_docs(rng, 1000), random_docs(rng, 1000)]
-    made = write_segments(tmp_path, parts, sources=["a", "b"])
-    found = [threshold_of(tmp_path, made, 0.001, source=name) for name in ("a", "b")]
-    assert found[0] != found[1]
-    counts = [held(part, threshold) for part, threshold in zip(parts, found, strict=True)]
-    assert counts == [LEAST_VALIDATION] * 2
 
 
 def test_a_fraction_too_small_for_a_hash_still_ends(

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.dedup.drops import DROPS, EXACT, NEAR, Drops
@@ -13,13 +12,11 @@ from pipelines.merge.merge import (
     take_range,
     take_rows,
 )
-from pipelines.segments.rows import NAME
 from pipelines.segments.segment import NUM_BINS
 from shards import range as ranges
 from shards.merged import ShardSlice, write_merged_shard
 from shards.range import EVERYTHING, Range, split_range
-from shards.storage.files import crc32c
-from shards.tables import write_parquet, write_table
+from shards.tables import write_table
 from tests.pipelines.made_segments import (
     DTYPE,
     Doc,
@@ -114,15 +111,6 @@ def test_held_out_are_the_rows_below_the_threshold(
     assert texts(take_rows(stem, rows)) == [list(ranked(docs)[row].tokens) for row in wanted]
 
 
-def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], stem: Path) -> None:
-    threshold = 2**62
-    train = take_range(stem, ALL, dropped=NONE, holdout=threshold).documents["position"]
-    held_out = find_held_out({0: stem}, threshold, EVERYTHING, drops=[])[0]
-    held = take_rows(stem, held_out.rows).documents["position"]
-    assert len(train) + len(held) == len(docs)
-    assert min(len(train), len(held)) > 10
-
-
 def drops(*rows: tuple[int, ...]) -> pa.Table:
     """Drops of (order, segment, row), for being equal, or with a reason."""
     full = sorted((*(*row, 0)[:4], 1) for row in rows)
@@ -166,13 +154,6 @@ def test_equal_orders_keep_the_order_of_identities(tmp_path: Path) -> None:
     assert table["path"].to_pylist() == [f"part-{at}.json" for at in range(3) for _ in range(30)]
 
 
-def test_an_empty_range_makes_an_empty_shard(tmp_path: Path) -> None:
-    write_segment(tmp_path / "s", [Doc(order=5)])
-    piece = take_range(tmp_path / "s", Range.of(1, 2), dropped=NONE, holdout=0)
-    table, tokens = shard_of(tmp_path, [piece, piece])
-    assert (len(table), tokens) == (0, [])
-
-
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_segment_of_which_nothing_was_kept_costs_the_shard_nothing(
     tmp_path: Path, at: int
@@ -182,48 +163,6 @@ def test_a_segment_of_which_nothing_was_kept_costs_the_shard_nothing(
     pieces = [take_range(tmp_path / f"s{n}", ALL, dropped=NONE, holdout=0) for n in (at, 1 - at)]
     table, tokens = shard_of(tmp_path, pieces)
     assert (table["order"].to_pylist(), tokens) == ([5], [7])
-
-
-def test_audit_rows_of_a_range_get_the_verdict_of_dedup(tmp_path: Path) -> None:
-    write_segment(
-        tmp_path / "s0", [Doc(order=1, hash=9), Doc(order=8, hash=9), Doc(order=2**63 + 1)]
-    )
-    write_segment(tmp_path / "s1", [Doc(order=3), Doc(order=4, reason="language"), Doc(order=5)])
-    write_table(tmp_path / "d", drops((3, 1, 0), (1, 0, 0), (2**63 + 1, 0, 2)))
-    stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    found = {}
-    for index in (0, 1):
-        within = Range.of(index, 2)
-        audit = merged_rows(stems, "audit", within, drops=Drops.load([tmp_path / "d"], within))
-        assert not any(kind == NAME for kind in audit.schema.types)
-        names = ("order", "verdict", "reason")
-        found[index] = [tuple(row[name] for name in names) for row in audit.to_pylist()]
-    assert found[0] == [
-        (1, "dropped", "duplicate"),
-        (3, "dropped", "duplicate"),
-        (4, "dropped", "language"),
-        (5, "kept", None),
-        (8, "dropped", "duplicate"),
-    ]
-    assert found[1] == [(2**63 + 1, "dropped", "duplicate")]
-
-
-def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) -> None:
-    for at in range(2):
-        write_segment(tmp_path / f"s{at}", [Doc(order=7, position=at)])
-    write_table(tmp_path / "d", drops((7, 1, 0)))
-    stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
-    assert audit["position"].to_pylist() == [0, 1]
-    assert audit["verdict"].to_pylist() == ["kept", "dropped"]
-
-
-def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
-    write_segment(tmp_path / "s", [Doc(order=7), Doc(order=7, position=1, reason="language")])
-    write_table(tmp_path / "d", drops((7, 0, 0)))
-    audit = merged_rows({0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
-    found = dict(zip(audit["position"].to_pylist(), audit["reason"].to_pylist(), strict=True))
-    assert found == {0: "duplicate", 1: "language"}
 
 
 def test_a_document_that_dedup_dropped_has_its_reason(tmp_path: Path) -> None:
@@ -262,20 +201,6 @@ def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> 
     assert merged_rows({}, "rejects", ALL).num_rows == 0
 
 
-def test_rows_of_the_dataset_are_parquet_with_an_entry(tmp_path: Path) -> None:
-    table = pa.table({"order": pa.array([3, 1], pa.uint64()), "reason": ["a", None]})
-    path = tmp_path / "g" / "audit" / "s-00000.parquet"
-    (entry,) = write_parquet(path, [table[:0], table[:1], table[1:]], directory=tmp_path)
-    assert pq.read_table(path).equals(table)
-    assert (entry.path, entry.rows) == ("g/audit/s-00000.parquet", 2)
-    assert (entry.bytes, entry.crc32c) == (path.stat().st_size, crc32c(path))
-
-
-def test_no_table_is_no_file(tmp_path: Path) -> None:
-    assert write_parquet(tmp_path / "none.parquet", [], directory=tmp_path) == ()
-    assert not (tmp_path / "none.parquet").exists()
-
-
 def test_rows_are_merged_in_parts_of_bounded_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,3 +222,21 @@ def test_rows_are_merged_in_parts_of_bounded_size(
     assert len(split_range(ALL, rows=300, held_bytes=1500)) == 15
     assert len(split_range(Range.of(1, 3), rows=300, held_bytes=3000)) == 10
     assert whole.num_rows == 300
+
+
+def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) -> None:
+    for at in range(2):
+        write_segment(tmp_path / f"s{at}", [Doc(order=7, position=at)])
+    write_table(tmp_path / "d", drops((7, 1, 0)))
+    stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
+    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
+    assert audit["position"].to_pylist() == [0, 1]
+    assert audit["verdict"].to_pylist() == ["kept", "dropped"]
+
+
+def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
+    write_segment(tmp_path / "s", [Doc(order=7), Doc(order=7, position=1, reason="language")])
+    write_table(tmp_path / "d", drops((7, 0, 0)))
+    audit = merged_rows({0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
+    found = dict(zip(audit["position"].to_pylist(), audit["reason"].to_pylist(), strict=True))
+    assert found == {0: "duplicate", 1: "language"}

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +12,12 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner
 from pipelines.map import builder
-from pipelines.merge import group, ranges, union
-from pipelines.merge.merge import merged_rows, take_range
+from pipelines.merge import ranges, union
 from pipelines.merge.ranges import choose_cut, cut_into_ranges
 from pipelines.run.build import build
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import with_suffix
 from shards import range as range_module
-from shards.range import EVERYTHING, Range
 from shards.tables import open_table
 from tests.pipelines.made_segments import (
     DTYPE,
@@ -108,32 +105,6 @@ def test_ranges_are_the_segments_without_what_was_dropped(tmp_path: Path) -> Non
         assert verdicts.count("kept") == len(wanted)
 
 
-def test_a_shard_finds_its_rows_in_a_range(tmp_path: Path) -> None:
-    work = tmp_path / ".work"
-    docs = random_docs(np.random.default_rng(4), 300)
-    plan = write_segments(work, [docs[:100], docs[100:]])
-    found = cut(tmp_path, plan, 8)
-    none = np.zeros(0, np.uint32)
-    seen = 0
-    for index in range(200):  # some in two ranges
-        within = Range.of(index, 200)
-        stems = found.stems(work, "s", within=within)
-        assert len(stems) == (
-            2 if any(within.low < part.within.low < within.high for part in found.segments) else 1
-        )
-        orders = []
-        for stem in stems.values():
-            taken = take_range(stem, within, dropped=none, holdout=0)
-            assert taken.documents.schema.metadata is None
-            orders += taken.documents["order"].to_pylist()
-        wanted = sorted(doc.order for doc in docs if within.low <= doc.order < within.high)
-        assert orders == wanted
-        assert merged_rows(stems, "audit", within)["order"].to_pylist() == wanted
-        seen += len(orders)
-    assert seen == 300
-    assert len(found.stems(work, "s", within=EVERYTHING)) == 8
-
-
 def test_blocks_of_long_tables_are_those_of_other_tables(tmp_path: Path) -> None:
     work = tmp_path / ".work"
     plan = write_segments(work, [random_docs(np.random.default_rng(4), 9)])
@@ -167,18 +138,6 @@ def test_ranges_change_no_byte(
 
 
 @pytest.mark.slow
-def test_one_source_may_be_cut_and_another_not(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain, merged = tmp_path / "plain", tmp_path / "merged"
-    build(MODULE, options(corpus, plain))
-    chosen = iter([4, 1])
-    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: next(chosen))
-    build(MODULE, options(corpus, merged))
-    assert dataset(merged) == dataset(plain)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "nth"),
     [
@@ -198,10 +157,13 @@ def test_killed_at_a_range_the_same_command_goes_on(
     assert dataset(output) == dataset(reference)
 
 
-def test_what_a_plan_lists_adds_up(tmp_path: Path) -> None:
-    plan = write_segments(tmp_path / ".work", [random_docs(np.random.default_rng(1), 7)])
-    whole = replace(plan.segments[0], held_bytes=11, tokens=5)
-    shares = [ranges._share(whole, part, 4) for part in range(4)]
-    for name in ("rows", "documents", "tokens", "held_bytes"):
-        assert sum(getattr(share, name) for share in shares) == getattr(whole, name)
-    assert group.plan_union(shares, name="").held_bytes == 11
+@pytest.mark.slow
+def test_one_source_may_be_cut_and_another_not(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, merged = tmp_path / "plain", tmp_path / "merged"
+    build(MODULE, options(corpus, plain))
+    chosen = iter([4, 1])
+    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: next(chosen))
+    build(MODULE, options(corpus, merged))
+    assert dataset(merged) == dataset(plain)

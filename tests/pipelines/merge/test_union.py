@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.merge.union import MergedOrder, write_union
+from pipelines.merge.union import write_union
 from shards.tables import open_table
 from tests.pipelines.made_segments import DTYPE, Doc, random_docs, write_segment
 
@@ -52,13 +52,6 @@ def test_equal_texts_stay_two_rows(tmp_path: Path) -> None:
         {"order": 7, "row": 0, "copies": 1},
         {"order": 9, "row": 1, "copies": 2},
     ]
-
-
-def test_rows_are_renumbered() -> None:
-    ranks = MergedOrder.of([np.array([10, 30, 50]), np.array([], int), np.array([20, 30])])
-    assert ranks.rows.tolist() == [0, 3, 1, 4, 2]
-    old = [np.array([2, 0], np.uint32), np.array([], np.uint32), np.array([1], np.uint32)]
-    assert ranks.renumber(old).tolist() == [4, 0, 3]
 
 
 def test_rows_of_one_order_are_not_brought_together(tmp_path: Path) -> None:
