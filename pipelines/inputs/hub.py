@@ -10,10 +10,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
-from pipelines.inputs.endings import TEXT_FILES
 from pipelines.inputs.input_file import InputFile, shown, some_of
 from shards.errors import UserError
 from shards.secrets import without_secrets
@@ -80,14 +78,13 @@ def find_hub_dataset(text: str) -> list[InputFile]:
 
     Raises:
         UserError: There is no such dataset, config or split; it is gated, or made by a script; the
-            hub cannot be reached; there is no reader for a file; `datasets` is not installed.
+            hub cannot be reached; `datasets` is not installed.
     """
     spec = parse_hub_dataset(text)
     with _explained(spec):
         commit = _commit(spec)
         root = f"hf://datasets/{spec.repository}@{commit}/"
         paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
-        _check_readable(paths, spec)
         return [
             InputFile(
                 path=f"{root}{info.path}",
@@ -130,20 +127,6 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
             f"{spec.split!r}; it has {some_of(sorted(map(str, files)))}. Write {_FORM}."
         )
     return sorted(set(map(str, files[spec.split])))
-
-
-def _check_readable(paths: Sequence[str], spec: DatasetSpec) -> None:
-    unreadable = [
-        path
-        for path in paths
-        if not any(fnmatchcase(path.lower(), pattern) for pattern in TEXT_FILES)
-    ]
-    if unreadable:
-        raise UserError(
-            f"The dataset {spec.repository} holds files that cannot be read here: "
-            f"{some_of(unreadable)}. Files that can be read are .parquet, .json, .jsonl, .ndjson "
-            "and .txt; the last four also compressed, as .gz, .zst and .bz2."
-        )
 
 
 def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]:

@@ -56,16 +56,9 @@ def _lines(look: Look) -> Iterator[str]:
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
     yield f"{masked(look.path)}: {_files(num_files)}, {size}"
-    yield ""
-    yield from _kinds(look)
-    yield from _faults(look)
-    if look.records:
-        yield ""
-        yield from _fields(look)
-        yield ""
-        yield from _sense(look)
-    yield ""
-    yield from _next(look)
+    for part in (_kinds, _faults, *((_fields, _sense) if look.records else ()), _next):
+        if lines := [*part(look)]:
+            yield from ("", *lines)
 
 
 def _kinds(look: Look) -> Iterator[str]:
@@ -103,7 +96,6 @@ def _faults(look: Look) -> Iterator[str]:
     faults += [f"and {left:,} more files or folders that cannot be taken"] * (left > 0)
     if not faults:
         return
-    yield ""
     yield "not to be read as it is:"
     yield from (f"  {masked(fault)}" for fault in faults)
     if look.refused:

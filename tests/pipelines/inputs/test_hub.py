@@ -68,7 +68,6 @@ DATASETS = {
         configs=FINEWEB_2,
     ),
     "some/lines": repository("train.jsonl.zst", "more/train-2.jsonl.zst", "test.jsonl", "LICENSE"),
-    "some/table": repository("train.csv", "train-2.csv"),
     "some/blobs": repository("train.bin", "LICENSE"),
     "some/mixture": repository("a.csv", "b.parquet", configs={"one": {"a": "a.*", "b": "b.*"}}),
     "some/script": repository("script.py", "train.jsonl"),
@@ -212,14 +211,6 @@ def test_a_part_of_a_dataset_is_found_and_read(ask: Ask, spec: str, paths: list[
     }
 
 
-def test_files_are_read_in_parts(ask: Ask, hub: tuple[str, Hub]) -> None:
-    hub[1].requests.clear()
-    ask("hf:fw/fineweb:sample-10BT")
-    path = f"/datasets/fw/fineweb/resolve/{DATASETS['fw/fineweb'].commit}/sample/10BT/"
-    assert sum(path in request for request in hub[1].requests) == 2  # read whole, then in part
-    assert not any("100BT" in request for request in hub[1].requests)
-
-
 @pytest.mark.parametrize(
     ("spec", "names"),
     [
@@ -252,7 +243,6 @@ def test_paths_on_the_hub_are_inputs_as_other_urls(ask: Ask, spec: str, names: A
             "hf:some/mixture:one:a",
             r"one:a cannot be read from .* \(Couldn't infer.*/FOLDER",
         ),
-        ("hf:some/table", r"files that cannot be read here: train-2\.csv, train\.csv\. Files that"),
         ("hf:some/blobs", r"cannot be read from .*No .*data files"),
         ("hf:some/script", r"Dataset scripts are no longer supported, but found script\.py"),
         ("hf:some/gated", r"terms are accepted \(http://127.*/some/gated\) and HF_TOKEN is set"),
@@ -271,23 +261,6 @@ def test_what_cannot_be_read_is_explained_in_a_paragraph(ask: Ask, spec: str, me
     assert "\n" not in error
     assert len(error) < 1000
     assert "hf_secret" not in error
-
-
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ({"HF_ENDPOINT": "http://me:pw@127.0.0.1:9"}, r"from http://127\.0\.0\.1:9 \(.*refused\)"),
-        ({"HF_HUB_OFFLINE": "1"}, r"offline mode is enabled.*that HF_HUB_OFFLINE is not set"),
-    ],
-)
-def test_a_hub_out_of_reach_is_reported(
-    tmp_path: Path, variables: Mapping[str, str], message: str
-) -> None:
-    with asking(tmp_path, **variables) as ask:
-        error = ask("hf:fw/fineweb")["error"]
-        with pytest.raises(UserError, match=message):
-            raise UserError(error)
-        assert "pw" not in error
 
 
 def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
