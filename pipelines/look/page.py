@@ -3,14 +3,13 @@
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.inputs.files import InputFile
 from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
-from pipelines.look.look import Kind, Look, ending_of
+from pipelines.look.look import Kind, Look, ending_of, matches
 from pipelines.planning.table import bytes_text, cut, table, width
 from pipelines.readers.fields import Field
 from shards.program import called
@@ -244,7 +243,7 @@ def _input(look: Look, guess: Guess) -> str:
     patterns = guess.recipe.pattern
     patterns = (patterns,) if isinstance(patterns, str) else patterns
     files = look.files
-    named = [file for file in files if _matches(file, patterns)]
+    named = [file for file in files if matches(file, patterns)]
     alone = all(kind.form == look.form for kind in look.taken)
     if (alone and len(named) == len(files)) or not _below(look.path, files):
         return look.path
@@ -252,11 +251,6 @@ def _input(look: Look, guess: Guess) -> str:
     ending = endings.pop() if len(endings) == 1 else ""
     deep = any("/" in file.relative for file in files)
     return f"{look.path.rstrip('/')}/{'**/' if deep else ''}*{ending}"
-
-
-def _matches(file: InputFile, patterns: Sequence[str]) -> bool:
-    name = PurePosixPath(file.relative).name
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _below(path: str, files: Sequence[InputFile]) -> bool:

@@ -22,14 +22,13 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.merge.group import plan_union, slices_are_short, split_into_groups
-from pipelines.merge.union import Cut
+from pipelines.merge.union import Cut, intact_stem
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
-from pipelines.segments.segment import with_suffix
 from shards.manifest import WORK
 from shards.paths import check_stem
 from shards.range import Range
 from shards.records import sealed
-from shards.storage.files import FileEntry, intact, write_json
+from shards.storage.files import FileEntry, write_json
 from shards.storage.remote import AnyPath, RemotePath
 
 FOLDER = "ranges"
@@ -130,7 +129,7 @@ def cut_into_ranges(
         prepare_range,
         output,
         record_type=RangeRecord,
-        complete=partial(_complete, work),
+        complete=lambda record: intact_stem(work / FOLDER / record.stem, record.files),
     )
     for source, source_tasks in tasks.items():
         planned = (
@@ -217,9 +216,3 @@ def run_range(output: AnyPath, task: RangeTask) -> None:
     rejects = cut.write_rejects(stem, [n for n, segment in segments.items() if segment.rejects])
     record = RangeRecord(stem=task.name, rejects=rejects.rows, files={**files, **rejects.files})
     write_json(work / FOLDER / f"{task.name}.json", sealed(record))
-
-
-def _complete(work: AnyPath, record: RangeRecord) -> bool:
-    """Return whether the files of a range are intact."""
-    stem = work / FOLDER / record.stem
-    return all(intact(with_suffix(stem, suffix), entry) for suffix, entry in record.files.items())

@@ -33,7 +33,7 @@ from pipelines.segments.examples import EXAMPLES, most_examples
 from pipelines.segments.segment import with_suffix
 from shards.merged import gather
 from shards.range import EVERYTHING, Range, split_range
-from shards.storage.files import FileEntry, atomic_write, size_if_there
+from shards.storage.files import FileEntry, atomic_write, intact, size_if_there
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import BLOCK_ROWS, side_by_side
 from shards.tables import (
@@ -268,6 +268,11 @@ def write_union(
     if with_suffix(members[0], "slots").exists():
         files |= _write_signatures(stem, members, order)
     return files
+
+
+def intact_stem(stem: AnyPath, files: Mapping[str, FileEntry]) -> bool:
+    """Return whether the files of a segment are as they were written."""
+    return all(intact(with_suffix(stem, suffix), entry) for suffix, entry in files.items())
 
 
 def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, list[np.ndarray]]:
