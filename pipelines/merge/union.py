@@ -249,17 +249,21 @@ def write_union(
     orders = np.sort(np.concatenate(_columns(members, "audit", "order")["order"]))
     if (orders[1:] == orders[:-1]).any():
         return {}
-    held = [with_suffix(member, suffix) for member in members for suffix in ("texts", "rejects")]
-    cut = Cut(
-        dict(enumerate(members)),
-        rows=len(orders),
-        held_bytes=sum(max(0, size) for size in side_by_side(size_if_there, held, where=stem)),
+    texts, rejects = (
+        side_by_side(
+            lambda member, suffix=suffix: size_if_there(with_suffix(member, suffix)),  # type: ignore[misc]
+            members,
+            where=stem,
+        )
+        for suffix in ("texts", "rejects")
     )
+    held_bytes = sum(max(0, size) for size in (*texts, *rejects))
+    cut = Cut(dict(enumerate(members)), rows=len(orders), held_bytes=held_bytes)
     del orders
-    files = cut.write_audit(stem, texts=with_suffix(members[0], "texts").exists())
+    files = cut.write_audit(stem, texts=texts[0] >= 0)
     pa.default_memory_pool().release_unused()
     files["examples"] = _write_examples(stem, members)
-    rejecting = [at for at, stem in enumerate(members) if with_suffix(stem, "rejects").exists()]
+    rejecting = [at for at, size in enumerate(rejects) if size >= 0]
     files |= cut.write_rejects(stem, rejecting).files
     files |= cut.write_documents(stem, dtype=dtype)
     order = np.sort(np.concatenate(_columns(members, "documents", "order")["order"]))
