@@ -9,7 +9,7 @@ its own defaults for the others. A corpus of one's own is named by its module:
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -24,9 +24,7 @@ from pipelines.inputs.files import (
     Listing,
     input_names,
     list_inputs,
-    look_for_inputs,
 )
-from pipelines.inputs.local_files import Known
 from pipelines.inputs.split import Split
 from pipelines.readers.own import Broken, Read
 from pipelines.readers.reading import ALL_RECORDS, ReaderFactory, Reading
@@ -168,7 +166,6 @@ class Inbox:
 
     groups: Sequence[tuple[Corpus, Sequence[str]]]
     """The inputs of each corpus."""
-    _known: dict[str, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def look(self) -> Listing:
         """Return the files that lie there now, by source and path.
@@ -177,11 +174,11 @@ class Inbox:
             UserError: An input is not there, or a server does not answer.
         """
         return Listing.joined(
-            look_for_inputs(
+            list_inputs(
                 specs,
                 pattern=corpus.recipe.pattern,
                 default_name=corpus.recipe.name,
-                known=self._known,
+                growing=True,
             )
             for corpus, specs in self.groups
         )

@@ -1,14 +1,8 @@
-"""What an engine calls a job: by its dataset and phase, or as --job_name says.
+"""What an engine calls a job: by its dataset and phase, or as --job_name says."""
 
-And where Beam starts Prism, its page, which Beam would leave out.
-"""
-
-import logging
 import re
-import socket
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +12,8 @@ from pipelines.engine.cluster import runner_name
 
 _ODD = re.compile(r"[^\w.+-]+")
 _NOT_DATAFLOW = re.compile(r"[^a-z0-9]+")
-_NO_PAGE = "--serve_http=false"
 _MOST_DATAFLOW = 40
 """Characters of a name, without the number that follows: Dataflow takes 63."""
-
-_WEB_PORT = 8074
-"""Where Prism has its page by itself."""
-
-_LOG = logging.getLogger("corpusmill")
 
 
 def named_options(flags: Sequence[str], dataset: str, phase: str) -> PipelineOptions:
@@ -67,29 +55,6 @@ class _Prism(beam.PrismRunner):
         name = options.view_as(beam.GoogleCloudOptions).job_name
         service = _Named(job_service, name)
         return super().create_job_service_handle(service, options)  # type: ignore[no-untyped-call]
-
-    def default_job_server(self, options: PipelineOptions) -> Any:
-        """Return a Prism of this process, the same for all its jobs."""
-        server = _Server(options)  # type: ignore[no-untyped-call]
-        return self.shared_handle.acquire(lambda: beam.StopOnExitJobServer(server))
-
-
-class _Server(beam.PrismJobServer):
-    def prism_arguments(self, job_port: int) -> list[Any]:
-        """Return the arguments of Beam's own, with a page."""
-        port = _page_port()
-        _LOG.info("Prism's page, until the run ends: http://localhost:%d", port)
-        given = super().prism_arguments(job_port)
-        return [word for word in given if word != _NO_PAGE] + ["--web_port", port]
-
-
-def _page_port() -> int:
-    """Return a port for the page of a Prism that is started: the usual one, if it is free."""
-    for wanted in (_WEB_PORT, 0):
-        with suppress(OSError), socket.socket() as free:
-            free.bind(("127.0.0.1", wanted))
-            return int(free.getsockname()[1])
-    return 0
 
 
 @dataclass

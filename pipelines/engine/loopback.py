@@ -38,7 +38,7 @@ def _pool() -> tuple[str, Any]:
     return _Pool.start(use_process=True)
 
 
-class _Pool(beam.WorkerPool):
+class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
     """Starts workers as processes of this Python, by the command below."""
 
     def StartWorker(self, start_worker_request: Any, _: Any) -> Any:
@@ -47,7 +47,7 @@ class _Pool(beam.WorkerPool):
         command = f"from {__name__} import main; main()"
         words = [sys.executable, "-c", command, asked.control_endpoint.url, asked.worker_id]
         self._worker_processes[asked.worker_id] = subprocess.Popen(words, stdin=subprocess.DEVNULL)
-        return beam.fn_api.StartWorkerResponse()
+        return beam.beam_fn_api_pb2.StartWorkerResponse()
 
 
 def main() -> None:

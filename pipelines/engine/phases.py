@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from pipelines.engine.figures import Done
-from pipelines.engine.progress import Progress, progress_counts
+from pipelines.engine.progress import Progress
 from pipelines.engine.records import RecordType, finished_record, read_record
 from pipelines.engine.runner import Runner
 from pipelines.engine.task import RunTask
@@ -109,14 +108,8 @@ class Phases:
             return
         started = time.monotonic()
         paths = [self._work / phase / f"{task.name}.json" for task in todo]
-        progress = Progress(
-            phase,
-            dict(zip(paths, weights, strict=True)),
-            describe=progress_counts,
-            work=self._work,
-            stream=self._stream,
-        )
-        with progress:
+        tasks = dict(zip(paths, weights, strict=True))
+        with Progress(phase, tasks, stream=self._stream):
             self._runner.run(
                 todo, prepare_unfinished, (self._work / phase, prepare, argument), phase=phase
             )
@@ -132,7 +125,7 @@ class Phases:
 
 
 def prepare_unfinished(arguments: tuple[AnyPath, Callable[[Any], RunTask], Any]) -> RunTask:
-    """Return the function that runs a task unless its record is there.
+    """Return the function that runs a task unless its record is there, and returns its path.
 
     No task has a record when its phase begins, so a record is from an earlier attempt in the same
     phase: an engine that loses a machine hands out all tasks of a job again.
@@ -144,12 +137,10 @@ def prepare_unfinished(arguments: tuple[AnyPath, Callable[[Any], RunTask], Any])
     forget_sizes()
     run_task = prepare(argument)
 
-    def run_unfinished(task: Any) -> Done:
-        record, started = folder / f"{task.name}.json", time.monotonic()
-        finished_before = record.exists()
-        if not finished_before:
+    def run_unfinished(task: Any) -> AnyPath:
+        record = folder / f"{task.name}.json"
+        if not record.exists():
             run_task(task)
-        seconds = None if finished_before else time.monotonic() - started
-        return Done(phase=folder.name, record=record, seconds=seconds)
+        return record
 
     return run_unfinished

@@ -14,10 +14,11 @@ from typing import Any
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineResult
 from pipelines.engine.failure import one_line
+from pipelines.engine.figures import NAMESPACE, figures
 from pipelines.engine.jobs import named_options, named_runner
-from pipelines.engine.metrics import count
 from pipelines.engine.task import run_packed
 from shards.errors import UserError
+from shards.storage.files import read_json
 
 _ENCODED_MESSAGE = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 _STEPS = {
@@ -50,7 +51,9 @@ class Phase:
 class TaskDoFn(beam.DoFn):
     """Runs a task and counts what it did, with the function that `prepare` returns in each worker.
 
-    A UserError travels as text, since Beam keeps only that.
+    An engine forgets what an attempt counted that did not come to its end, and hands out its tasks
+    again: so what a record tells is counted by the attempt that does, whichever one wrote it. A
+    UserError travels as text, since Beam keeps only that.
     """
 
     def __init__(self, payload: bytes) -> None:
@@ -59,9 +62,10 @@ class TaskDoFn(beam.DoFn):
     def process(self, task: Any) -> None:
         """Run one task."""
         try:
-            done = run_packed(self._payload, task)
-            if done is not None:
-                count(done.figures())
+            record = run_packed(self._payload, task)
+            if record is not None:
+                for name, number in figures(record.parent.name, read_json(record)).items():
+                    beam.Metrics.counter(NAMESPACE, name).inc(number)
         except UserError as error:
             text = base64.b64encode(str(error).encode()).decode()
             # It survives as part of whatever text an engine makes of the error.

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from pipelines.engine.figures import Done
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
+from shards.storage.remote import AnyPath
 
-RunTask = Callable[[Any], Done | None]
-"""Runs one task; returns what is known of it, where it leaves a record."""
+RunTask = Callable[[Any], AnyPath | None]
+"""Runs one task; returns the path of its record, where it leaves one."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -25,7 +25,7 @@ def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
     return pickle.dumps((prepare, argument))
 
 
-def run_packed(payload: bytes, task: Any) -> Done | None:
+def run_packed(payload: bytes, task: Any) -> AnyPath | None:
     """Run a task with a function that is prepared once per process: models are slow to load.
 
     Engines may give a process several tasks at once, in threads; these take turns, because the

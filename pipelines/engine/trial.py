@@ -7,6 +7,7 @@ it, which takes some milliseconds; whatever becomes of it, this process can tell
 
 import faulthandler
 import os
+import pickle
 import resource
 import signal
 from collections.abc import Callable
@@ -19,14 +20,9 @@ from shards.errors import UserError
 MOST_BYTES = 4 << 30
 """Address space that the child may take beyond that of this process."""
 
-MOST_SECONDS = 300
-"""CPU time that the child may take: the largest vocabularies take a few."""
+MOST_SECONDS = 1200
+"""By the clock, on a busy machine: the largest vocabularies take a few."""
 
-_MOST_WAITING = 4 * MOST_SECONDS
-"""Seconds by the clock, on a busy machine."""
-
-_DONE, _REFUSED, _NO_MEMORY, _FAILED = b"d", b"r", b"m", b"f"
-_READ_BYTES = 1 << 16
 _REASON_CHARACTERS = 300
 
 
@@ -46,49 +42,44 @@ def try_in_child(load: Callable[[], object], name: str) -> None:
         _call(load, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read(_READ_BYTES)
+        sent = pipe.read()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    outcome, text = told[:1], told[1:].decode(errors="replace")
-    if outcome == _REFUSED:
-        raise UserError(text)
-    if outcome != _DONE:
+    refusal, reason = pickle.loads(sent) if sent else ("", _end(code))
+    if refusal:
+        raise UserError(refusal)
+    if reason:
         raise UserError(
-            f"{name} cannot be loaded: {_reason(outcome, text, code)}. Most likely the file is "
-            "damaged, or was never meant for that library: fetch or make it again"
+            f"{name} cannot be loaded: {reason}. Most likely the file is damaged, or was never "
+            "meant for that library: fetch or make it again"
         )
 
 
-def _reason(outcome: bytes, text: str, code: int) -> str:
-    if outcome == _NO_MEMORY:
-        return "there is not enough memory for what it asks for (is there a limit, ulimit -v?)"
-    if outcome == _FAILED:
-        return f"its library fails on it ({text})"
-    if code in (-signal.SIGXCPU, -signal.SIGALRM):
+def _end(code: int) -> str:
+    """Return why nothing came from a child that ended with an exit code."""
+    if code == -signal.SIGALRM:
         return f"its library is not done after {MOST_SECONDS} s"
     cause = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     return f"a process that tries to does not survive ({cause})"
 
 
 def _call(load: Callable[[], object], writing: int) -> None:
-    """Call the function, tell the outcome through the pipe, and end this child."""
+    """Call the function, send through the pipe what it refuses and why it fails, and end."""
+    refusal = reason = ""
     try:
         _keep_small_and_silent()
-        outcome, text = _outcome(load)
-        os.write(writing, outcome + text.encode(errors="replace")[: _READ_BYTES - 1])
+        try:
+            load()
+        except UserError as error:
+            refusal = str(error)
+        except MemoryError:
+            reason = "there is not enough memory for what it asks for (a limit, ulimit -v?)"
+        except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
+            text = f"{type(error).__name__}: {one_line(error, _REASON_CHARACTERS)}"
+            reason = f"its library fails on it ({text})"
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump((refusal, reason), pipe)
     finally:
         os._exit(0)  # nothing of the parent's is flushed or cleaned up by this copy of it
-
-
-def _outcome(load: Callable[[], object]) -> tuple[bytes, str]:
-    try:
-        load()
-    except UserError as error:
-        return _REFUSED, str(error)
-    except MemoryError:
-        return _NO_MEMORY, ""
-    except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
-        return _FAILED, f"{type(error).__name__}: {one_line(error, _REASON_CHARACTERS)}"
-    return _DONE, ""
 
 
 def _keep_small_and_silent() -> None:
@@ -97,17 +88,9 @@ def _keep_small_and_silent() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
-    signal.alarm(_MOST_WAITING)
+    signal.alarm(MOST_SECONDS)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + MOST_SECONDS
-    wanted = {
-        resource.RLIMIT_AS: taken + MOST_BYTES,
-        resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, value in wanted.items():
-        soft, hard = resource.getrlimit(kind)
-        least = min([value, *(limit for limit in (soft, hard) if limit >= 0)])
-        with suppress(ValueError, OSError):
-            resource.setrlimit(kind, (least, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    least = min([taken + MOST_BYTES, *(limit for limit in (soft, hard) if limit >= 0)])
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (least, hard))

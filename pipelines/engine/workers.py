@@ -12,7 +12,6 @@ threads. What they run is a function of a module, so they leave the driver's scr
 no `if __name__ == "__main__"`.
 """
 
-import itertools
 import logging
 import multiprocessing
 import os
@@ -20,8 +19,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
@@ -42,7 +41,6 @@ MOST_DEATHS = 3
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
-_LOG = logging.getLogger("corpusmill")
 
 
 def num_workers(requested: int, *, work_bytes: int) -> int:
@@ -58,11 +56,27 @@ def num_workers(requested: int, *, work_bytes: int) -> int:
     return requested or min(cores, work_bytes // (8 << 20))
 
 
-@dataclass
+@dataclass(eq=False)
+class _Job:
+    """What a child is to call."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    task: Any
+    """What it is, for messages."""
+    deaths: int = 0
+    result: Any = None
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it runs alone: it has cost so many children that it may be at fault."""
+        return self.deaths >= MOST_DEATHS - 1
+
+
+@dataclass(eq=False)
 class _Child:
     process: ForkServerProcess
     pipe: "Connection[Any, Any]"
-    task: Any = None
 
 
 @dataclass
@@ -80,11 +94,9 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for child in self._children:
+        for child in [*self._children]:
             child.process.kill()
-            child.process.join()
-            child.pipe.close()
-        self._children.clear()
+            self._remove(child)
 
     def run_all(self, tasks: Sequence[Any], payload: bytes) -> None:
         """Run each task in one of the children and return when all are done.
@@ -98,68 +110,55 @@ class Workers:
             UserError: A task has cost MOST_DEATHS children.
             RuntimeError: A task raised anything else; the message is its traceback.
         """
-        waiting = deque(tasks)
-        deaths: Counter[Any] = Counter()
-        busy: list[_Child] = []
-        while waiting or busy:
-            self._hand_out(waiting, busy, deaths=deaths, payload=payload)
-            ready = set(wait([child.pipe for child in busy]))
-            for child in [child for child in busy if child.pipe in ready]:
-                busy.remove(child)
-                if not self._finished(child):
-                    deaths[child.task] += 1
-                    self._bury(child, deaths[child.task])
-                    waiting.append(child.task)
+        self._finish([_Job(self.run, (payload, task), task) for task in tasks])
 
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
         """Return function(argument), called in a child that later also runs tasks.
 
-        What it logs as a warning is logged here.
+        What it logs as a warning is shown.
 
         Raises:
             UserError: The function raised it, or MOST_DEATHS children died of it.
             RuntimeError: It raised anything else; the message is its traceback.
         """
-        for deaths in itertools.count(1):
-            child = self._idle(())
-            with suppress(BrokenPipeError):
-                child.pipe.send((_with_warnings, (function, argument)))
-            try:
-                result, warnings = _received(child)
-                break
-            except (EOFError, ConnectionResetError):
-                self._remove(child)
-            if deaths == MOST_DEATHS:
-                raise UserError(
-                    f"a worker died {deaths} times when it began, the last time because "
-                    f"{_cause(child.process.exitcode)}. Finished work is kept; the same command "
-                    "tries again"
-                )
-        for warning in warnings:
-            _LOG.warning("%s", warning)
-        return result  # type: ignore[no-any-return]  # what came through the pipe
+        job = _Job(_with_warnings, (function, argument), "the beginning of the run")
+        self._finish([job])
+        return job.result  # type: ignore[no-any-return]  # what came through the pipe
 
-    def _hand_out(
-        self, waiting: deque[Any], busy: list[_Child], *, deaths: Counter[Any], payload: bytes
-    ) -> None:
-        """Give waiting tasks to idle children; a task whose child died twice runs alone."""
+    def _finish(self, jobs: Sequence[_Job]) -> None:
+        waiting = deque(jobs)
+        busy: dict[_Child, _Job] = {}
+        while waiting or busy:
+            self._hand_out(waiting, busy)
+            ready = set(wait([child.pipe for child in busy]))
+            for child in [child for child in busy if child.pipe in ready]:
+                job = busy.pop(child)
+                try:
+                    error_type, job.result = child.pipe.recv()
+                except (EOFError, ConnectionResetError):  # the child died
+                    self._remove(child)
+                    _count_death(job, child.process.exitcode)
+                    waiting.append(job)
+                    continue
+                if error_type is not None:
+                    raise error_type(job.result)
+
+    def _hand_out(self, waiting: deque[_Job], busy: dict[_Child, _Job]) -> None:
+        """Give waiting jobs to idle children; one whose child died twice runs alone."""
         while waiting and len(busy) < self.num_workers:
-            alone = deaths[waiting[0]] >= MOST_DEATHS - 1
-            if busy and (alone or any(deaths[child.task] >= MOST_DEATHS - 1 for child in busy)):
+            if busy and (waiting[0].suspect or any(job.suspect for job in busy.values())):
                 return
             child = self._idle(busy)
-            child.task = waiting.popleft()
-            # A child that died while idle is noticed as one that dies at its task.
+            job = busy[child] = waiting.popleft()
+            # A child that died while idle is noticed as one that dies at its job.
             with suppress(BrokenPipeError):
-                child.pipe.send((self.run, (payload, child.task)))
-            busy.append(child)
+                child.pipe.send((job.function, job.arguments))
 
-    def _idle(self, busy: Sequence[_Child]) -> _Child:
+    def _idle(self, busy: Collection[_Child]) -> _Child:
         for child in [child for child in self._children if child not in busy]:
             if child.process.is_alive():
                 return child
-            self._children.remove(child)  # it died while idle
-            child.pipe.close()
+            self._remove(child)  # it died while idle
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([*self.preload])
         ours, theirs = context.Pipe()
@@ -178,28 +177,21 @@ class Workers:
         self._children.append(_Child(process, ours))
         return self._children[-1]
 
-    def _finished(self, child: _Child) -> bool:
-        """Return whether the child finished its task; False if it died."""
-        try:
-            _received(child)
-        except (EOFError, ConnectionResetError):
-            return False
-        return True
-
     def _remove(self, child: _Child) -> None:
         """Forget a child that has died."""
         child.process.join()
         self._children.remove(child)
         child.pipe.close()
 
-    def _bury(self, child: _Child, deaths: int) -> None:
-        self._remove(child)
-        if deaths >= getattr(child.task, "most_deaths", MOST_DEATHS):
-            raise UserError(
-                f"a worker died {deaths} times at the same task, the last time with nothing "
-                f"running beside it: {_cause(child.process.exitcode)}. The task: {child.task}. "
-                "Finished work is kept; the same command tries again"
-            )
+
+def _count_death(job: _Job, exitcode: int | None) -> None:
+    job.deaths += 1
+    if job.deaths >= getattr(job.task, "most_deaths", MOST_DEATHS):
+        raise UserError(
+            f"a worker died {job.deaths} times at the same task, the last time with nothing "
+            f"running beside it: {_cause(exitcode)}. The task: {job.task}. Finished work is kept; "
+            "the same command tries again"
+        )
 
 
 @contextmanager
@@ -219,38 +211,14 @@ def _script_left_alone() -> Iterator[None]:
         script.__spec__ = spec
 
 
-def _received(child: _Child) -> Any:
-    """Return what a child's function returned, or raise what it raised."""
-    error_type, value = child.pipe.recv()
-    if error_type is not None:
-        raise error_type(value)
-    return value
-
-
-def _with_warnings(
-    function: Callable[[_Argument], _Result], argument: _Argument
-) -> tuple[_Result, list[str]]:
-    """Return what a function returns, and the warnings of this package meanwhile."""
-    handler = _Warnings(logging.WARNING)
+def _with_warnings(function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+    """Call a function while the log of this process shows the warnings of this package."""
     own = logging.getLogger("pipelines")
-    own.addHandler(handler)
     own.setLevel(logging.WARNING)
-    own.propagate = False  # the driver says them
     try:
-        return function(argument), handler.messages
+        return function(argument)
     finally:
-        own.removeHandler(handler)
         own.setLevel(logging.NOTSET)
-        own.propagate = True
-
-
-class _Warnings(logging.Handler):
-    def __init__(self, level: int) -> None:
-        super().__init__(level)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
 
 
 def _cause(code: int | None) -> str:

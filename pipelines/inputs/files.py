@@ -8,44 +8,23 @@ import dataclasses
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from pipelines.inputs.found_file import FoundFile, shown, some_of
 from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
-from pipelines.inputs.local_files import Known, find_local, look_local
-from pipelines.inputs.remote_files import find_remote, look_remote, open_remote
+from pipelines.inputs.input_file import Found, shown, some_of
+from pipelines.inputs.input_file import InputFile as InputFile  # noqa: PLC0414 - a public name
+from pipelines.inputs.local_files import find_local
+from pipelines.inputs.remote_files import find_remote, open_remote
 from shards.errors import UserError
 from shards.storage.address import is_url
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 _LOCAL = re.compile("^(file|local)://")
-
-_EMPTY = "is empty (0 bytes): fetch it again"
-
-_EMPTY_YET = "is empty (0 bytes): it is taken once it is not"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InputFile:
-    """One file of an input."""
-
-    source: str
-    """Name of the input."""
-    path: str
-    """Absolute path, or URL. Operational: no part of any identity."""
-    relative: str
-    """Posix path below the input's root; for the hub: OWNER/NAME@COMMIT/path."""
-    bytes: int
-    """Size of the file as stored."""
-    mtime_ns: int
-    """Time of the last change in nanoseconds; 0 for a URL. Operational."""
-    etag: str = ""
-    """The server's mark for the file's version; empty for a local file. Operational."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,7 +85,24 @@ class Listing:
 def match_inputs(
     specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
 ) -> list[InputFile]:
-    """Return the files that `specs` name, sorted by (source, relative).
+    """Return the files that `specs` name, as `list_inputs` does, if all can be read.
+
+    Raises:
+        UserError: As list_inputs; or something cannot be read or is empty.
+    """
+    listing = list_inputs(specs, pattern=pattern, default_name=default_name)
+    listing.check()
+    return listing.files
+
+
+def list_inputs(
+    specs: Sequence[str],
+    *,
+    pattern: str | tuple[str, ...],
+    default_name: str,
+    growing: bool = False,
+) -> Listing:
+    """Return the files that `specs` name, sorted by (source, relative), and what cannot be read.
 
     Args:
         specs: Each is a folder, a file or a glob, as a path or a URL that fsspec knows
@@ -116,78 +112,27 @@ def match_inputs(
         pattern: Which files of a folder count, for example `part-*.json`, or several such
             patterns; subfolders included.
         default_name: The name of a single unnamed input.
+        growing: Files come and go: a folder or glob need not match any yet.
 
     Raises:
-        UserError: A path is missing, unreadable, empty or given twice; a folder or glob matches
-            nothing; one of several inputs is unnamed, or two have the same name.
-    """
-    listing = list_inputs(specs, pattern=pattern, default_name=default_name)
-    listing.check()
-    return listing.files
-
-
-def list_inputs(
-    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
-) -> Listing:
-    """Return the files that `specs` name, sorted by (source, relative), and what cannot be read.
-
-    Args:
-        specs: As in match_inputs.
-        pattern: As in match_inputs.
-        default_name: As in match_inputs.
-
-    Raises:
-        UserError: As match_inputs, but for what cannot be read or is empty.
+        UserError: A path is missing or given twice; a folder or glob matches nothing, unless files
+            come and go; one of several inputs is unnamed, or two have the same name.
     """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
     named = _named_paths(specs, default_name)
     patterns = (pattern,) if isinstance(pattern, str) else pattern
-    listing = Listing(files=[], refused={})
+    remedy = "it is taken once it is not" if growing else "fetch it again"
+    listings = []
     for source, path in named:
-        found, refused = _find(path, patterns)
-        listing.files.extend(_of(source, file) for file in found if file.bytes)
-        listing.refused.update({_of(source, file): _EMPTY for file in found if not file.bytes})
-        listing.refused.update({_of(source, file): why for file, why in refused.items()})
+        found, unreadable = _find(path, patterns, growing=growing)
+        files = [dataclasses.replace(file, source=source) for file in found]
+        refused = {file: f"is empty (0 bytes): {remedy}" for file in files if not file.bytes}
+        for file, why in unreadable.items():
+            refused[dataclasses.replace(file, source=source)] = why
+        listings.append(Listing(files=[file for file in files if file.bytes], refused=refused))
+    listing = Listing.joined(listings)
     if len(named) > 1:  # one input names each file once
-        _check_distinct(listing.files)
-    listing.files.sort(key=lambda file: (file.source, file.relative))
-    return listing
-
-
-def look_for_inputs(
-    specs: Sequence[str],
-    *,
-    pattern: str | tuple[str, ...],
-    default_name: str,
-    known: dict[str, Known] | None = None,
-) -> Listing:
-    """Return the files that `specs` name at this moment, while files come and go.
-
-    There may be none. A file that cannot be taken, an empty one too, hides no other.
-
-    Args:
-        specs: As in match_inputs.
-        pattern: As in match_inputs.
-        default_name: As in match_inputs.
-        known: What the last look has found, by source; it learns from this one.
-
-    Raises:
-        UserError: A folder does not exist, its server does not answer, an input has no name, or, at
-            the first look, a file is given twice.
-    """
-    patterns = (pattern,) if isinstance(pattern, str) else pattern
-    named = _named_paths(specs, default_name)
-    listing = Listing(files=[], refused={})
-    known = {} if known is None else known
-    first = not known
-    for source, path in named:
-        before = known.setdefault(source, Known())
-        found, refused = _look(path, patterns, known=before)
-        listing.files.extend(_of(source, file) for file in found if file.bytes)
-        listing.refused.update({_of(source, file): _EMPTY_YET for file in found if not file.bytes})
-        listing.refused.update({_of(source, file): why for file, why in refused.items()})
-    if first and len(named) > 1:
         _check_distinct(listing.files)
     return listing
 
@@ -200,15 +145,6 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
 def input_paths(specs: Sequence[str]) -> list[str]:
     """Return the paths of inputs, one for each, as they were given."""
     return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
-
-
-def _look(
-    path: str, patterns: Sequence[str], *, known: Known
-) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
-    """Return the files that a path names now, and those that cannot be taken, with the reason."""
-    if is_hub_dataset(path):
-        return find_hub_dataset(path), {}
-    return look_remote(path, patterns) if is_url(path) else look_local(path, patterns, known)
 
 
 def open_input(path: str) -> BinaryIO:
@@ -303,22 +239,12 @@ def _named_paths(specs: Sequence[str], default_name: str) -> list[tuple[str, str
     return paths
 
 
-def _find(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
+def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Found:
     """Return the files that a path names, and what of it cannot be read, with the reason."""
     if is_hub_dataset(path):
         return find_hub_dataset(path), {}
-    return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)
-
-
-def _of(source: str, file: FoundFile) -> InputFile:
-    return InputFile(
-        source=source,
-        path=file.path,
-        relative=file.relative,
-        bytes=file.bytes,
-        mtime_ns=file.mtime_ns,
-        etag=file.etag,
-    )
+    find = find_remote if is_url(path) else find_local
+    return find(path, patterns, growing=growing)
 
 
 def _check_distinct(files: Sequence[InputFile]) -> None:

@@ -10,14 +10,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
-from pipelines.inputs.endings import TEXT_FILES
-from pipelines.inputs.found_file import FoundFile, shown, some_of
+from pipelines.inputs.input_file import InputFile, shown, some_of
 from shards.errors import UserError
 from shards.secrets import without_secrets
-from shards.spelling import did_you_mean
 from shards.storage.address import error_text
 
 DEFAULT_SPLIT = "train"
@@ -28,10 +25,6 @@ _SPEC = re.compile(
     r"(?::(?P<config>[^:]*)(?::(?P<split>[^:]+))?)?"
 )
 _FORM = "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]"
-_FORMATS_READ = (
-    "Files that can be read are .parquet, .json, .jsonl, .ndjson and .txt; the last four also "
-    "compressed, as .gz, .zst and .bz2."
-)
 _PATHS_PER_REQUEST = 500
 
 
@@ -77,7 +70,7 @@ def parse_hub_dataset(text: str) -> DatasetSpec:
     )
 
 
-def find_hub_dataset(text: str) -> list[FoundFile]:
+def find_hub_dataset(text: str) -> list[InputFile]:
     """Return the data files of a dataset, in no particular order.
 
     Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
@@ -85,22 +78,15 @@ def find_hub_dataset(text: str) -> list[FoundFile]:
 
     Raises:
         UserError: There is no such dataset, config or split; it is gated, or made by a script; the
-            hub cannot be reached; there is no reader for a file; `datasets` is not installed.
+            hub cannot be reached; `datasets` is not installed.
     """
     spec = parse_hub_dataset(text)
     with _explained(spec):
-        commit, all_paths = _contents(spec)
+        commit = _commit(spec)
         root = f"hf://datasets/{spec.repository}@{commit}/"
-        try:
-            paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
-        except FileNotFoundError as error:
-            raise UserError(
-                f"The dataset {spec.repository} has no data files ({error_text(error)}); it holds "
-                f"{some_of(all_paths)}. {_FORMATS_READ}"
-            ) from error
-        _check_readable(paths, spec)
+        paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
         return [
-            FoundFile(
+            InputFile(
                 path=f"{root}{info.path}",
                 relative=f"{spec.repository}@{commit}/{info.path}",
                 bytes=info.size,
@@ -114,23 +100,15 @@ def find_hub_dataset(text: str) -> list[FoundFile]:
 # them imports them.
 
 
-def _contents(spec: DatasetSpec) -> tuple[str, list[str]]:
-    """Return the commit that the revision currently names, and the paths of its files."""
+def _commit(spec: DatasetSpec) -> str:
+    """Return the commit that the revision currently names, if this account may read it."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()
     info = api.dataset_info(spec.repository, revision=spec.revision)
     if info.gated:
         api.auth_check(spec.repository, repo_type="dataset")
-    paths = [sibling.rfilename for sibling in info.siblings or ()]
-    script = f"{spec.repository.partition('/')[2]}.py"
-    if script in paths:
-        raise UserError(
-            f"The dataset {spec.repository} is made by a script ({script}), which is not run here. "
-            "Append @refs/convert/parquet to its name to try the copies as parquet that the hub "
-            "keeps there, or run the script and pass the files that it writes."
-        )
-    return str(info.sha), paths
+    return str(info.sha)
 
 
 def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
@@ -139,12 +117,9 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
 
     # With an older cache the library would answer even if the hub did not.
     with tempfile.TemporaryDirectory() as cache:
-        try:
-            builder = load_dataset_builder(
-                spec.repository, name=spec.config, revision=commit, cache_dir=cache
-            )
-        except ValueError as error:
-            raise UserError(_no_config(spec, commit, cache=cache, error=error)) from error
+        builder = load_dataset_builder(
+            spec.repository, name=spec.config, revision=commit, cache_dir=cache
+        )
     files = builder.config.data_files or {}
     if spec.split not in files:
         raise UserError(
@@ -152,40 +127,6 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
             f"{spec.split!r}; it has {some_of(sorted(map(str, files)))}. Write {_FORM}."
         )
     return sorted(set(map(str, files[spec.split])))
-
-
-def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError) -> str:
-    """Return why `datasets` found no files: most often there is no such config."""
-    from datasets import get_dataset_config_names  # noqa: PLC0415 - see above
-
-    try:
-        names = get_dataset_config_names(spec.repository, revision=commit, cache_dir=cache)
-    except ValueError:
-        names = []
-    if not names or (spec.config or "default") in names:
-        return (
-            f"The library datasets cannot determine the files of {spec} ({error_text(error)}); "
-            f"name their folder instead: hf://datasets/{spec.repository}/FOLDER."
-        )
-    lacking = f"config {spec.config!r}" if spec.config else "default config"
-    meant = did_you_mean(spec.config, names) if spec.config else ""
-    return (
-        f"The dataset {spec.repository} has no {lacking}{f': {meant} It' if meant else '; it'} has "
-        f"{some_of(names)}. Write {_FORM}."
-    )
-
-
-def _check_readable(paths: Sequence[str], spec: DatasetSpec) -> None:
-    unreadable = [
-        path
-        for path in paths
-        if not any(fnmatchcase(path.lower(), pattern) for pattern in TEXT_FILES)
-    ]
-    if unreadable:
-        raise UserError(
-            f"The dataset {spec.repository} holds files that cannot be read here: "
-            f"{some_of(unreadable)}. {_FORMATS_READ}"
-        )
 
 
 def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]:
@@ -207,7 +148,7 @@ def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]
 
 @contextmanager
 def _explained(spec: DatasetSpec) -> Iterator[None]:
-    """Turn any error of the hub or its libraries into a UserError."""
+    """Turn any error of the hub or its libraries into a UserError that quotes it."""
     try:
         yield
     except UserError:
@@ -218,28 +159,13 @@ def _explained(spec: DatasetSpec) -> Iterator[None]:
         ) from error
     except Exception as error:
         # The two libraries and their HTTP library share no base class of exceptions.
-        raise UserError(_explanation(error, spec)) from error
+        from huggingface_hub import constants  # noqa: PLC0415 - see above
 
-
-def _explanation(error: Exception, spec: DatasetSpec) -> str:
-    from huggingface_hub import constants, errors  # noqa: PLC0415 - see above
-
-    name, hub = spec.repository, without_secrets(constants.ENDPOINT)
-    page = f"{hub}/datasets/{name}"
-    if isinstance(error, errors.GatedRepoError):
-        return (
-            f"The dataset {name} is gated: accept its terms at {page}, and set HF_TOKEN to a token "
-            "of the account that did."
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return f"The dataset {name} has no revision {spec.revision!r}; {page} lists what it has."
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return (
-            f"The dataset {name} does not exist at {hub}, or is private: check the "
-            "name, and HF_TOKEN if it is private."
-        )
-    return (
-        f"The dataset {name} cannot be read from {hub} ({error_text(error)}). Check the "
-        "connection, HF_ENDPOINT if a mirror is used, and that HF_HUB_OFFLINE is not set; or "
-        "download its files on a machine with a connection and pass their folder."
-    )
+        hub = without_secrets(constants.ENDPOINT)
+        raise UserError(
+            f"The dataset {spec} cannot be read from {hub} ({error_text(error)}). Check its name, "
+            f"config and split, that its terms are accepted ({hub}/datasets/{spec.repository}) and "
+            "HF_TOKEN is set if it is gated or private, the connection, HF_ENDPOINT if a mirror is "
+            f"used, and that HF_HUB_OFFLINE is not set; or name its files by a URL, "
+            f"hf://datasets/{spec.repository}/FOLDER, or download them and pass their folder."
+        ) from error

@@ -56,9 +56,9 @@ def described(seen: Look) -> dict[str, Any]:
         ],
         "refused": {masked(path): why for path, why in seen.refused.items()},
         "faults": [
-            {"path": masked(head.file.path), "where": place.where, "reason": place.reason}
+            {"path": masked(head.file.path), "where": where, "reason": reason}
             for head in seen.heads
-            for place in head.places
+            for where, reason in head.places
         ]
         + [
             {"path": masked(head.file.path), "where": None, "reason": masked(head.refusal)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pipelines.inputs.files import InputFile, open_input, readable
-from pipelines.inputs.found_file import shown
+from pipelines.inputs.input_file import shown
 from pipelines.inputs.split import Split, split_file
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
@@ -33,15 +33,6 @@ _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b",
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where something in a file cannot be read, and why."""
-
-    where: str
-    """As in "line 7", "row 3" or "byte 1200"."""
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Head:
     """What the beginning of a file shows."""
 
@@ -53,8 +44,8 @@ class Head:
     records: tuple[Record, ...] = ()
     damaged: int = 0
     """Stretches of it that are no records."""
-    places: tuple[Place, ...] = ()
-    """The first of those."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Where the first of those are, as in "line 7", "row 3" or "byte 1200", and why."""
     estimate: float = 0.0
     """Records of the whole file, about."""
     refusal: str = ""
@@ -72,7 +63,7 @@ def look_at(file: InputFile) -> Head:
     try:
         form = format_of(file.path, _READING)
         check_head(file, _READING)
-        return _table(file) if form == "parquet" else _text(file, form)
+        return _head(file, form)
     except UserError as error:
         refusal, hint = str(error), "" if form == "parquet" else foreign(file.path)
         return Head(file=file, form=form, refusal=refusal, hint="" if hint in refusal else hint)
@@ -96,27 +87,51 @@ def foreign(path: str) -> str:
     return foreign_format(head) or ""
 
 
-def _table(file: InputFile) -> Head:
-    with open_input(file.path) as handle, readable(file.path):
-        num_rows = open_parquet(handle, file.path).metadata.num_rows
+def _head(file: InputFile, form: str) -> Head:
     (whole,) = split_file(file, file.bytes)
-    reader = ParquetReader(whole, text_fields=())
-    items = [*islice(_while_there_is_time(reader.head()), HEAD_RECORDS)]
+    read = _table if form == "parquet" else _text
+    items, share = read(file, whole)
+    records = tuple(item for item in items if isinstance(item, Record))
     damaged = [item for item in items if isinstance(item, Damage)]
     return Head(
         file=file,
-        form="parquet",
-        records=tuple(_decoded(item) for item in items if isinstance(item, Record)),
+        form=form,
+        wrapped=form == "json" and is_wrapped(file.path),
+        records=records[:HEAD_RECORDS],
         damaged=len(damaged),
-        places=tuple(
-            Place(where=f"row {item.offset}", reason=item.reason) for item in damaged[:PLACES_SHOWN]
-        ),
-        estimate=num_rows,
+        places=tuple((_place(whole, item, form), item.reason) for item in damaged[:PLACES_SHOWN]),
+        estimate=len(records) / share,
+        hint="" if form == "parquet" else _hint(file, items, form),
     )
 
 
-def _decoded(row: Record) -> Record:
+def _table(file: InputFile, whole: Split) -> tuple[list[Record | Damage], float]:
+    """Return what is at the beginning of a table, and which share of its rows that is."""
+    with open_input(file.path) as handle, readable(file.path):
+        num_rows = open_parquet(handle, file.path).metadata.num_rows
+    rows = ParquetReader(whole, text_fields=()).head()
+    items = [*map(_decoded, islice(_while_there_is_time(rows), HEAD_RECORDS))]
+    num_records = sum(isinstance(item, Record) for item in items)
+    return items, max(num_records, 1) / num_rows if num_rows else 1.0
+
+
+def _text(file: InputFile, whole: Split) -> tuple[list[Record | Damage], float]:
+    """Return what is at the beginning of a file, and which share of the file that is."""
+    reader = BoundedReader(
+        open_reader(whole, _READING),
+        until=time.monotonic() + HEAD_SECONDS,
+        units=HEAD_BYTES,
+        packed=compression(file.path) is not None,
+    )
+    items = list(reader)
+    taken = reader.consumed(whole) or file.bytes
+    return items, min(taken, file.bytes) / file.bytes
+
+
+def _decoded(row: Record | Damage) -> Record | Damage:
     """Return a row with bytes that are UTF-8 as text, as a run reads its column of texts."""
+    if isinstance(row, Damage):
+        return row
     value = dict(row.value)
     for name, item in row.value.items():
         if isinstance(item, bytes):
@@ -134,52 +149,25 @@ def _while_there_is_time(items: Iterator[Record | Damage]) -> Iterator[Record | 
             return
 
 
-def _text(file: InputFile, form: str) -> Head:
-    (whole,) = split_file(file, file.bytes)
-    reader = BoundedReader(
-        open_reader(whole, _READING),
-        until=time.monotonic() + HEAD_SECONDS,
-        units=HEAD_BYTES,
-        packed=compression(file.path) is not None,
-    )
-    items = list(reader)
-    damaged = [item for item in items if isinstance(item, Damage)]
-    records = tuple(item for item in items if isinstance(item, Record))
-    taken = reader.consumed(whole) or file.bytes
-    return Head(
-        file=file,
-        form=form,
-        wrapped=form == "json" and is_wrapped(file.path),
-        records=records[:HEAD_RECORDS],
-        damaged=len(damaged),
-        places=tuple(_place(whole, item, form) for item in damaged[:PLACES_SHOWN]),
-        estimate=len(records) * file.bytes / min(taken, file.bytes),
-        hint=_hint(file, items, form),
-    )
-
-
 def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:
     if not items:
         return "it holds no records"
     if form == "lines" and _HTML.match(read_head(file.path)):
         return "a web page (HTML): its lines are read as they stand, tags included"
-    strange = next((item.raw for item in items if _is_strange(item)), b"")
+    damaged = (item for item in items if isinstance(item, Damage))
+    strange = next((item.raw for item in damaged if item.reason == "bad-utf8"), b"")
     if encoding := other_encoding(strange):
         command = f"iconv -f {encoding.partition(' ')[0]} -t UTF-8 {shown(file.path)}"
         return f"its text seems to be {encoding}: {command}"
     return ""
 
 
-def _is_strange(item: Record | Damage) -> bool:
-    return isinstance(item, Damage) and item.reason == "bad-utf8"
-
-
-def _place(whole: Split, item: Damage, form: str) -> Place:
-    if form == "json":
-        return Place(where=f"byte {item.offset}", reason=item.reason)
+def _place(whole: Split, item: Damage, form: str) -> str:
+    if form in ("json", "parquet"):
+        return f"{'byte' if form == 'json' else 'row'} {item.offset}"
     with open_stream(whole) as stream:
         before, line = item.offset, 1
         while before and (block := stream.read(before)):
             before -= len(block)
             line += block.count(b"\n")
-    return Place(where=f"line {line}", reason=item.reason)
+    return f"line {line}"

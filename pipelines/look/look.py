@@ -4,9 +4,10 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
 from pipelines.filters.langid import AUTO, installed_model, load_identifier
@@ -102,23 +103,28 @@ def look(spec: str) -> Look:
     (path,) = input_paths([spec])
     listing = list_inputs([spec], pattern="*", default_name="input")
     kinds = _kinds(path, listing)
-    refused = {file.path: why for file, why in listing.refused.items()}
+    seen = Look(
+        path=path,
+        kinds=kinds,
+        refused={file.path: why for file, why in listing.refused.items()},
+        is_dataset=not is_url(path) and (Path(path) / NAME).is_file(),
+    )
     forms = Counter[str]()
     for kind in kinds:
         forms[kind.form] += kind.num_bytes
     del forms[""]
-    if not forms or _is_dataset(path):
-        return Look(path=path, kinds=kinds, refused=refused, is_dataset=_is_dataset(path))
+    if not forms or seen.is_dataset:
+        return seen
     form = forms.most_common(1)[0][0]
     endings = {kind.ending for kind in kinds if kind.form == form}
-    records = _interleaved([h.records for kind in kinds for h in kind.heads if h.form == form])
+    groups = [head.records for head in seen.heads if head.form == form]
+    # The first record of each file, then the second ones, and so on.
+    records = [record for same in zip_longest(*groups) for record in same if record]
     fields = fields_of(records)
     name = text_field(fields)
     found = guesses(records, form=form, text_field=name, path=path)
-    return Look(
-        path=path,
-        kinds=kinds,
-        refused=refused,
+    return replace(
+        seen,
         form=form,
         records=tuple(records),
         fields=tuple(fields),
@@ -137,33 +143,33 @@ def ending_of(relative: str) -> str:
     return ("" if _NO_ENDING.search(inner) else inner) + packed
 
 
+def matches(file: InputFile, patterns: Sequence[str]) -> bool:
+    """Return whether the name of a file matches one of some patterns."""
+    name = PurePosixPath(file.relative).name
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def _kinds(path: str, listing: Listing) -> tuple[Kind, ...]:
     files: dict[str, list[InputFile]] = {}
     for file in listing.files:
         files.setdefault(ending_of(file.relative), []).append(file)
-    in_folder = _is_folder(path, listing.files)
-    sizes = {ending: sum(file.bytes for file in of) for ending, of in files.items()}
-    taken = {
-        ending
+    untaken = {
+        ending: _why_untaken(of[0])
         for ending, of in files.items()
-        if not in_folder or any(fnmatchcase(_name(of[0]), pattern) for pattern in TEXT_FILES)
+        if _is_folder(path, listing.files) and not matches(of[0], TEXT_FILES)
     }
-    each = max(1, MOST_HEADS // max(1, len(taken)))
+    each = max(1, MOST_HEADS // max(1, len(files) - len(untaken)))
     kinds = [
         Kind(
             ending=ending,
             num_files=len(of),
-            num_bytes=sizes[ending],
-            heads=tuple(map(look_at, _spread(of, each))) if ending in taken else (),
-            untaken="" if ending in taken else _why_untaken(of[0]),
+            num_bytes=sum(file.bytes for file in of),
+            heads=() if ending in untaken else tuple(map(look_at, _spread(of, each))),
+            untaken=untaken.get(ending, ""),
         )
         for ending, of in files.items()
     ]
     return tuple(sorted(kinds, key=lambda kind: (bool(kind.untaken), -kind.num_bytes)))
-
-
-def _name(file: InputFile) -> str:
-    return PurePosixPath(file.relative).name
 
 
 def _why_untaken(file: InputFile) -> str:
@@ -181,20 +187,9 @@ def _is_folder(path: str, files: Sequence[InputFile]) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where there is no access
 
 
-def _is_dataset(path: str) -> bool:
-    return not is_url(path) and (Path(path) / NAME).is_file()
-
-
 def _spread(files: Sequence[InputFile], number: int) -> list[InputFile]:
     number = min(number, len(files))
     return [files[index * len(files) // number] for index in range(number)]
-
-
-def _interleaved(groups: Iterable[Sequence[Record]]) -> list[Record]:
-    """Return the first record of each group, then the second ones, and so on."""
-    waiting = [*groups]
-    longest = max(map(len, waiting), default=0)
-    return [group[index] for index in range(longest) for group in waiting if index < len(group)]
 
 
 def _languages(texts: Sequence[str]) -> dict[str, float]:

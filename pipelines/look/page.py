@@ -3,14 +3,13 @@
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.inputs.files import InputFile
 from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
-from pipelines.look.look import Kind, Look, ending_of
+from pipelines.look.look import Kind, Look, ending_of, matches
 from pipelines.planning.table import bytes_text, cut, table, width
 from pipelines.readers.fields import Field
 from shards.program import called
@@ -56,16 +55,9 @@ def _lines(look: Look) -> Iterator[str]:
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
     yield f"{masked(look.path)}: {_files(num_files)}, {size}"
-    yield ""
-    yield from _kinds(look)
-    yield from _faults(look)
-    if look.records:
-        yield ""
-        yield from _fields(look)
-        yield ""
-        yield from _sense(look)
-    yield ""
-    yield from _next(look)
+    for part in (_kinds, _faults, *((_fields, _sense) if look.records else ()), _next):
+        if lines := [*part(look)]:
+            yield from ("", *lines)
 
 
 def _kinds(look: Look) -> Iterator[str]:
@@ -103,7 +95,6 @@ def _faults(look: Look) -> Iterator[str]:
     faults += [f"and {left:,} more files or folders that cannot be taken"] * (left > 0)
     if not faults:
         return
-    yield ""
     yield "not to be read as it is:"
     yield from (f"  {masked(fault)}" for fault in faults)
     if look.refused:
@@ -120,7 +111,7 @@ def _of_head(head: Head) -> Iterator[str]:
     if head.refusal:
         yield head.refusal + (f" It seems to be {head.hint}." if head.hint else "")
         return
-    yield from (f"{path}, {place.where}: {place.reason}" for place in head.places)
+    yield from (f"{path}, {where}: {reason}" for where, reason in head.places)
     if head.damaged > len(head.places):
         yield f"{path}: {head.damaged} such places at its beginning"
     if head.hint:
@@ -252,7 +243,7 @@ def _input(look: Look, guess: Guess) -> str:
     patterns = guess.recipe.pattern
     patterns = (patterns,) if isinstance(patterns, str) else patterns
     files = look.files
-    named = [file for file in files if _matches(file, patterns)]
+    named = [file for file in files if matches(file, patterns)]
     alone = all(kind.form == look.form for kind in look.taken)
     if (alone and len(named) == len(files)) or not _below(look.path, files):
         return look.path
@@ -260,11 +251,6 @@ def _input(look: Look, guess: Guess) -> str:
     ending = endings.pop() if len(endings) == 1 else ""
     deep = any("/" in file.relative for file in files)
     return f"{look.path.rstrip('/')}/{'**/' if deep else ''}*{ending}"
-
-
-def _matches(file: InputFile, patterns: Sequence[str]) -> bool:
-    name = PurePosixPath(file.relative).name
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _below(path: str, files: Sequence[InputFile]) -> bool:

@@ -16,7 +16,6 @@ from typing import Any
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
-from pipelines.engine.progress import Heartbeat
 from pipelines.engine.task import last_line
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.filters.step import Clock, run, split_verdict
@@ -214,7 +213,6 @@ class Mapper:
             schema=audit_schema(self._chain.metrics),
             keep_texts=options.keep_dropped,
         )
-        self._heartbeat = Heartbeat(job.work)
 
     def map(self, task: MapTask) -> None:
         """Write the segments of a split, and last its record.
@@ -273,7 +271,6 @@ class Mapper:
             items, skipped = intake.sampled(batch, split)
             unsampled += skipped
             self._add(builder, items, split=split, clock=clock)
-            self._heartbeat.beat(task.name, reader.done, rows=len(items), about=str(task))
             if builder.full:
                 close()
         if not builder.empty:

@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.corpus.document import Rejected
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
-from pipelines.inputs.found_file import shown
+from pipelines.inputs.input_file import shown
 from pipelines.readers.fields import Field, fields_of
 from pipelines.readers.file_head import other_encoding
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record

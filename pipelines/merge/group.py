@@ -16,12 +16,12 @@ import numpy as np
 
 from pipelines.dedup.phases import num_tasks
 from pipelines.engine.phases import Phases
-from pipelines.merge.union import write_union
+from pipelines.merge.union import intact_stem, write_union
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
-from pipelines.segments.segment import SieveCounts, with_suffix
+from pipelines.segments.segment import SieveCounts
 from shards.paths import check_stem
 from shards.records import sealed
-from shards.storage.files import FileEntry, intact, write_json
+from shards.storage.files import FileEntry, write_json
 from shards.storage.remote import AnyPath, RemotePath
 
 FOLDER = "group"
@@ -95,7 +95,7 @@ def group_segments(
         prepare_group,
         work,
         record_type=GroupRecord,
-        complete=partial(_complete, work),
+        complete=lambda record: intact_stem(work / FOLDER / record.stem, record.files),
     )
     segments: list[PlannedSegment] = []
     for number, run in enumerate(runs):
@@ -190,9 +190,3 @@ def run_group(work: AnyPath, task: GroupTask) -> None:
     files = write_union(work / FOLDER / task.name, members, dtype=dtype)
     record = GroupRecord(stem=task.name, files=files)
     write_json(work / FOLDER / f"{task.name}.json", sealed(record))
-
-
-def _complete(work: AnyPath, record: GroupRecord) -> bool:
-    """Return whether the files of a group are intact."""
-    stem = work / FOLDER / record.stem
-    return all(intact(with_suffix(stem, suffix), entry) for suffix, entry in record.files.items())

@@ -4,7 +4,7 @@ It writes its record last, under the task's name; a task whose record exists is 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -57,14 +57,14 @@ class MergeTask:
 class MergeRecord:
     """What a task wrote and counted; a source without documents has no shards."""
 
-    shards: tuple[ShardEntry, ...]
-    validation: tuple[ShardEntry, ...]
-    audit: tuple[TableEntry, ...]
-    rejects: tuple[TableEntry, ...]
-    dropped_texts: tuple[TableEntry, ...]
-    tallies: tuple[Tally, ...]
+    shards: tuple[ShardEntry, ...] = ()
+    validation: tuple[ShardEntry, ...] = ()
+    audit: tuple[TableEntry, ...] = ()
+    rejects: tuple[TableEntry, ...] = ()
+    dropped_texts: tuple[TableEntry, ...] = ()
+    tallies: tuple[Tally, ...] = ()
     """Counted from the final audit rows, independently of the segments' own."""
-    histograms: Mapping[str, Mapping[str, Histogram]]
+    histograms: Mapping[str, Mapping[str, Histogram]] = field(default_factory=dict)
     """By column of the audit rows, then verdict."""
 
     def tables(self) -> tuple[TableEntry, ...]:
@@ -84,15 +84,6 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     within = Range.of(task.index, task.total)
     stems = plan.stems(work, task.source, within=within)
     paths = [drop_path(work, name) for name in task.drops]
-    record = MergeRecord(
-        shards=(),
-        validation=(),
-        audit=(),
-        rejects=(),
-        dropped_texts=(),
-        tallies=(),
-        histograms={},
-    )
     if task.split == TRAIN:
         drops = Drops.load(paths, within)
 
@@ -101,8 +92,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
             return take_range(stem, within, dropped=drops.rows(number), holdout=task.holdout)
 
         slices = side_by_side(take, stems.items(), where=work)
-        record = replace(
-            record,
+        record = MergeRecord(
             shards=_write_shard(output, task, plan, slices),
             **_write_rows(output, task, plan, stems, drops),
         )
@@ -111,7 +101,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
         slices = side_by_side(
             lambda item: take_rows(item[1], held_out[item[0]].rows), stems.items(), where=work
         )
-        record = replace(record, validation=_write_shard(output, task, plan, slices))
+        record = MergeRecord(validation=_write_shard(output, task, plan, slices))
     write_json(work / "merge" / f"{task.name}.json", sealed(record))
 
 

@@ -1,16 +1,16 @@
-"""The union of segments: one segment that holds the rows of all, in the same files.
+"""The union of segments, or of one range of their order: one segment that holds the rows of all.
 
-Nothing is dropped and no duplicates are looked for: rows are sorted together, and references to
-rows are renumbered. Equal texts of two segments stay two rows. So whatever reads segments gets the
-same from the union as from its members.
+For a group nothing is dropped and no duplicates are looked for: rows are sorted together, and
+references to rows are renumbered. Equal texts of two segments stay two rows. So whatever reads
+segments gets the same from the union as from its members.
 
-Files are written one after the other, tables column by column, and long ones in pieces. Memory is
-the largest of .documents, .audit, .slots and .bands and about one column more (for members behind a
-URL the first two once more), never the texts, rejects or tokens.
+Files are written one after the other, tables column by column, and long ones in parts. Memory is
+the largest of .documents and .audit twice, or of .slots and .bands, and about one column more (for
+members behind a URL more), never the texts, rejects or tokens.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,19 +25,24 @@ from pipelines.dedup.bands import (
     write_bands,
     write_slots,
 )
+from pipelines.dedup.drops import Drops
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
+from pipelines.merge.merge import find_documents, judged_rows, merged_rows
+from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import EXAMPLES, most_examples
 from pipelines.segments.segment import with_suffix
 from shards.merged import gather
-from shards.range import EVERYTHING, Range
-from shards.storage.files import FileEntry, atomic_write, size_if_there
+from shards.range import EVERYTHING, Range, split_range
+from shards.storage.files import FileEntry, atomic_write, intact, size_if_there
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import BLOCK_ROWS, side_by_side
 from shards.tables import (
+    between,
     column,
     map_items,
     open_rows,
     open_table,
+    rows_between,
     spread_over,
     write_table,
 )
@@ -46,8 +51,7 @@ TOKEN_BYTES_AT_ONCE = 256 << 20
 """Bytes of tokens that are copied at a time: behind a URL each file is asked for its part of them.
 The tables are gone by then."""
 
-BYTES_AT_ONCE = 64 << 20
-"""Bytes of texts and rejects that are copied at a time."""
+NO_DROPS = Drops.among((), np.zeros(0, np.uint64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +72,165 @@ class MergedOrder:
         rows = np.argsort(np.concatenate(keys), kind="stable").astype(np.uint32)
         return cls(rows, starts)
 
-    def renumber(self, numbers: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the merged numbers (uint32) of rows, given their numbers in each table."""
-        merged = np.empty(len(self.rows), np.uint32)
-        merged[self.rows] = np.arange(len(self.rows), dtype=np.uint32)
-        rows = [part + np.int64(start) for part, start in zip(numbers, self.starts, strict=False)]
-        renumbered: np.ndarray = merged[np.concatenate(rows)]
-        return renumbered
 
-    def pieces(self, num: int) -> Iterator[tuple[np.ndarray, list[slice]]]:
-        """Yield the rows in about `num` pieces of whole blocks.
+@dataclass(frozen=True, slots=True)
+class _Rejects:
+    """What was written of them: how many, and the file, if there are any."""
 
-        A piece is the slices of the tables that it comes from, and its rows as places in these
-        slices back to back.
+    rows: int
+    files: Mapping[str, FileEntry]
+
+
+class Cut:
+    """A range of the order of some segments, which is written as one segment.
+
+    Memory is the tables .documents and .audit of the range, one after the other, twice; texts and
+    rejects are copied in parts, tokens in pieces.
+    """
+
+    def __init__(
+        self,
+        stems: Mapping[int, AnyPath],
+        *,
+        rows: int,
+        held_bytes: int,
+        within: Range = EVERYTHING,
+        drops: Drops = NO_DROPS,
+    ) -> None:
+        """Take segments.
+
+        Args:
+            stems: Their stems by number, in the order of identities.
+            rows: Their audit rows, over all orders.
+            held_bytes: Size of their texts and rejects, over all orders.
+            within: The range.
+            drops: What dedup dropped of them in the range.
         """
-        first = np.zeros(len(self.starts) - 1, np.int64)
-        size = max(1, len(self.rows) // num // BLOCK_ROWS) * BLOCK_ROWS
-        for block in np.split(self.rows, range(size, len(self.rows), size)):
-            ordered = np.sort(block)  # a slice of each table, since tables are sorted
-            last = first + np.diff(np.searchsorted(ordered, self.starts))
-            slices = [slice(*ends) for ends in zip(first.tolist(), last.tolist(), strict=True)]
-            yield np.searchsorted(ordered, block), slices
-            first = last
+        self._stems = stems
+        self._first = next(iter(stems.values()))
+        self._within = within
+        self._drops = drops
+        self._parts = split_range(within, rows=rows, held_bytes=held_bytes)
+
+    def write_documents(self, stem: AnyPath, *, dtype: np.dtype[Any]) -> dict[str, FileEntry]:
+        """Write the documents that are not dropped and what belongs to them, and return the files.
+
+        Args:
+            stem: The stem of the new segment.
+            dtype: Type of a token.
+        """
+        parts = side_by_side(
+            lambda item: find_documents(
+                item[1], self._within, dropped=self._drops.rows(item[0]), holdout=0
+            ),
+            self._stems.items(),
+            where=self._first,
+        )
+        runs = [
+            TokenRuns(
+                with_suffix(path, "tokens"),
+                part.starts,
+                column(part.documents, "tokens").astype(np.int64),
+                part.size,
+            )
+            for path, part in zip(self._stems.values(), parts, strict=True)
+        ]
+        tables = [part.documents for part in parts]
+        del parts
+        # Otherwise the allocator keeps what reading took while the new table needs as much.
+        pa.default_memory_pool().release_unused()
+        columns = {name: [column(table, name) for table in tables] for name in ("order", "holdout")}
+        merged = MergedOrder.of(columns["order"])
+        order, holdout = (np.concatenate(values)[merged.rows] for values in columns.values())
+        files = {"documents": write_sorted(stem, "documents", tables, merged, within=self._within)}
+        del tables, columns
+        pa.default_memory_pool().release_unused()
+        lengths = np.concatenate([run.lengths for run in runs])[merged.rows]
+        files["bins"] = write_table(
+            with_suffix(stem, "bins"), bins_table(order, lengths, within=self._within)
+        )
+        rows = np.arange(len(order), dtype=np.uint32)
+        files["holdout"] = write_holdout(stem, holdout, rows, order)
+        del order, holdout, lengths
+        files["tokens"] = copy_tokens(with_suffix(stem, "tokens"), runs, merged, dtype=dtype)
+        return files
+
+    def write_audit(self, stem: AnyPath, *, texts: bool) -> dict[str, FileEntry]:
+        """Write the audit rows with their last verdicts, maybe their texts, and return the files.
+
+        Args:
+            stem: The stem of the new segment.
+            texts: Whether the segments hold texts.
+        """
+        parts = side_by_side(
+            lambda item: judged_rows(item[1], self._within, dropped=self._drops.orders(item[0])),
+            self._stems.items(),
+            where=self._first,
+        )
+        pa.default_memory_pool().release_unused()
+        orders = [column(part, "order") for part in parts]
+        merged = MergedOrder.of(orders)
+        files = {"audit": write_sorted(stem, "audit", parts, merged, within=self._within)}
+        if texts:
+            files["texts"] = _write_blocks(with_suffix(stem, "texts"), self._texts(orders))
+        return files
+
+    def _texts(self, orders: Sequence[np.ndarray]) -> Iterator[pa.Table]:
+        """Yield the texts in the order of the audit rows, a part of the range at a time.
+
+        Args:
+            orders: Those of the audit rows of each segment in the range.
+        """
+        low, high = self._within.low, self._within.high
+        before = [
+            rows_between(with_suffix(path, "audit"), "order", low=low, high=high).start
+            for path in self._stems.values()
+        ]
+        for part in self._parts:
+            slices = [between(order, part.low, part.high) for order in orders]
+            tables = [
+                open_rows(with_suffix(path, "texts"), slice(first + rows.start, first + rows.stop))
+                for path, first, rows in zip(self._stems.values(), before, slices, strict=True)
+            ]
+            keys = [order[rows] for order, rows in zip(orders, slices, strict=True)]
+            yield pa.concat_tables(tables).take(MergedOrder.of(keys).rows)
+
+    def write_rejects(self, stem: AnyPath, numbers: Collection[int]) -> _Rejects:
+        """Write the rejects, if there are any.
+
+        Args:
+            stem: The stem of the new segment.
+            numbers: The segments that have rejects.
+        """
+        stems = {number: self._stems[number] for number in numbers}
+        counts: list[int] = []
+
+        def found() -> Iterator[pa.Table]:
+            for part in self._parts if stems else ():
+                rows = merged_rows(stems, "rejects", part)
+                if rows.num_rows:
+                    counts.append(rows.num_rows)
+                    yield spread_over(rows, self._within)
+
+        tables = found()
+        first = next(tables, None)
+        if first is None:
+            return _Rejects(0, {})
+        path = with_suffix(stem, "rejects")
+        file = _write_blocks(path, itertools.chain([first], tables))
+        return _Rejects(sum(counts), {"rejects": file})
+
+
+def _write_blocks(path: AnyPath, tables: Iterator[pa.Table]) -> FileEntry:
+    """Write tables without dictionaries as one, in blocks as write_table does."""
+    rest = next(tables)
+    with atomic_write(path) as handle, pa.ipc.new_file(handle, rest.schema) as writer:
+        for table in tables:
+            full = len(rest) // BLOCK_ROWS * BLOCK_ROWS
+            writer.write_table(rest[:full].combine_chunks(), max_chunksize=BLOCK_ROWS)
+            rest = pa.concat_tables([rest[full:], table])
+        writer.write_table(rest.combine_chunks(), max_chunksize=BLOCK_ROWS)
+    return handle.entry
 
 
 def write_union(
@@ -105,34 +246,37 @@ def write_union(
         members: The stems of the segments, in the order of their documents' identities.
         dtype: Type of a token.
     """
-    orders = _columns(members, "audit", "order")["order"]
-    audit = MergedOrder.of(orders)
-    order = np.concatenate(orders)[audit.rows]
-    if (order[1:] == order[:-1]).any():
+    orders = np.sort(np.concatenate(_columns(members, "audit", "order")["order"]))
+    if (orders[1:] == orders[:-1]).any():
         return {}
-    del order, orders
-    files = {"audit": write_sorted(stem, "audit", _tables(members, "audit"), audit)}
-    if with_suffix(members[0], "texts").exists():
-        files["texts"] = _write_long(stem, members, "texts", audit)
-    del audit
+    texts, rejects = (
+        side_by_side(
+            lambda member, suffix=suffix: size_if_there(with_suffix(member, suffix)),  # type: ignore[misc]
+            members,
+            where=stem,
+        )
+        for suffix in ("texts", "rejects")
+    )
+    held_bytes = sum(max(0, size) for size in (*texts, *rejects))
+    cut = Cut(dict(enumerate(members)), rows=len(orders), held_bytes=held_bytes)
+    del orders
+    files = cut.write_audit(stem, texts=texts[0] >= 0)
     pa.default_memory_pool().release_unused()
     files["examples"] = _write_examples(stem, members)
-    rejecting = [member for member in members if with_suffix(member, "rejects").exists()]
-    if rejecting:
-        rejects = MergedOrder.of(_columns(rejecting, "rejects", "order")["order"])
-        files["rejects"] = _write_long(stem, rejecting, "rejects", rejects)
-    documents = MergedOrder.of(_columns(members, "documents", "order")["order"])
-    files["documents"] = write_sorted(stem, "documents", _tables(members, "documents"), documents)
-    # Otherwise the allocator keeps the memory of the tables while the arrays that follow need it.
-    pa.default_memory_pool().release_unused()
-    files["tokens"] = _write_tokens(stem, members, documents, dtype=dtype)
-    files["bins"] = _write_bins(stem, members)
-    files["holdout"] = _write_holdout(stem, members, documents)
+    rejecting = [at for at, size in enumerate(rejects) if size >= 0]
+    files |= cut.write_rejects(stem, rejecting).files
+    files |= cut.write_documents(stem, dtype=dtype)
+    order = np.sort(np.concatenate(_columns(members, "documents", "order")["order"]))
     if with_suffix(members[0], "hashes").exists():
-        files["hashes"] = _write_hashes(stem, members, documents)
+        files["hashes"] = _write_hashes(stem, members, order)
     if with_suffix(members[0], "slots").exists():
-        files |= _write_signatures(stem, members, documents)
+        files |= _write_signatures(stem, members, order)
     return files
+
+
+def intact_stem(stem: AnyPath, files: Mapping[str, FileEntry]) -> bool:
+    """Return whether the files of a segment are as they were written."""
+    return all(intact(with_suffix(stem, suffix), entry) for suffix, entry in files.items())
 
 
 def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, list[np.ndarray]]:
@@ -144,11 +288,6 @@ def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, 
 
     parts = side_by_side(read, members, where=members[0])
     return dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
-
-
-def _tables(members: Sequence[AnyPath], suffix: str) -> list[pa.Table]:
-    paths = [with_suffix(member, suffix) for member in members]
-    return side_by_side(open_table, paths, where=paths[0])
 
 
 def write_sorted(
@@ -183,28 +322,6 @@ def _concatenate(parts: Sequence[pa.ChunkedArray], data_type: pa.DataType) -> pa
     return whole.unify_dictionaries().combine_chunks()
 
 
-def _write_long(
-    stem: AnyPath, members: Sequence[AnyPath], suffix: str, order: MergedOrder
-) -> FileEntry:
-    """Write the rows of a table with long strings, a piece at a time."""
-    paths = [with_suffix(member, suffix) for member in members]
-    size = sum(max(0, size_if_there(path)) for path in paths)
-    schema = open_rows(paths[0], slice(0, 0)).schema
-    with (
-        atomic_write(with_suffix(stem, suffix)) as handle,
-        pa.ipc.new_file(handle, schema) as writer,
-    ):
-        for places, slices in order.pieces(1 + size // BYTES_AT_ONCE):
-            parts = [
-                open_rows(path, rows)
-                for path, rows in zip(paths, slices, strict=True)
-                if rows.stop > rows.start
-            ]
-            rows = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
-            writer.write_table(rows.take(places).combine_chunks(), max_chunksize=BLOCK_ROWS)
-    return handle.entry
-
-
 def _write_examples(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
     """Write the examples that any report may show, by reason and order."""
     examples = pa.concat_tables([open_table(with_suffix(stem, "examples")) for stem in members])
@@ -219,20 +336,6 @@ def _write_examples(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
     return write_table(
         with_suffix(stem, "examples"), pa.concat_tables([EXAMPLES.empty_table(), *parts])
     )
-
-
-def _write_tokens(
-    stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder, *, dtype: np.dtype[Any]
-) -> FileEntry:
-    """Write the documents' tokens in their order."""
-    counts = [
-        counts.astype(np.int64) for counts in _columns(members, "documents", "tokens")["tokens"]
-    ]
-    runs = [
-        TokenRuns(with_suffix(member, "tokens"), np.cumsum(part) - part, part, int(part.sum()))
-        for member, part in zip(members, counts, strict=True)
-    ]
-    return copy_tokens(with_suffix(stem, "tokens"), runs, documents, dtype=dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,19 +383,6 @@ def copy_tokens(
     return handle.entry
 
 
-def _write_bins(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
-    """Write what lies before each bin: the sum over the segments."""
-    columns = _columns(members, "bins", "documents", "tokens")
-    sums = {name: np.sum(parts, axis=0) for name, parts in columns.items()}
-    return write_table(with_suffix(stem, "bins"), pa.table(sums))
-
-
-def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
-    columns = _columns(members, "holdout", "holdout", "order", "row")
-    holdout, order = (np.concatenate(columns[name]) for name in ("holdout", "order"))
-    return write_holdout(stem, holdout, documents.renumber(columns["row"]), order)
-
-
 def write_holdout(
     stem: AnyPath, holdout: np.ndarray, row: np.ndarray, order: np.ndarray
 ) -> FileEntry:
@@ -302,50 +392,36 @@ def write_holdout(
     return write_table(with_suffix(stem, "holdout"), table)
 
 
-def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
+def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: np.ndarray) -> FileEntry:
+    """Write the hashes of texts; `documents` are the orders of the documents, sorted."""
     names = ("hash_high", "hash_low", "order", "row", "copies")
-    columns = _columns(members, "hashes", *names)
-    row = documents.renumber(columns.pop("row"))
-    values = {name: np.concatenate(parts) for name, parts in columns.items()}
-    ranked = np.lexsort((values["order"], values["hash_low"], values["hash_high"]))
-    values["row"] = row
-    return write_table(
-        with_suffix(stem, "hashes"), pa.table({name: values[name][ranked] for name in names})
-    )
+    columns = {
+        name: np.concatenate(parts) for name, parts in _columns(members, "hashes", *names).items()
+    }
+    columns["row"] = np.searchsorted(documents, columns["order"]).astype(np.uint32)
+    ranked = np.lexsort((columns["order"], columns["hash_low"], columns["hash_high"]))
+    table = pa.table({name: columns[name][ranked] for name in names})
+    return write_table(with_suffix(stem, "hashes"), table)
 
 
 def _write_signatures(
-    stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder
+    stem: AnyPath, members: Sequence[AnyPath], documents: np.ndarray
 ) -> dict[str, FileEntry]:
-    """Write the signers and their bands."""
+    """Write the signers and their bands; `documents` are the orders of the documents, sorted."""
     slots = [with_suffix(member, "slots") for member in members]
     parts = [read_slots(path, "order") for path in slots]
-    signers, orders = MergedOrder.of(parts), np.concatenate(parts)
-    return {
-        "slots": _write_slots(stem, slots, documents, signers),
-        "bands": _write_bands(stem, members, signers, order=orders[signers.rows]),
-    }
-
-
-def _write_slots(
-    stem: AnyPath, slots: Sequence[AnyPath], documents: MergedOrder, signers: MergedOrder
-) -> FileEntry:
-    order = np.concatenate([read_slots(path, "order") for path in slots])[signers.rows]
-    row = documents.renumber([read_slots(path, "row") for path in slots])[signers.rows]
-    merged = signers.renumber([np.arange(len(signers.rows))])
+    order = np.sort(np.concatenate(parts))
+    places = [np.searchsorted(order, part) for part in parts]
+    row = np.searchsorted(documents, order).astype(np.uint32)
     values = np.empty((len(order), NUM_SLOTS), np.uint8)
-    for path, (first, last) in zip(slots, itertools.pairwise(signers.starts), strict=True):
-        values[merged[first:last]] = read_slots(path, "slots")
-    return write_slots(with_suffix(stem, "slots"), Signers(order, row, values))
-
-
-def _write_bands(
-    stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder, *, order: np.ndarray
-) -> FileEntry:
-    paths = [with_suffix(member, "bands") for member in members]
+    for path, place in zip(slots, places, strict=True):
+        values[place] = read_slots(path, "slots")
+    files = {"slots": write_slots(with_suffix(stem, "slots"), Signers(order, row, values))}
+    del row, values
     bands = [np.empty(len(order), np.uint64) for _ in range(NUM_BANDS)]
     for number, hashes in enumerate(bands):
-        parts = [open_bands(path, number, first=0, last=EDGES) for path in paths]
-        rows = signers.renumber([part.signer for part in parts])
-        hashes[rows] = np.concatenate([part.hash for part in parts])
-    return write_bands(with_suffix(stem, "bands"), bands, order=order)
+        for member, place in zip(members, places, strict=True):
+            part = open_bands(with_suffix(member, "bands"), number, first=0, last=EDGES)
+            hashes[place[part.signer]] = part.hash
+    files["bands"] = write_bands(with_suffix(stem, "bands"), bands, order=order)
+    return files

@@ -114,7 +114,7 @@ def estimate(extent: Extent, *, workers: int, model_bytes: float) -> Estimate:
     memory = task_memory(extent, grouped, cuts)
     largest_task = max(memory[name] for name, phase in phases.items() if phase.tasks)
     copies = extent.total("segment_bytes") * (1 + ("group" in phases))
-    copies += sum(extent.sources[name].segment_bytes * cut.passes for name, cut in cuts.items())
+    copies += sum(extent.sources[name].segment_bytes for name in cuts)
     segments, groups = extent.count("segments"), grouped.count("segments")
     planned = segments + groups + sum(cut.tasks for cut in cuts.values())
     records = extent.count("splits") * RECORD_BYTES + segments * SEGMENT_RECORD_BYTES
@@ -159,7 +159,7 @@ def estimate_phases(
     }
     read_bytes = {
         "group": extent.total("segment_bytes"),
-        "ranges": sum(grouped.sources[name].segment_bytes * cuts[name].passes for name in cuts),
+        "ranges": sum(grouped.sources[name].segment_bytes for name in cuts),
         "merge": extent.total("segment_bytes"),
     }
     seconds = {

@@ -5,7 +5,7 @@ row of each table. They come from a sample (sample.py) or from whoever makes up 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pipelines.corpus.options import MOST_VALIDATION, Options
@@ -22,7 +22,7 @@ from pipelines.merge.group import (
     slices_are_short,
 )
 from pipelines.merge.holdout import LEAST_VALIDATION
-from pipelines.merge.ranges import choose_cuts
+from pipelines.merge.ranges import choose_cut
 from pipelines.segments.segment import NUM_BINS
 from shards.storage.remote import RemotePath
 
@@ -180,14 +180,13 @@ class Extent:
 class Cut:
     """How the segments of a source are cut by ranges of the order before merge; see ranges."""
 
-    passes: int
     ranges: int
     tasks: int
-    """Segments that all passes write."""
+    """Segments that are written."""
     slices: int
-    """Slices of segments that they read."""
+    """Slices of segments that are read."""
     range: SourceSize
-    """One range in the end, as its shards read it."""
+    """One range, as its shards read it."""
 
 
 def run_extent(sources: Mapping[str, SourceSize], options: Options) -> Extent:
@@ -260,19 +259,18 @@ def _num_groups(source: SourceSize, *, ranges: int = 1) -> int:
 def cut_sources(extent: Extent) -> dict[str, Cut]:
     """Return, by source, how those are cut whose shards would read too many or too short slices."""
     cuts = {
-        name: choose_cuts(source.segments, source.shards, rows=source.records, remote=extent.remote)
+        name: choose_cut(source.segments, source.shards, rows=source.records, remote=extent.remote)
         for name, source in extent.sources.items()
     }
-    return {name: cut_source(extent.sources[name], parts) for name, parts in cuts.items() if parts}
+    return {name: cut_source(extent.sources[name], cut) for name, cut in cuts.items() if cut > 1}
 
 
-def cut_source(source: SourceSize, cuts: Sequence[int]) -> Cut:
-    """Return how a source is cut by passes that each cut a range into so many."""
-    ranges, tasks, slices = 1, 0, 0
-    for parts in cuts:
-        ranges *= parts
-        slices += ranges * source.segments
-        segments = _num_groups(source, ranges=parts)
-        source = replace(source, records=source.records / parts, segments=segments, signed=0)
-        tasks += ranges * segments
-    return Cut(passes=len(cuts), ranges=ranges, tasks=tasks, slices=slices, range=source)
+def cut_source(source: SourceSize, ranges: int) -> Cut:
+    """Return how a source is cut into so many ranges."""
+    segments = _num_groups(source, ranges=ranges)
+    return Cut(
+        ranges=ranges,
+        tasks=ranges * segments,
+        slices=ranges * source.segments,
+        range=replace(source, records=source.records / ranges, segments=segments, signed=0),
+    )

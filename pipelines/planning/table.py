@@ -86,8 +86,7 @@ def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
         source = grouped.sources[name]
         yield (
             f"{source.segments:,} groups would be read by {source.shards:,} shards of {name}: they "
-            f"are cut into {cut.ranges:,} ranges before merge, which reads and writes them "
-            f"{cut.passes} more time{'s' * (cut.passes > 1)}"
+            f"are cut into {cut.ranges:,} ranges before merge, which reads and writes them again"
         )
     full = max(extent.total("records") / MAX_RECORDS, extent.total("tokens") / MAX_TOKENS) / max(
         extent.count("segments"), 1

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.inputs.files import InputFile, input_names, list_inputs
-from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
 from pipelines.readers.reading import Reading
@@ -167,7 +166,7 @@ def _at_its_path(key: Key, state: FileState | None) -> InputFile:
     )
 
 
-def _now(path: str) -> FoundFile:
+def _now(path: str) -> InputFile:
     if is_url(path):
         handle, found = open_remote(path)
         handle.close()

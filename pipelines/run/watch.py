@@ -24,8 +24,8 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
 from pipelines.inputs.files import InputFile, input_paths
-from pipelines.inputs.found_file import shown
 from pipelines.inputs.hub import is_hub_dataset
+from pipelines.inputs.input_file import shown
 from pipelines.run.append import begun_files, check_base, grow, in_turn, read_base
 from pipelines.run.arrivals import Arrivals, Name, Version, name_of
 from pipelines.run.build import started

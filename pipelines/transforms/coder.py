@@ -36,4 +36,4 @@ class RecordBatchCoder(beam.Coder):
         return batch
 
 
-beam.coders.register_coder(pa.RecordBatch, RecordBatchCoder)
+beam.typecoders.registry.register_coder(pa.RecordBatch, RecordBatchCoder)

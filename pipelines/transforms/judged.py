@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
-from pipelines.engine.metrics import NAMESPACE
+from pipelines.engine.figures import NAMESPACE
 from pipelines.readers.record import RAW_BYTES
 from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, RAW, REJECTS, Verdict
 from shards.errors import UserError

@@ -14,7 +14,7 @@ from pipelines.corpus.keywords import words_of
 from pipelines.corpus.options import Options
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
-from pipelines.engine.metrics import NAMESPACE
+from pipelines.engine.figures import NAMESPACE
 from pipelines.engine.workers import num_workers
 from pipelines.filters.fingerprint import Fingerprint
 from pipelines.map.mapper import SplitRecord

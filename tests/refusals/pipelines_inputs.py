@@ -273,7 +273,7 @@ ROWS = (
     refused(
         "watch: no folder for a glob",
         f"{TEXT} 'on/*.jsonl' --watch",
-        "The input on/*.jsonl is not there: there is no folder on.",
+        "No file matches on/*.jsonl; there is no folder on.",
         scene=lines,
     ),
     refused(
@@ -608,8 +608,11 @@ ROWS = (
     refused(
         "hub that is not reached",
         f"{TEXT} hf:owner/name:",
-        "The dataset owner/name cannot be read from https://huggingface.co (…). Check the"
-        " connection, HF_ENDPOINT if a mirror is used, and that HF_HUB_OFFLINE is not set; or"
-        " download its files on a machine with a connection and pass their folder.",
+        "The dataset hf:owner/name::train cannot be read from https://huggingface.co (…). Check its"
+        " name, config and split, that its terms are accepted"
+        " (https://huggingface.co/datasets/owner/name) and HF_TOKEN is set if it is gated or"
+        " private, the connection, HF_ENDPOINT if a mirror is used, and that HF_HUB_OFFLINE is not"
+        " set; or name its files by a URL, hf://datasets/owner/name/FOLDER, or download them and"
+        " pass their folder.",
     ),
 )

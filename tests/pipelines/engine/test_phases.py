@@ -1,3 +1,4 @@
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,49 +25,104 @@ class Result:
     value: int
 
 
+TASKS = [Task(name=name) for name in "abc"]
+
+
+def leave(folder: Path, name: str, value: int) -> None:
+    write_json(folder / f"{name}.json", sealed(Result(value=value)))
+
+
+def prepare(folder: Path) -> RunTask:
+    return lambda task: leave(folder, task.name, 1)
+
+
+def finish(
+    work: Path, runner: InlineRunner, prepare: Callable[[Any], RunTask] = prepare, *, least: int = 0
+) -> dict[str, Result]:
+    phases = Phases(work, cast("Runner", runner))
+    return phases.finish(
+        "dedup",
+        TASKS,
+        prepare,
+        work / "dedup",
+        record_type=Result,
+        complete=lambda record: record.value >= least,
+    )
+
+
+def test_finished_tasks_are_not_run_again_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    leave(tmp_path / "dedup", "b", 7)
+    runner = InlineRunner()
+    with caplog.at_level(logging.INFO, "corpusmill"):
+        records = finish(tmp_path, runner)
+    assert runner.ran == ["a", "c"]
+    assert records["b"] == Result(value=7)
+    assert caplog.messages == ["dedup: 1 of 3 tasks were finished before"]
+    again = InlineRunner()
+    assert finish(tmp_path, again) == records
+    assert again.ran == []
+
+
+def test_a_task_whose_files_are_gone_runs_again(tmp_path: Path) -> None:
+    for name, value in (("a", 0), ("b", 5)):
+        leave(tmp_path / "dedup", name, value)
+    runner = InlineRunner()
+    assert finish(tmp_path, runner, least=1)["a"] == Result(value=1)
+    assert runner.ran == ["a", "c"]
+
+
 def test_the_old_record_of_a_task_is_deleted_before_it_runs(tmp_path: Path) -> None:
     """Else a run that ends now would find it finished, and progress would count it at once."""
-    folder = tmp_path / "dedup"
-    write_json(folder / "a.json", sealed(Result(value=0)))
+    leave(tmp_path / "dedup", "a", 0)
 
     def failing(folder: Path) -> RunTask:
         assert not (folder / "a.json").exists()
         raise UserError("ended")
 
-    phases = Phases(tmp_path, cast("Runner", InlineRunner()))
     with pytest.raises(UserError, match="ended"):
-        phases.finish(
-            "dedup",
-            [Task(name="a")],
-            failing,
-            folder,
-            record_type=Result,
-            complete=lambda record: record.value > 0,
-        )
-    assert not (folder / "a.json").exists()
+        finish(tmp_path, InlineRunner(), failing, least=1)
+    assert not (tmp_path / "dedup" / "a.json").exists()
 
 
-def test_a_task_that_an_earlier_attempt_finished_is_not_run_again_and_tells_the_same(
-    tmp_path: Path,
-) -> None:
+def test_the_time_of_a_phase_is_added_up(tmp_path: Path) -> None:
+    phases = Phases(tmp_path, cast("Runner", InlineRunner()))
+    folder = tmp_path / "count"
+    phases.run("count", TASKS[:1], prepare, folder, weights=[5], done=0)
+    first = phases.seconds["count"]
+    phases.run("count", TASKS[1:], prepare, folder, weights=[5, 5], done=1)
+    assert phases.seconds["count"] > first > 0
+    phases.run("merge", [], prepare, folder, weights=[], done=3)
+    assert set(phases.seconds) == {"count"}
+
+
+def test_the_figures_of_the_phases_count_tasks_finished_before(tmp_path: Path) -> None:
+    phases = Phases(tmp_path, cast("Runner", InlineRunner()))
+    phases.run("count", TASKS, prepare, tmp_path / "count", weights=[5, 5, 5], done=2)
+    phases.run("merge", [], prepare, tmp_path / "merge", weights=[], done=3)
+    figures = phases.figures()
+    assert figures["tasks"] == {
+        "count": {"all": 5, "finished_before": 2},
+        "merge": {"all": 3, "finished_before": 3},
+    }
+    assert list(figures["seconds"]) == ["count"]
+    assert figures["elapsed"] >= figures["seconds"]["count"]
+
+
+def test_a_task_that_an_earlier_attempt_finished_is_not_run_again(tmp_path: Path) -> None:
     """As when an engine that lost a machine hands out all tasks of a job again."""
     done: list[str] = []
-    folder = tmp_path / "dedup"
 
-    def prepare(folder: Path) -> Callable[[Any], None]:
+    def prepare_logged(folder: Path) -> RunTask:
         def run_task(task: Task) -> None:
             done.append(task.name)
-            record = {"drops": 3, "compared": 8, "failed": 2}
-            write_json(folder / f"{task.name}.json", record)
+            write_json(folder / f"{task.name}.json", {"value": 1})
 
         return run_task
 
-    first, again = [prepare_unfinished((folder, prepare, folder))(Task(name="a")) for _ in range(2)]
-    assert done == ["a"]
-    assert first is not None
-    assert again is not None
-    counts = {"tasks": 1, "duplicates found": 3, "documents compared": 8}
-    assert first.figures().counts == {**counts, "documents not similar": 2}
-    assert again.figures().counts == first.figures().counts
-    assert [name for name, _ in first.figures().spreads] == ["milliseconds of a task"]
-    assert again.figures().spreads == ()
+    for _ in range(2):
+        run_task = prepare_unfinished((tmp_path, prepare_logged, tmp_path))
+        for task in TASKS:
+            assert run_task(task) == tmp_path / f"{task.name}.json"
+    assert done == ["a", "b", "c"]

@@ -1,15 +1,18 @@
 import io
 import json
-import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pipelines.engine import progress
-from pipelines.engine.progress import Heartbeat, Progress
+from pipelines.engine.progress import Progress
+from tests.pipelines.duties import wait_for
+
+DONE = "map 100 % | 2 documents | 2 kept | 0 dropped | 0:00"
 
 
 class Clock:
@@ -33,96 +36,107 @@ class Terminal(io.StringIO):
         return True
 
 
-def describe(record: Any) -> Mapping[str, int]:
-    counts: Mapping[str, int] = record
-    return counts
-
-
 def shown(work: Path, weights: Mapping[str, int], *, stream: io.StringIO | None = None) -> Progress:
     tasks = {work / "map" / f"{name}.json": weight for name, weight in weights.items()}
-    return Progress("map", tasks, describe=describe, work=work, stream=stream or io.StringIO())
+    return Progress("map", tasks, stream=stream or io.StringIO())
 
 
-def finish(work: Path, name: str, **counts: int) -> None:
+def finish(work: Path, name: str, *, kept: int = 0, dropped: int = 0) -> None:
     (work / "map").mkdir(exist_ok=True)
-    (work / "map" / f"{name}.json").write_text(json.dumps(counts))
-
-
-def beat(work: Path, task: str, done: int, *, rows: int) -> None:
-    Heartbeat(work).beat(task, done, rows=rows)
+    tallies = [
+        {"verdict": "kept", "reason": "", "rows": kept, "bytes": 0},
+        {"verdict": "dropped", "reason": "short", "rows": dropped, "bytes": 0},
+    ]
+    record = {"unsampled": 0, "segments": [{"tokens": 0, "tallies": tallies}]}
+    (work / "map" / f"{name}.json").write_text(json.dumps(record))
 
 
 def test_the_line_follows_the_records(tmp_path: Path, clock: Clock) -> None:
     line = shown(tmp_path, {"a": 1, "b": 1, "c": 2})
     assert line.line() == "map   0 % | 0:00"
     clock.now += 60
-    finish(tmp_path, "a", documents=1500, kept=1000)
-    assert line.line() == "map  25 % | 1,500 documents | 1,000 kept | ETA 3:00"
-    finish(tmp_path, "c", documents=500, kept=500)
-    assert line.line() == "map  75 % | 2,000 documents | 1,500 kept | ETA 0:20"
-    finish(tmp_path, "b", documents=0, kept=0)
+    finish(tmp_path, "a", kept=1000, dropped=500)
+    assert line.line() == "map  25 % | 1,500 documents | 1,000 kept | 500 dropped | ETA 3:00"
+    finish(tmp_path, "c", kept=500)
+    assert line.line() == "map  75 % | 2,000 documents | 1,500 kept | 500 dropped | ETA 0:20"
+    finish(tmp_path, "b")
     clock.now += 3600
-    assert line.line() == "map 100 % | 2,000 documents | 1,500 kept | 1:01:00"
+    assert line.line() == "map 100 % | 2,000 documents | 1,500 kept | 500 dropped | 1:01:00"
 
 
-def test_bytes_have_a_speed_and_what_is_under_way_counts(tmp_path: Path, clock: Clock) -> None:
+def test_bytes_have_a_speed(tmp_path: Path, clock: Clock) -> None:
     line = shown(tmp_path, {"a": 40_000_000, "b": 60_000_000})
     clock.now += 10
-    beat(tmp_path, "a", 10_000_000, rows=7)
-    beat(tmp_path, "b", 10_000_000, rows=5)
-    beat(tmp_path, "of another phase", 90_000_000, rows=9)
-    assert line.line() == "map  20 % | 12 documents | 2.0 MB/s | ETA 0:40"
-    finish(tmp_path, "a", documents=30)  # its heartbeat no longer counts
-    assert line.line() == "map  50 % | 35 documents | 5.0 MB/s | ETA 0:10"
-
-
-def test_a_task_never_counts_more_than_its_weight(tmp_path: Path, clock: Clock) -> None:
-    line = shown(tmp_path, {"a": 100, "b": 100})
-    clock.now += 10
-    beat(tmp_path, "a", 150, rows=1)
-    assert line.line().startswith("map  50 % | 1 documents")
-
-
-def test_the_last_heartbeat_counts_for_a_task_tried_twice(tmp_path: Path, clock: Clock) -> None:
-    line = shown(tmp_path, {"a": 100, "b": 100})
-    clock.now += 10
-    beat(tmp_path, "a", 80, rows=8)
-    (path,) = (tmp_path / "progress").iterdir()  # by a worker that died
-    os.utime(path, (1, 1))
-    beat(tmp_path, "a", 30, rows=3)
-    assert line.line().startswith("map  15 % | 3 documents")
-
-
-def test_broken_heartbeats_are_ignored(tmp_path: Path, clock: Clock) -> None:
-    line = shown(tmp_path, {"a": 100})
-    beat(tmp_path, "a", 50, rows=1)
-    clock.now += 10
-    (tmp_path / "progress" / "x.json").write_text("{")
-    assert line.line() == "map  50 % | 1 documents | ETA 0:10"
-
-
-def test_a_heartbeat_that_cannot_be_written_does_not_fail(tmp_path: Path) -> None:
-    (tmp_path / "progress").write_text("a file where the folder should be")
-    Heartbeat(tmp_path).beat("a", 1, rows=1)
-    assert (tmp_path / "progress").is_file()
+    finish(tmp_path, "a", kept=30)
+    assert line.line().endswith(
+        "map  40 % | 30 documents | 30 kept | 0 dropped | 4.0 MB/s | ETA 0:15"
+    )
 
 
 @pytest.mark.usefixtures("clock")
 def test_a_terminal_gets_one_line_that_changes(tmp_path: Path) -> None:
     stream = Terminal()
-    with shown(tmp_path, {"a": 1}, stream=stream):
+    with shown(tmp_path, {"a": 1}, stream=stream) as line:
+        line._look()
         finish(tmp_path, "a", kept=2)
-    assert stream.getvalue().endswith("\r\033[Kmap 100 % | 2 kept | 0:00\n")
-    assert stream.getvalue().count("\n") == 1
+    assert stream.getvalue() == f"\r\033[Kmap   0 % | 0:00\r\033[K{DONE}\n"
 
 
 @pytest.mark.usefixtures("clock")
 def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
     stream = io.StringIO()
-    with shown(tmp_path, {"a": 1}, stream=stream):
+    with shown(tmp_path, {"a": 1}, stream=stream) as line:
+        line._look()
         finish(tmp_path, "a", kept=2)
-    assert stream.getvalue().endswith("map 100 % | 2 kept | 0:00\n")
-    assert "\r" not in stream.getvalue()
+    assert stream.getvalue() == f"map   0 % | 0:00\n{DONE}\n"
+
+
+def test_the_line_is_shown_while_the_block_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.01)
+    stream = io.StringIO()
+    with shown(tmp_path, {"a": 1}, stream=stream):
+        wait_for(lambda: stream.getvalue().count("\n") >= 3)
+    assert set(stream.getvalue().splitlines()) == {"map   0 % | 0:00"}
+
+
+def test_in_a_notebook_a_bar_belongs_to_the_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It appears when the block begins, and is changed until it ends (test_notebooks runs one)."""
+    shells: list[Any] = [SimpleNamespace(kernel=1)]
+    ipython: Any = ModuleType("IPython")
+    ipython.get_ipython = lambda: shells[-1]
+    calls: list[dict[str, str]] = []
+    handle = SimpleNamespace(update=lambda shown, **_: calls.append(shown))
+    shows: Any = ModuleType("IPython.display")
+    shows.display = lambda shown, **settings: (calls.append({**shown, **settings}), handle)[1]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shows)
+    tasks = {tmp_path / "map" / "a.json": 1}
+    with Progress("<map>", tasks):
+        assert len(calls) == 1
+        finish(tmp_path, "a", kept=2)
+    assert calls[0]["display_id"]
+    assert calls[0]["text/plain"] == "<map>   0 % | 0:00"
+    assert calls[-1] == {
+        "text/plain": "<map> 100 % | 0:00",
+        "text/html": '<progress value="100" max="100"></progress> '
+        "<code>&lt;map&gt; 100 % | 0:00</code>",
+    }
+    for elsewhere in (None, SimpleNamespace()):  # a script, IPython on a terminal
+        shells.append(elsewhere)
+        assert not progress.in_notebook()
+
+
+def test_the_line_goes_to_the_current_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sys.stderr replaced after the module was loaded gets the line."""
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    with Progress("map", {}):
+        pass
+    assert stream.getvalue().startswith("map   0 % | ")
 
 
 def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:
@@ -131,5 +145,5 @@ def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:
             raise BrokenPipeError
 
     with shown(tmp_path, {"a": 1}, stream=Closed()):
-        finish(tmp_path, "a", documents=1)
+        finish(tmp_path, "a", kept=1)
     assert (tmp_path / "map" / "a.json").exists()

@@ -48,16 +48,13 @@ def test_every_task_runs_once_in_children_that_are_reused(tmp_path: Path) -> Non
     assert not any(alive(pid) for pid in children)
 
 
-def test_a_child_answers_and_then_runs_tasks(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_child_answers_and_then_runs_tasks(tmp_path: Path) -> None:
     with Workers(2, duties.work) as workers:
         name, pid = workers.call(duties.answer, tmp_path)
         workers.run_all([("a", "nothing")], os.fsencode(tmp_path))
     assert name == tmp_path.name
     assert {worker for _, _, worker in read_events(tmp_path)} == {pid}
     assert pid != os.getpid()
-    assert caplog.messages == [f"{tmp_path.name} is odd"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +75,7 @@ def test_what_a_child_cannot_answer_is_raised_in_the_driver(
 
 def test_children_that_die_before_they_answer_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "die").touch()
-    message = "^a worker died 3 times when it began, the last time because it exited with code 7. "
+    message = r"^a worker died 3 times .*it exited with code 7\. The task: the beginning of t"
     with Workers(1, duties.work) as workers:
         with pytest.raises(UserError, match=message):
             workers.call(duties.answer, tmp_path)
@@ -89,11 +86,9 @@ def test_children_that_die_before_they_answer_end_the_run(tmp_path: Path) -> Non
 def test_a_child_that_dies_before_it_answers_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "die once").touch()
     with Workers(1, duties.work) as workers:
-        for _ in range(2):
-            name, pid = workers.call(duties.answer, tmp_path)
-            assert name == tmp_path.name
-            psutil.Process(pid).kill()
-            duties.wait_for(lambda pid=pid: not alive(pid))
+        assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
+        workers._children[0].process.kill()
+        workers._children[0].process.join()
         assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
 
 
@@ -109,6 +104,7 @@ if __name__ == "__main__":
     with Runner((), num_workers=1, preload=("tests.pipelines.duties",)) as runner:
         runner.run([("a", "nothing")], duties.prepare, folder)
         print(*sorted(runner.call(duties.imported, folder)))
+        runner.call(duties.answer, folder)
     print(*sorted(sys.modules))
 """
     path = tmp_path / "script.py"
@@ -121,6 +117,7 @@ if __name__ == "__main__":
         text=True,
         check=True,
     )
+    assert done.stderr.splitlines()[-1] == f"{tmp_path.name} is odd", "warnings are shown"
     child, driver = map(str.split, done.stdout.splitlines())
     assert "pyarrow" in child
     for modules in (child, driver):
@@ -160,12 +157,6 @@ def test_tasks_go_to_the_child_that_is_free(tmp_path: Path) -> None:
     assert read_events(tmp_path)[-1][1] == "long"
 
 
-def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
-    """Each task waits until all three have started."""
-    run(tmp_path, *((name, "starts:3") for name in "abc"), num_workers=3)
-    assert [event for event, _, _ in read_events(tmp_path)] == ["start"] * 3 + ["end"] * 3
-
-
 @pytest.mark.parametrize(
     ("duty", "error_type", "message"),
     [
@@ -174,7 +165,6 @@ def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
         ("raise:closed", UserError, "^this error holds a function$"),
         ("raise:other", RuntimeError, r"(?s)^Traceback .*duties\.py.*ValueError: x is broken"),
         ("raise:memory", MemoryError, "^no more$"),
-        ("raise:awkward", UserError, r"^a\.bin has 7 bytes$"),  # it cannot be unpickled
     ],
 )
 def test_what_a_task_raises_is_raised_in_the_driver(
@@ -184,6 +174,11 @@ def test_what_a_task_raises_is_raised_in_the_driver(
         run(tmp_path, ("x", duty), num_workers=1)
     assert type(raised.value) is error_type
     assert starts(tmp_path, "x") == 1  # an error is not a death: the task is not tried again
+
+
+def test_an_error_that_cannot_be_unpickled_keeps_its_text(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^a\.bin has 7 bytes$"):
+        run(tmp_path, ("x", "raise:awkward"), num_workers=1)
 
 
 def test_an_error_ends_the_tasks_beside_it(tmp_path: Path) -> None:
@@ -231,13 +226,6 @@ def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
         assert begun == (("end", other) in events[:third]), "something ran beside the suspect"
     assert len(events) == 2 * 12 + 4
     assert first < second < third
-
-
-def test_tasks_that_all_died_once_are_all_finished(tmp_path: Path) -> None:
-    """Tasks that all die once, as when together they need too much memory."""
-    names = [f"t{number}" for number in range(3)]
-    run(tmp_path, *((name, "die:SIGKILL*1") for name in names), num_workers=3)
-    assert [starts(tmp_path, name) for name in names] == [2] * 3
 
 
 @contextmanager

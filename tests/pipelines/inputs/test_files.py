@@ -1,10 +1,10 @@
-import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pipelines.inputs.files import Listing, look_for_inputs, match_inputs
-from pipelines.inputs.local_files import Known, find_local, look_local
+from pipelines.inputs.files import Listing, list_inputs, match_inputs
+from pipelines.inputs.local_files import find_local
 from shards.errors import UserError
 from tests.pipelines.privileges import without_privileges
 
@@ -40,7 +40,7 @@ LONG = "x" * 300
 )
 def test_odd_specs_are_refused_in_a_paragraph(spec: str, message: str, corpus: Path) -> None:
     (corpus / "z\n\x1b[31mz").touch()
-    for find in (match_inputs, look_for_inputs):
+    for find in (match_inputs, partial(list_inputs, growing=True)):
         with pytest.raises(UserError, match=message) as raised:
             find([spec.format(corpus)], pattern="*", default_name="x")
         assert str(raised.value).isprintable()
@@ -60,7 +60,9 @@ def test_a_file_that_is_too_long_stands_for_no_other(corpus: Path, content: str)
 def test_a_file_may_be_in_a_folder_that_cannot_be_searched(corpus: Path) -> None:
     def look() -> Listing:
         with without_privileges():
-            return look_for_inputs([str(corpus)], pattern="part-*.json", default_name="wudao")
+            return list_inputs(
+                [str(corpus)], pattern="part-*.json", default_name="wudao", growing=True
+            )
 
     files = look().files
     (corpus / "sub").chmod(0)
@@ -73,31 +75,3 @@ def test_a_file_may_be_in_a_folder_that_cannot_be_searched(corpus: Path) -> None
         "sub/part-1a.json",
     ]
     assert not listing.may_have("other", files[-1].relative)
-
-
-def test_a_look_opens_only_what_has_changed_since_the_last(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-    real, known = os.open, Known()
-
-    def watched(path: Path, *rest: int) -> int:
-        opened.append(Path(path).name)
-        return real(path, *rest)
-
-    def look(*names: str) -> list[str]:
-        """Look again; these are opened."""
-        with without_privileges(), monkeypatch.context() as patch:
-            anew = look_local(str(corpus), ("part-*.json",))
-            opened.clear()
-            patch.setattr(os, "open", watched)
-            assert look_local(str(corpus), ("part-*.json",), known) == anew
-        assert sorted(name for name in opened if name.startswith("part-")) == [*names]
-        return [*anew[1].values()]
-
-    assert look("part-10.json", "part-1a.json", "part-2.json") == look() == []
-    (corpus / "part-2.json").write_text("longer than before")
-    assert look("part-2.json") == []
-    (corpus / "part-2.json").chmod(0)
-    for _ in range(2):  # what is refused is looked at each time
-        assert look("part-2.json") == ["may not be read: check its permissions"]

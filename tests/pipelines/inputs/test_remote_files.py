@@ -11,7 +11,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipelines.inputs.files import InputFile, list_inputs, look_for_inputs, match_inputs, open_input
+from pipelines.inputs.files import InputFile, list_inputs, match_inputs, open_input
 from pipelines.inputs.remote_files import etag_of, find_remote, open_remote
 from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
@@ -127,8 +127,8 @@ def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callabl
 def refused(spec: str) -> dict[str, str]:
     """Return what is refused of an input, however it is looked at; all else is there."""
     lists = [
-        list_of([spec], pattern="part-*.json", default_name="web")
-        for list_of in (list_inputs, look_for_inputs)
+        list_inputs([spec], pattern="part-*.json", default_name="web", growing=growing)
+        for growing in (False, True)
     ]
     told = [{file.relative: why for file, why in each.refused.items()} for each in lists]
     assert told[0] == told[1]
@@ -308,7 +308,7 @@ def test_a_folder_of_the_web_that_cannot_be_listed_is_not_left_out(
 
 
 def looked(spec: str) -> list[str]:
-    listing = look_for_inputs([spec], pattern="part-*.json", default_name="web")
+    listing = list_inputs([spec], pattern="part-*.json", default_name="web", growing=True)
     return sorted(file.relative for file in listing.files)
 
 

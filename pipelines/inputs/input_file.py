@@ -1,6 +1,7 @@
-"""A file found for an input, wherever it lies, and the words that messages have for several."""
+"""A file of an input, wherever it lies, and the words that messages have for several."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -8,24 +9,42 @@ from shards.shown import visible_line
 
 NAMES_SHOWN = 5
 
+_LOG = logging.getLogger("corpusmill")
 _MOST_CHARACTERS = 1000
 _PACKED = (".gz", ".zst", ".bz2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundFile:
-    """A file that is not yet assigned to a source."""
+class InputFile:
+    """One file of an input."""
 
+    source: str = ""
+    """Name of the input; empty until it is known."""
     path: str
-    """Absolute path, or URL without user and password."""
+    """Absolute path, or URL without user and password. Operational: no part of any identity."""
     relative: str
-    """Posix path below the input's root."""
+    """Posix path below the input's root; for the hub: OWNER/NAME@COMMIT/path."""
     bytes: int
     """Size of the file as stored."""
     mtime_ns: int = 0
-    """Time of the last change in nanoseconds; 0 for a URL."""
+    """Time of the last change in nanoseconds; 0 for a URL. Operational."""
     etag: str = ""
-    """The server's mark for the file's version; empty for a local file."""
+    """The server's mark for the file's version; empty for a local file. Operational."""
+
+
+Found = tuple[list[InputFile], dict[InputFile, str]]
+"""The files of one input, and what of it cannot be read, with the reason, as the end of a sentence:
+files, and folders, whose paths end with a slash."""
+
+
+def warn_of_links(where: str, links: Collection[str]) -> None:
+    """Log which links are passed over because they lead to no file, if there are any."""
+    if links:
+        _LOG.warning(
+            "%s: links that lead to no file, and whose names do not match, are passed over: %s",
+            shown(where),
+            some_of([shown(link) for link in sorted(links)]),
+        )
 
 
 def some_of(names: Sequence[str], *, between: str = ", ") -> str:
