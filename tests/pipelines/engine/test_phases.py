@@ -1,4 +1,3 @@
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,29 +49,6 @@ def finish(
     )
 
 
-def test_finished_tasks_are_not_run_again_and_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    leave(tmp_path / "dedup", "b", 7)
-    runner = InlineRunner()
-    with caplog.at_level(logging.INFO, "corpusmill"):
-        records = finish(tmp_path, runner)
-    assert runner.ran == ["a", "c"]
-    assert records["b"] == Result(value=7)
-    assert caplog.messages == ["dedup: 1 of 3 tasks were finished before"]
-    again = InlineRunner()
-    assert finish(tmp_path, again) == records
-    assert again.ran == []
-
-
-def test_a_task_whose_files_are_gone_runs_again(tmp_path: Path) -> None:
-    for name, value in (("a", 0), ("b", 5)):
-        leave(tmp_path / "dedup", name, value)
-    runner = InlineRunner()
-    assert finish(tmp_path, runner, least=1)["a"] == Result(value=1)
-    assert runner.ran == ["a", "c"]
-
-
 def test_the_old_record_of_a_task_is_deleted_before_it_runs(tmp_path: Path) -> None:
     """Else a run that ends now would find it finished, and progress would count it at once."""
     leave(tmp_path / "dedup", "a", 0)
@@ -84,30 +60,6 @@ def test_the_old_record_of_a_task_is_deleted_before_it_runs(tmp_path: Path) -> N
     with pytest.raises(UserError, match="ended"):
         finish(tmp_path, InlineRunner(), failing, least=1)
     assert not (tmp_path / "dedup" / "a.json").exists()
-
-
-def test_the_time_of_a_phase_is_added_up(tmp_path: Path) -> None:
-    phases = Phases(tmp_path, cast("Runner", InlineRunner()))
-    folder = tmp_path / "count"
-    phases.run("count", TASKS[:1], prepare, folder, weights=[5], done=0)
-    first = phases.seconds["count"]
-    phases.run("count", TASKS[1:], prepare, folder, weights=[5, 5], done=1)
-    assert phases.seconds["count"] > first > 0
-    phases.run("merge", [], prepare, folder, weights=[], done=3)
-    assert set(phases.seconds) == {"count"}
-
-
-def test_the_figures_of_the_phases_count_tasks_finished_before(tmp_path: Path) -> None:
-    phases = Phases(tmp_path, cast("Runner", InlineRunner()))
-    phases.run("count", TASKS, prepare, tmp_path / "count", weights=[5, 5, 5], done=2)
-    phases.run("merge", [], prepare, tmp_path / "merge", weights=[], done=3)
-    figures = phases.figures()
-    assert figures["tasks"] == {
-        "count": {"all": 5, "finished_before": 2},
-        "merge": {"all": 3, "finished_before": 3},
-    }
-    assert list(figures["seconds"]) == ["count"]
-    assert figures["elapsed"] >= figures["seconds"]["count"]
 
 
 def test_a_task_that_an_earlier_attempt_finished_is_not_run_again(tmp_path: Path) -> None:

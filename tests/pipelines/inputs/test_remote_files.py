@@ -159,8 +159,10 @@ def test_links_behind_a_url_that_do_not_match_are_passed_over(
 ) -> None:
     listed(more="directory", gone="nothing", notes="file")
     assert refused("memory://corpora/web") == {}
-    told = "memory://corpora/web: links to folders, or to nothing, are passed over: gone, more"
-    assert [record.getMessage() for record in caplog.records] == [told]
+    assert caplog.messages == [
+        "memory://corpora/web: links that lead to no file, and whose names do not match, are "
+        "passed over: gone, more"
+    ]
 
 
 @pytest.mark.parametrize(
