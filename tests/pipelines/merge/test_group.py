@@ -14,8 +14,8 @@ from pipelines.run.build import build
 from pipelines.segments.plan import PlannedSegment
 from pipelines.segments.segment import SieveCounts
 from tests.pipelines.dedup.pages import related_pages
-from tests.pipelines.made_segments import DTYPE, Doc, write_segment
-from tests.pipelines.runs import MODULE, content, page, small, write_wudao
+from tests.pipelines.merge.killing import MODULE, check_goes_on
+from tests.pipelines.runs import content, page, small, write_wudao
 
 KINDS: dict[str, dict[str, Any]] = {
     "none": {"dedup": "none"},
@@ -90,8 +90,6 @@ def small_groups(monkeypatch: pytest.MonkeyPatch, *, rows: int = 40) -> None:
     monkeypatch.setattr(group, "MOST_SLICES", 0)
     monkeypatch.setattr(group, "ROWS_PER_GROUP", rows)
     monkeypatch.setattr(union, "TOKEN_BYTES_AT_ONCE", 2000)
-    monkeypatch.setattr(union, "BYTES_AT_ONCE", 10_000)
-    monkeypatch.setattr(union, "BLOCK_ROWS", 3)
 
 
 def dataset(output: Path) -> dict[str, str]:
@@ -128,21 +126,20 @@ def test_groups_change_no_byte(
 
 
 @pytest.mark.slow
-def test_members_with_rows_of_one_order_stay_segments(
-    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("pattern", "nth"),
+    [
+        (r"\.work/group/.*\.audit$", 1),
+        (r"\.work/group/.*\.tokens$", 3),
+        (r"\.work/group/.*\.json$", 2),
+        (r"\.work/plan/", 2),
+        (r"\.work/dedup/.*\.json$", 1),
+    ],
+)
+def test_killed_at_a_group_the_same_command_goes_on(
+    reference: Path, tmp_path: Path, pattern: str, nth: int
 ) -> None:
-    monkeypatch.setattr(group, "write_union", lambda *_, **__: {})
-    small_groups(monkeypatch)
-    build(MODULE, options(corpus, tmp_path / "apart"))
-    monkeypatch.undo()
-    build(MODULE, options(corpus, tmp_path / "plain"))
-    assert dataset(tmp_path / "apart") == dataset(tmp_path / "plain")
-
-
-def test_rows_of_one_order_are_not_brought_together(tmp_path: Path) -> None:
-    parts = [Doc(order=5), Doc(order=6)], [Doc(order=6, reason="language")]
-    stems = [tmp_path / f"s{at}" for at in range(2)]
-    for stem, docs in zip(stems, parts, strict=True):
-        write_segment(stem, list(docs))
-    assert union.write_union(tmp_path / "u", stems, dtype=DTYPE) == {}
-    assert list(tmp_path.glob("u.*")) == []
+    output = tmp_path / "out"
+    says = check_goes_on("kill_in_group.py", reference, output, at=(pattern, nth), phase="group")
+    assert "map 100 %" not in says
+    assert dataset(output) == dataset(reference)

@@ -4,52 +4,124 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from pipelines.dedup.drops import drop_path
+from pipelines.dedup.phases import Deduplicated
+from pipelines.engine.phases import Phases
+from pipelines.engine.runner import Runner
 from pipelines.map import builder
-from pipelines.merge import ranges
+from pipelines.merge import ranges, union
+from pipelines.merge.ranges import choose_cut, cut_into_ranges
 from pipelines.run.build import build
+from pipelines.segments.plan import Plan
+from pipelines.segments.segment import with_suffix
 from shards import range as range_module
+from shards.tables import open_table
+from tests.pipelines.made_segments import (
+    DTYPE,
+    distinct_texts,
+    equal_texts,
+    exact_dedup,
+    random_docs,
+    write_segments,
+)
+from tests.pipelines.merge.killing import check_goes_on
 from tests.pipelines.merge.test_group import (
     KINDS,
+    MODULE,
     corpus,
     dataset,
     figures,
     options,
     small_groups,
 )
-from tests.pipelines.runs import FLAGS, MODULE, run
 
 __all__ = ["corpus"]
 
 
 @pytest.mark.parametrize(
-    ("segments", "shards", "rows", "near", "far"),
+    ("segments", "shards", "cut"),
     [
-        (249, 2048, 1e9, (), ()),  # 3 TB
-        (8253, 65_536, 3.3e10, (128,), (128,)),  # 100 TB
-        (82_530, 1 << 19, 3.3e11, (64, 64), (64, 64)),  # 1 PB
-        (1, 1 << 30, 4e6, (), ()),
-        (500, 8192, 2e9, (), (64,)),  # short slices are avoided behind a URL
-        (500, 8192, 2e10, (), ()),
+        (249, 2048, 1),  # 3 TB
+        (8253, 65_536, 128),  # 100 TB
+        (82_530, 1 << 19, 512),  # 1 PB
+        (10, 3, 1),
+        (1, 1 << 30, 1),
+        (9, 0, 1),
     ],
 )
-def test_cuts_follow_from_segments_and_shards(
-    segments: int, shards: int, rows: float, near: tuple[int, ...], far: tuple[int, ...]
-) -> None:
-    assert ranges.choose_cuts(segments, shards, rows=rows, remote=False) == near
-    assert ranges.choose_cuts(segments, shards, rows=rows, remote=True) == far
+def test_a_cut_follows_from_segments_and_shards(segments: int, shards: int, cut: int) -> None:
+    for remote in (False, True):
+        assert choose_cut(segments, shards, rows=4e6 * segments, remote=remote) == cut
+
+
+def test_short_slices_are_avoided_in_a_storage() -> None:
+    assert choose_cut(500, 8192, rows=2e9, remote=False) == 1
+    assert choose_cut(500, 8192, rows=2e9, remote=True) == 64
+    assert choose_cut(500, 8192, rows=2e10, remote=True) == 1
+
+
+def cut(output: Path, plan: Plan, number: int, *, drops: tuple[str, ...] = ()) -> Plan:
+    """The plan of the ranges of the one source."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ranges, "choose_cut", lambda *_, **__: number)
+        phases = Phases(output / ".work", Runner([], num_workers=0))
+        dedup = Deduplicated(drops=drops)
+        return cut_into_ranges(plan, phases, output, shards={"s": 8}, dedup=dedup)["s"]
+
+
+def test_ranges_are_the_segments_without_what_was_dropped(tmp_path: Path) -> None:
+    parts, work = equal_texts(np.random.default_rng(21)), tmp_path / ".work"
+    plan = write_segments(work, parts)
+    exact_dedup(tmp_path, plan, ranges=1)
+    (work / "drops").mkdir()
+    shutil.copy(drop_path(work, "dedup/d0"), drop_path(work, "drops/d0"))
+    found = cut(tmp_path, plan, 4, drops=("drops/d0",))
+    assert [(part.index, part.total) for part in found.segments] == [
+        (index, 4) for index in range(4)
+    ]
+    assert sum(part.rows for part in found.segments) == sum(map(len, parts))
+    kept = sorted(distinct_texts(parts).values(), key=lambda doc: doc.order)
+    for part in found.segments:
+        stem = part.path(work)
+        documents = open_table(with_suffix(stem, "documents"))
+        wanted = [doc for doc in kept if part.within.low <= doc.order < part.within.high]
+        assert documents["order"].to_pylist() == [doc.order for doc in wanted]
+        tokens = [token for doc in wanted for token in doc.tokens]
+        assert np.fromfile(with_suffix(stem, "tokens"), DTYPE).tolist() == tokens
+        assert open_table(with_suffix(stem, "holdout"))["holdout"].to_pylist() == sorted(
+            doc.holdout for doc in wanted
+        )
+        audit = open_table(with_suffix(stem, "audit"))
+        assert [order for order in audit["order"].to_pylist()] == sorted(
+            doc.order
+            for docs in parts
+            for doc in docs
+            if part.within.low <= doc.order < part.within.high
+        )
+        verdicts = audit["verdict"].to_pylist()
+        assert verdicts.count("kept") == len(wanted)
+
+
+def test_blocks_of_long_tables_are_those_of_other_tables(tmp_path: Path) -> None:
+    work = tmp_path / ".work"
+    plan = write_segments(work, [random_docs(np.random.default_rng(4), 9)])
+    whole = open_table(plan.segments[0].path(work).with_suffix(".holdout"))
+    tables = [whole.slice(0, size) for size in (5, 0, 9, 1, 7, 9, 3)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(union, "BLOCK_ROWS", 4)
+        union._write_blocks(tmp_path / "t", iter(tables))
+    found = open_table(tmp_path / "t")
+    assert [len(chunk) for chunk in found["row"].chunks] == [4] * 8 + [2]
+    assert found["row"].to_pylist() == [row for part in tables for row in part["row"].to_pylist()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cuts", [(4,), (2, 4)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_change_no_byte(
-    corpus: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    cuts: tuple[int, ...],
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(builder, "MAX_RECORDS", 7)
     monkeypatch.setattr(range_module, "ROWS_AT_ONCE", 10)
@@ -57,7 +129,7 @@ def test_ranges_change_no_byte(
     build(MODULE, options(corpus, plain, **KINDS[kind]))
     shutil.copytree(plain / ".work" / "map", merged / ".work" / "map")
     small_groups(monkeypatch, rows=14)
-    monkeypatch.setattr(ranges, "choose_cuts", lambda *_, **__: cuts)
+    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: 4)
     build(MODULE, options(corpus, merged, **KINDS[kind]))
     assert dataset(merged) == dataset(plain)
     assert figures(merged) == figures(plain)
@@ -66,41 +138,32 @@ def test_ranges_change_no_byte(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pattern", "nth"),
+    [
+        (r"\.work/ranges/.*\.audit$", 1),
+        (r"\.work/ranges/.*\.tokens$", 3),
+        (r"\.work/ranges/.*\.json$", 3),
+        (r"\.work/plan/", 3),
+        (r"\.work/merge/.*\.json$", 2),
+    ],
+)
+def test_killed_at_a_range_the_same_command_goes_on(
+    reference: Path, tmp_path: Path, pattern: str, nth: int
+) -> None:
+    output = tmp_path / "out"
+    says = check_goes_on("kill_in_ranges.py", reference, output, at=(pattern, nth), phase="ranges")
+    assert "group 100 %" not in says
+    assert dataset(output) == dataset(reference)
+
+
+@pytest.mark.slow
 def test_one_source_may_be_cut_and_another_not(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, merged = tmp_path / "plain", tmp_path / "merged"
     build(MODULE, options(corpus, plain))
-    chosen = iter([(4,), ()])
-    monkeypatch.setattr(ranges, "choose_cuts", lambda *_, **__: next(chosen))
+    chosen = iter([4, 1])
+    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: next(chosen))
     build(MODULE, options(corpus, merged))
     assert dataset(merged) == dataset(plain)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("pattern", "nth", "phase"),
-    [
-        (r"\.work/group/.*\.tokens$", 3, "group"),
-        (r"\.work/ranges/.*\.tokens$", 3, "ranges"),
-        (r"\.work/ranges/.*\.json$", 3, "ranges"),
-        (r"\.work/plan/", 3, "ranges"),
-        (r"\.work/merge/.*\.json$", 2, "merge"),
-    ],
-)
-def test_killed_at_a_group_or_a_range_the_same_command_goes_on(
-    reference: Path, tmp_path: Path, pattern: str, nth: int, phase: str
-) -> None:
-    output = tmp_path / "out"
-    shutil.copytree(reference / ".work" / "map", output / ".work" / "map")
-    script = Path(__file__).with_name("kill_in_ranges.py")
-    flags = (*FLAGS, "--output", output)
-    killed = run(*flags, script=[script, pattern, nth, "kill -9 0"])
-    assert killed.returncode == -9, killed.stderr
-    done = len(list((output / ".work" / phase).glob("[!.]*.json")))
-    again = run(*flags, script=[script, "never", 1, "kill -9 0"])
-    assert again.returncode == 0, again.stderr
-    assert not done or f"{phase}: {done} of " in again.stderr
-    assert "map 100 %" not in again.stderr
-    assert phase == "group" or "group 100 %" not in again.stderr
-    assert dataset(output) == dataset(reference)
