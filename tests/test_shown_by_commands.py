@@ -50,8 +50,6 @@ TRAIN = [
 FORMS = (
     "{scheme}://u:p@{secret}@host.invalid/x",
     "{scheme}://u:a/{secret}@host.invalid/x",
-    "{scheme}://u:p?#;{secret}@host.invalid/x",
-    "{scheme}://u:{secret}/'\" b@host.invalid:80/x",
     "{scheme}://host.invalid/x#sig={secret}",
     "{scheme}://host.invalid/x;sig={secret}",
     "{scheme}://host.invalid/x?a=b&X-Amz-Signature={secret}",
@@ -77,8 +75,6 @@ COMMANDS = (
     [*CLASSIFIER, "--positive", "{}", "--negative", "none", "--output", "x.bin"],
     [*CLASSIFIER, "--positive", "none", "--negative", "none", "--output", "{}"],
     ["pipelines.cp_wudao", "1", "{}", "toy"],
-    ["pipelines.replay", "{}", "--output", "x"],
-    ["pipelines.replay", "none", "--output", "{}"],
     ["pipelines.look", "{}"],
     ["pipelines.look", "none", "{}", "--json"],
     ["pipelines.rethreshold", "{}"],

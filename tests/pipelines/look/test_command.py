@@ -1,38 +1,17 @@
 import shlex
 from pathlib import Path
 
-import pytest
-
 from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import list_corpora
 from pipelines.look.look import look
 from pipelines.look.page import command
-from shards.program import STARTED
 from tests.pipelines.look.shapes import CHINESE, SHAPES, of_corpus, write
 
 
 def words(path: Path) -> list[str]:
     seen = look(str(path))
     return shlex.split(command(seen, seen.guesses[0]))
-
-
-@pytest.mark.parametrize("corpus", ["wudao", "pile", "fineweb", "zhihu", "text"])
-def test_the_command_reads_all_that_was_looked_at(corpus: str, tmp_path: Path) -> None:
-    path = of_corpus(corpus, tmp_path / "of it's")
-    _, _, module, *flags = words(path.parent)
-    assert module == f"pipelines.{corpus}"
-    options, rest = parse(load_recipe(module).options, flags, program=module, about="")
-    listing, _ = list_corpora(module, options)
-    assert [file.path for file in listing.files] == [str(path)]
-    assert not rest
-
-
-def test_it_is_named_as_commands_are_called_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(STARTED, "1")
-    assert words(of_corpus("cc_news", tmp_path))[:3] == ["corpusmill", "cc-news", "--input"]
 
 
 def test_the_field_of_the_text(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pipelines.look.__main__ import main
+from shards.console import run_module
 from tests.pipelines.look.shapes import of_corpus
+
+main = partial(run_module, "pipelines.look")
 
 
 def test_several_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from pipelines.inputs.files import InputFile
-from pipelines.replay import original
-from pipelines.report.__main__ import main as draw
 from pipelines.run import commit, existing
 from pipelines.run.ledger import NAME as LEDGER
 from pipelines.run.ledger import Ledger
-from pipelines.run.origin import recorded_options
-from pipelines.wudao import WudaoOptions
+from shards.console import run_module
 from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.history import rewrite_history
@@ -43,14 +40,12 @@ def users(dataset: Path, name: str) -> list[Callable[[], object]]:
         return [
             lambda: existing.seen_files(manifest, output=dataset),
             lambda: commit._inputs_before(dataset, []),
-            lambda: original._states(dataset),
         ]
     if name == LEDGER:
         return [lambda: [entry.files for entry in [Ledger(dataset).open_entry(1)] if entry]]
     page = str(dataset / "page.html")
     return [
-        *[lambda: draw([str(dataset), "--output", page])] * 4,
-        lambda: recorded_options(dataset, manifest, WudaoOptions),
+        *[lambda: run_module("pipelines.report", [str(dataset), "--output", page])] * 4,
         lambda: commit._generations_before(dataset, manifest),
         lambda: rewrite_history(dataset, manifest, manifest.generations),
         lambda: Erasure(Dataset.open(dataset)).clear_report(),

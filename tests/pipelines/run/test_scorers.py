@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.replay.__main__ import main as replay
 from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.build import build
-from pipelines.run.command import main
 from pipelines.text import TextOptions
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
@@ -130,35 +128,3 @@ def test_the_model_decides_the_dataset_and_its_path_does_not(world: Path, tmp_pa
 def test_without_scorers_the_manifest_does_not_name_them(world: Path, tmp_path: Path) -> None:
     made = make(world, tmp_path / "out")
     assert not {"classifier", "perplexity"} & made.options.keys()
-
-
-def test_a_wrong_model_ends_the_command_in_one_line(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ["--input", world / "in", "--output", tmp_path / "out", "--languages", "en"]
-    flags += ["--tokenizer", f"sentencepiece:{SAMPLE}", "--classifier", f"{SAMPLE}:hq>=0.5"]
-    assert main("pipelines.text", [*map(str, flags)]) == 2
-    assert "sample.model is no fastText classifier" in capsys.readouterr().err
-
-
-def test_rejects_are_replayed_with_the_same_models(
-    world: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [json.dumps({"text": " ".join(sentences)}).encode() for sentences in (GOOD, BAD)]
-    broken = b"\n".join([*lines, *(line.replace(b'"}', b' \xff"}') for line in lines)])
-    (tmp_path / "b.jsonl").write_bytes(broken)
-    shutil.copy(world / "quality.bin", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    spec = "en=quality.bin:hq>=0.5"
-    make(world, tmp_path / "out", input=("b.jsonl",), classifier=(spec,), max_reject_rate=1.0)
-    monkeypatch.chdir("/")
-    flags = [str(tmp_path / "out"), "--output", str(tmp_path / "mended"), "--bad-utf8", "replace"]
-    assert replay(flags) == 0
-    (account,) = read_manifest(tmp_path / "mended").generations[0].accounting.values()
-    assert (account["kept"], account["dropped"]) == (1, {"classifier-low-hq": 1})
-    write_classifier(tmp_path / "quality.bin", {"hq": BAD, "cc": GOOD})
-    assert replay([*flags[:2], str(tmp_path / "again"), *flags[3:]]) == 2
-    assert "--classifier no longer means what it meant" in capsys.readouterr().err

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.report.__main__ import draw_page
 from pipelines.run.append import append
 from pipelines.run.build import Build, build
 from shards.__main__ import main
+from shards.console import run_module
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, read_manifest
 from shards.reader import Dataset
@@ -182,7 +182,7 @@ def test_the_account_has_the_erased(taken: Taken) -> None:
 
 def test_what_is_left_of_the_report_can_be_drawn(taken: Taken) -> None:
     assert "report.json: without examples\nreport.html: deleted\n" in taken.said
-    draw_page([str(taken.output)])
+    assert run_module("pipelines.report", [str(taken.output)]) == 0
     assert files_with(taken.output, MARKER.encode()) == []
     (taken.output / "report.html").unlink()
 
