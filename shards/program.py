@@ -110,7 +110,12 @@ GROUPS = {
             "write the page of a dataset again",
             "pipelines.report.command:DrawReport",
         ),
-        Entry("rethreshold", "pipelines.rethreshold", "what other thresholds would keep"),
+        Entry(
+            "rethreshold",
+            "pipelines.rethreshold",
+            "what other thresholds would keep",
+            "pipelines.rethreshold:Rethreshold",
+        ),
     ),
     TRAIN: (
         Entry("train", "trainer.train", "train GLM on datasets"),

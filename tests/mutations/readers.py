@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.dedup.earlier import known_bands, known_texts
-from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.command import main as run_corpus
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
@@ -173,7 +172,7 @@ READERS: Mapping[str, Reader] = {
     "remove --url --dry-run": lambda scene: _shards(
         "remove", scene.dataset, "--url", "https://*", "--id", f"{9:032x}", "--dry-run"
     ),
-    "rethreshold": lambda scene: rethreshold([str(scene.dataset)]),
+    "rethreshold": lambda scene: run_module("pipelines.rethreshold", [str(scene.dataset)]),
     "report": lambda scene: run_module(
         "pipelines.report",
         [str(scene.dataset), "--output", str(scene.scratch / "report.html")],

@@ -1,9 +1,11 @@
 """Profiles and word splitters of one's own, from a module on the path."""
 
 import importlib
+import io
 import logging
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +17,7 @@ from pipelines.map.mapper import Job, Mapper
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS, find_profile
 from pipelines.quality.selection import parse_selection
-from pipelines.rethreshold.__main__ import _parser
-from pipelines.rethreshold.__main__ import run as rethreshold
+from pipelines.rethreshold import Rethreshold
 from pipelines.run.build import build
 from shards.errors import UserError
 from shards.manifest import Manifest
@@ -233,7 +234,9 @@ def make(output: Path, folder: Path) -> Manifest:
 
 
 def asked(dataset: Path, *words: str) -> str:
-    return rethreshold(_parser().parse_args([str(dataset), *words]))
+    with redirect_stdout(io.StringIO()) as shown:
+        Rethreshold.parse([str(dataset), *words], "rethreshold").run()
+    return shown.getvalue().rstrip("\n")
 
 
 def test_a_dataset_knows_its_profile_and_is_judged_again(dataset: Path, rules: Path) -> None:

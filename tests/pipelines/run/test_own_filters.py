@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.code import code_hash
-from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.build import build
 from pipelines.wudao import WudaoOptions
+from shards.console import run_module
 from shards.errors import UserError
 from shards.manifest import read_manifest
 from tests.pipelines.runs import MODULE, shipped, small
@@ -96,7 +96,10 @@ def test_what_comes_after_a_run_knows_them(
     options: WudaoOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     build(MODULE, options)
-    assert rethreshold([str(options.output), "--language-threshold", "0.5"]) == 0
+    assert (
+        run_module("pipelines.rethreshold", [str(options.output), "--language-threshold", "0.5"])
+        == 0
+    )
     assert "kept" in capsys.readouterr().out
 
 
@@ -121,7 +124,15 @@ def test_bounds_can_be_tried_on_the_audit_table(
         ("quality", "Legs-high-number")
     ]
     capsys.readouterr()
-    assert rethreshold([str(options.output), "--threshold", "Legs.max_number=5"]) == 0
+    assert (
+        run_module(
+            "pipelines.rethreshold", [str(options.output), "--threshold", "Legs.max_number=5"]
+        )
+        == 0
+    )
     assert "Legs.max_number" in capsys.readouterr().out
-    assert rethreshold([str(options.output), "--threshold", "Legs.most=5"]) == 2
+    assert (
+        run_module("pipelines.rethreshold", [str(options.output), "--threshold", "Legs.most=5"])
+        == 2
+    )
     assert 'Legs has no threshold "most"' in capsys.readouterr().err

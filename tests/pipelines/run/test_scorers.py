@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.build import build
 from pipelines.text import TextOptions
+from shards.console import run_module
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
 from tests.pipelines.quality.models import BAD, GOOD, write_arpa, write_classifier
@@ -56,7 +56,7 @@ def make(world: Path, output: Path, **changes: Any) -> Manifest:
 
 
 def then(capsys: pytest.CaptureFixture[str], dataset: Path, *flags: str) -> dict[str, Any]:
-    assert rethreshold([str(dataset), "--json", *flags]) == 0
+    assert run_module("pipelines.rethreshold", [str(dataset), "--json", *flags]) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer["sources"]["text"]
 
