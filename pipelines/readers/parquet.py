@@ -14,7 +14,14 @@ import pyarrow.parquet as pq
 
 from pipelines.inputs.files import readable
 from pipelines.inputs.split import Link, Split, check_unchanged, open_split
-from pipelines.readers.record import MAX_RECORD_BYTES, WHOLE_BYTES, Damage, Reason, Record
+from pipelines.readers.record import (
+    MAX_RECORD_BYTES,
+    RAW_BYTES,
+    WHOLE_BYTES,
+    Damage,
+    Reason,
+    Record,
+)
 from pipelines.readers.row_groups import (
     RangeFile,
     first_rows,
@@ -130,7 +137,7 @@ class ParquetReader:
         values = None if too_long.any() else _values(batch)
         for index in range(len(batch)):
             if too_long[index]:
-                yield Damage(first_row + index, 1, "too-long", self._text(batch, index))
+                yield Damage(first_row + index, 1, "too-long", self._text(batch, index, RAW_BYTES))
             elif values is None:
                 yield self._row(batch, index, row=first_row + index)
             else:
@@ -178,13 +185,13 @@ class ParquetReader:
                 too_long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
         return too_long
 
-    def _text(self, batch: pa.RecordBatch, index: int) -> bytes:
+    def _text(self, batch: pa.RecordBatch, index: int, most: int = WHOLE_BYTES) -> bytes:
         """Return the first bytes of a row's text, undecoded."""
         for name in self._present(batch):
             column = batch[name]
             if _is_string(column.type):
                 buffer = column[index].as_buffer()
-                return buffer[:WHOLE_BYTES].to_pybytes() if buffer else b""
+                return buffer[:most].to_pybytes() if buffer else b""
         return b""
 
     def _present(self, batch: pa.RecordBatch) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.map import builder
 from pipelines.map.builder import SegmentBuilder
-from pipelines.readers.record import RAW_BYTES
+from pipelines.readers.record import WHOLE_BYTES
 from pipelines.segments.audit import AUDIT, Tally, audit_schema
 from pipelines.segments.rows import READ
 from pipelines.segments.segment import NUM_BINS, REJECT, with_suffix
@@ -185,7 +185,7 @@ def test_rejects_keep_the_place_and_the_first_bytes(tmp_path: Path) -> None:
     segments.add(kept, [dropped])
     for doc in docs:
         place = {"order": doc.order, "position": doc.position, "length": 99_999, "more": "unused"}
-        segments.reject(place, reason=str(doc.reason), raw=b"\xff" * 99_999)
+        segments.reject(place, reason=str(doc.reason), raw=b"\xff" * (2 << 20))
     segment = segments.close(tmp_path / "s")
     assert segment.rejects == 2
     table = open_table(tmp_path / "s.rejects")
@@ -193,7 +193,7 @@ def test_rejects_keep_the_place_and_the_first_bytes(tmp_path: Path) -> None:
     assert table["order"].to_pylist() == [3, 9]
     assert table["reason"].to_pylist() == ["nul", "bad-json"]
     assert table["length"].to_pylist() == [99_999] * 2
-    assert table["raw"].to_pylist() == [b"\xff" * RAW_BYTES] * 2
+    assert table["raw"].to_pylist() == [b"\xff" * WHOLE_BYTES] * 2
 
 
 def test_a_segment_of_which_nothing_is_kept_is_like_any_other(tmp_path: Path) -> None:

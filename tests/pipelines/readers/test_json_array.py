@@ -21,7 +21,7 @@ from pipelines.inputs.split import Split, seamless, split_file
 from pipelines.readers.file_head import HEAD_BYTES
 from pipelines.readers.json_array import JsonArrayReader, check_array
 from pipelines.readers.json_scan import array_start
-from pipelines.readers.record import RAW_BYTES, Damage, Record
+from pipelines.readers.record import WHOLE_BYTES, Damage, Record
 from pipelines.readers.salvage import UNUSABLE
 from shards.errors import UserError
 from tests.pipelines.readers.readings import Items, damages, values, written
@@ -387,9 +387,9 @@ def test_records_without_text_are_records(tmp_path: Path) -> None:
 
 
 def test_damage_keeps_its_first_bytes(tmp_path: Path) -> None:
-    raw = b'[{"content":"' + b"\xff" * (RAW_BYTES + 10) + b'"},{"content":"a"}]'
+    raw = b'[{"content":"' + b"\xff" * (WHOLE_BYTES + 10) + b'"},{"content":"a"}]'
     assert read_whole(raw, tmp_path)[0] == Damage(
-        1, RAW_BYTES + 24, "bad-utf8", raw[1 : 1 + RAW_BYTES]
+        1, WHOLE_BYTES + 24, "bad-utf8", raw[1 : 1 + WHOLE_BYTES]
     )
 
 

@@ -1,19 +1,19 @@
 from typing import Any
 
-from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
+from pipelines.readers.record import WHOLE_BYTES, Damage, Reason, Record
 from pipelines.segments.rows import REJECTS
 
 
 def test_a_record_knows_its_size_and_head() -> None:
-    raw = b'{"text":"' + b"x" * 100_000 + b'"}'
-    record = Record(7, len(raw), {"text": "x" * 100_000}, raw)
-    assert (record.size, record.head) == (len(raw), raw[:RAW_BYTES])
+    raw = b'{"text":"' + b"x" * 2_000_000 + b'"}'
+    record = Record(7, len(raw), {"text": "x" * 2_000_000}, raw)
+    assert (record.size, record.head) == (len(raw), raw[:WHOLE_BYTES])
 
 
 def test_a_row_has_no_bytes_of_its_own() -> None:
-    row = Record(3, 1, {"text": "x" * 100_000, "n": float("nan")}, b"")
-    assert row.size == 100_000
-    assert row.head == (b'{"text":"' + b"x" * 100_000)[:RAW_BYTES]
+    row = Record(3, 1, {"text": "x" * 2_000_000, "n": float("nan")}, b"")
+    assert row.size == 2_000_000
+    assert row.head == (b'{"text":"' + b"x" * 2_000_000)[:WHOLE_BYTES]
 
 
 def test_a_row_that_json_cannot_hold_has_a_head_of_its_texts() -> None:
