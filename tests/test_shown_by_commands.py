@@ -27,6 +27,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.run import command
 from shards.command import REFUSED, exit_code
+from shards.console import run_module
 from shards.flags import flag_of
 from shards.manifest import SourceEntry, write_manifest
 from shards.shown import visible
@@ -132,6 +133,8 @@ def main_of(module: str) -> Callable[[list[str]], int]:
         return partial(command.main, module)
     if module == "trainer.train":
         return lambda argv: exit_code(module, lambda: parse(argv, world=1) and None, stopped="")
+    if module.startswith("pipelines."):
+        return partial(run_module, module)
     room = importlib.import_module(module)
     if hasattr(room, "__path__"):
         room = importlib.import_module(f"{module}.__main__")
