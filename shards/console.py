@@ -149,7 +149,7 @@ def _packages() -> set[str]:
 
 
 def _help(group: str = "") -> list[str]:
-    """Return the commands by group, or those behind a word."""
+    """Return all commands, or those behind a word, below the titles of their groups."""
     listed = {
         title: {entry.name: entry.about for entry in entries if entry.name.startswith(group)}
         for title, entries in GROUPS.items()
@@ -160,14 +160,7 @@ def _help(group: str = "") -> list[str]:
             for entry in _installed_corpora().values()
         }
         listed = {**listed, "installed corpora": corpora, "more": OTHERS}
-    return [
-        f"usage: {PROGRAM} {group}COMMAND …",
-        "",
-        "Text corpora into token shards; GLM trained on them.",
-        *_listed(listed),
-        "",
-        f"{PROGRAM} {group}COMMAND --help lists the flags of one; --version says which this is.",
-    ]
+    return _page(f"{PROGRAM} {group}", listed)
 
 
 def _package_help(package: str) -> list[str]:
@@ -180,12 +173,17 @@ def _package_help(package: str) -> list[str]:
         }
         for title, entries in GROUPS.items()
     }
-    behind = " " if package in _packages() else "."
+    return _page(f"python -m {package}{' ' if package in _packages() else '.'}", listed)
+
+
+def _page(start: str, listed: Mapping[str, Mapping[str, str]]) -> list[str]:
     return [
-        f"usage: python -m {package}{behind}COMMAND …",
+        f"usage: {start}COMMAND …",
+        "",
+        "Text corpora into token shards; GLM trained on them.",
         *_listed(listed),
         "",
-        f"python -m {package}{behind}COMMAND --help lists the flags of one.",
+        f"{start}COMMAND --help lists the flags of one.",
     ]
 
 

@@ -39,19 +39,20 @@ def _corpus(name: str, about: str) -> Entry:
     return Entry(name, f"pipelines.{name.replace('-', '_')}", about, CORPUS)
 
 
+def _command(name: str, options: str, about: str) -> Entry:
+    """Return a command of pipelines, whose class of options is in its module, or in its folder."""
+    module = f"pipelines.{name.replace('-', '_')}"
+    return Entry(name, module, about, f"{module}{options}")
+
+
 def _on_datasets(name: str, options: str, about: str) -> Entry:
-    home = options if ":" in options else f"shards.dataset_commands:{options}"
-    return Entry(f"shards {name}", "shards", about, home)
+    home = options if ":" in options else f"dataset_commands:{options}"
+    return Entry(f"shards {name}", "shards", about, f"shards.{home}")
 
 
 GROUPS = {
     MAKE: (
-        Entry(
-            "look",
-            "pipelines.look",
-            "what lies at a path, and which of these reads it",
-            "pipelines.look.command:LookAt",
-        ),
+        _command("look", ".command:LookAt", "what lies at a path, and which of these reads it"),
         _corpus("text", "any texts: JSON, JSON lines, parquet, plain lines"),
         _corpus("wudao", "WuDaoCorpora; without flags the built-in sample"),
         _corpus("pile", "the Pile"),
@@ -61,24 +62,9 @@ GROUPS = {
         _corpus("zhihu", "questions and answers of Zhihu"),
         _corpus("zhidao", "questions and answers of Baidu Zhidao"),
         _corpus("baike", "articles of Baidu Baike"),
-        Entry(
-            "cp-wudao",
-            "pipelines.cp_wudao",
-            "a toy corpus out of WuDao",
-            "pipelines.cp_wudao:CopyWudao",
-        ),
-        Entry(
-            "train-tokenizer",
-            "pipelines.train_tokenizer",
-            "a tokenizer of one's own",
-            "pipelines.train_tokenizer:TrainTokenizer",
-        ),
-        Entry(
-            "train-classifier",
-            "pipelines.train_classifier",
-            "a quality model of one's own",
-            "pipelines.train_classifier:TrainClassifier",
-        ),
+        _command("cp-wudao", ":CopyWudao", "a toy corpus out of WuDao"),
+        _command("train-tokenizer", ":TrainTokenizer", "a tokenizer of one's own"),
+        _command("train-classifier", ":TrainClassifier", "a quality model of one's own"),
         Entry(
             "compile",
             "pipelines.map.compile",
@@ -89,7 +75,7 @@ GROUPS = {
     KEEP: (
         _on_datasets("inspect", "Inspect", "a dataset on one screen, or one of its documents"),
         _on_datasets(
-            "view", "shards.view.command:View", "search and leaf through its documents in a browser"
+            "view", "view.command:View", "search and leaf through its documents in a browser"
         ),
         _on_datasets("verify", "Verify", "read every file and check it against the manifest"),
         _on_datasets("stats", "Stats", "figures of every source, and the accounting"),
@@ -98,24 +84,12 @@ GROUPS = {
         _on_datasets("prune", "Prune", "delete what the manifest does not name"),
         _on_datasets("place", "Place", "copy what one node needs onto its disk"),
         _on_datasets(
-            "export",
-            "shards.exports.command:ExportFiles",
-            "files for llm.c, datatrove, OLMo, NumPy, MDS",
+            "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy, MDS"
         ),
         _on_datasets("megatron", "Megatron", "the flags by which Megatron-LM reads the shards"),
         _on_datasets("trace", "Trace", "what a step trains on, or when a document is seen"),
-        Entry(
-            "report",
-            "pipelines.report",
-            "write the page of a dataset again",
-            "pipelines.report.command:DrawReport",
-        ),
-        Entry(
-            "rethreshold",
-            "pipelines.rethreshold",
-            "what other thresholds would keep",
-            "pipelines.rethreshold:Rethreshold",
-        ),
+        _command("report", ".command:DrawReport", "write the page of a dataset again"),
+        _command("rethreshold", ":Rethreshold", "what other thresholds would keep"),
     ),
     TRAIN: (
         Entry("train", "trainer.train", "train GLM on datasets"),
