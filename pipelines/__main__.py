@@ -2,7 +2,7 @@
 
 import sys
 
-from shards.console import list_commands
+from shards.console import run_package
 
 if __name__ == "__main__":
-    sys.exit(list_commands("pipelines", sys.argv[1:]))
+    sys.exit(run_package("pipelines", sys.argv[1:]))

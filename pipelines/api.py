@@ -1,6 +1,6 @@
 """Runs as calls from Python: what the command of a corpus does, with its flags as keywords.
 
-    words of a command  ◀─ keywords.py ─  keywords        the same parser, checks and messages
+    the options         ◀─ keywords.py ─  keywords        the same checks and messages
     run/command.py      ─  the same run  ─▶  Built         what a run made, to go on with
     planning/run.py     ─  the same text ─▶  Estimated     what a run would take
 
@@ -22,8 +22,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from pipelines.corpus.code import check_unchanged
-from pipelines.corpus.flags import parse
-from pipelines.corpus.keywords import described, engine_words, nearest, parameters, words_of
+from pipelines.corpus.keywords import (
+    described,
+    engine_words,
+    nearest,
+    options_of_keywords,
+    parameters,
+)
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import CORPORA, Recipe, corpus_module, corpus_names, load_recipe
@@ -264,17 +269,17 @@ def _asked(
             f"a watch never returns: run it as a command, python -m {module} --watch "
             "(docs/streaming.md); append=True adds what is new and returns"
         )
-    words = words_of(recipe.options, own) + engine_words({**engine, **others})
+    filled = options_of_keywords(recipe.options, own, module=module)
+    words = engine_words({**engine, **others})
     if runner_flags:
         words += ["--", *runner_flags]
-    filled, rest = parse(recipe.options, words, program=module, about=recipe.about)
     filters = (parse_filter(spec).module for spec in filled.filter)
     quality = Quality.parse(filled.quality, filled.threshold, labels=None)
     for named in (module, *filters, *quality.own, *other_modules(filled)):
         _check_not_script(named)
         if named in sys.modules:
             check_unchanged(named)
-    return _Asked(module=module, options=checked(filled, recipe), flags=beam_flags(rest))
+    return _Asked(module=module, options=checked(filled, recipe), flags=beam_flags(words))
 
 
 def _module_of(corpus: str | ModuleType) -> str:

@@ -8,7 +8,6 @@ The choice depends only on names, positions and the seed; a larger one contains 
 Nothing is deleted, and no existing file is changed.
 """
 
-import argparse
 import hashlib
 import itertools
 import shlex
@@ -27,14 +26,12 @@ from pipelines.readers.record import Record
 from pipelines.run.output import check_apart
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
-from shards.command import Parser, print_text
+from shards.command import Command
+from shards.console import run_module
 from shards.errors import UserError
-from shards.flags import count, fraction, local_path, positive
-from shards.program import called
-from shards.shown import tell
+from shards.flags import WORD, Either, count, fraction, local_path, option, positive
+from shards.shown import print_line, tell
 from shards.storage.files import atomic_write, crc32c
-
-PROGRAM = "pipelines.cp_wudao"
 
 _BLOCK_BYTES = 4 << 20
 _BATCH = 1 << 16
@@ -50,38 +47,65 @@ class PickCounts:
     """Stretches where a record should be and is not."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Copy what the command line asks for, report it, and return the exit code."""
-    return print_text(
-        PROGRAM,
-        lambda: run(_parser().parse_args(argv)),
-        stopped="the same command goes on from here",
+@dataclass(frozen=True, kw_only=True)
+class CopyWudao(Command):
+    """Copy a few files or documents of WuDao, the same ones every time."""
+
+    _WHICH = Either(required=True)
+
+    files: int | None = option(
+        None,
+        "files the output should hold",
+        either=_WHICH,
+        flag=WORD,
+        nargs="?",
+        type=positive,
+        metavar="N",
     )
+    documents: int | None = option(
+        None,
+        "copy the N documents of least sample hash",
+        either=_WHICH,
+        type=positive,
+        metavar="N",
+    )
+    fraction: float = option(
+        0.0,
+        "copy those that pipelines.wudao --sample F takes (0.01 or 1%)",
+        either=_WHICH,
+        type=fraction,
+        metavar="F",
+    )
+    input: str = option(
+        str(SAMPLE),
+        "a folder, file or glob, or NAME= followed by one. Default: the built-in sample",
+        metavar="PATH",
+    )
+    output: Path = option(Path("build/toy"), "default: build/toy", type=local_path, metavar="DIR")
+    seed: int = option(0, "seed of the choice", type=count, metavar="N")
 
+    def run(self) -> None:
+        """Copy what is asked for and print the closing line.
 
-def run(arguments: argparse.Namespace) -> str:
-    """Copy what the arguments ask for and return the closing line.
-
-    Raises:
-        UserError: They contradict each other, or a file cannot be read or written.
-    """
-    output = arguments.output
-    for path in input_paths([arguments.input]):
-        check_apart(path, output)
-    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
-    _check_names(files)
-    if arguments.files is not None:
-        done = copy_files(files, output, wanted=arguments.files, seed=arguments.seed)
-    else:
-        done = copy_documents(
-            files,
-            output,
-            number=arguments.documents,
-            share=arguments.fraction,
-            seed=arguments.seed,
-        )
-    where = shlex.quote(str(output))
-    return f"{done}; next: {called('python -m pipelines.wudao')} --input {where} --tokenizer ..."
+        Raises:
+            UserError: A file cannot be read or written.
+        """
+        for path in input_paths([self.input]):
+            check_apart(path, self.output)
+        files = match_inputs([self.input], pattern=PATTERN, default_name="wudao")
+        _check_names(files)
+        if self.files is not None:
+            done = copy_files(files, self.output, wanted=self.files, seed=self.seed)
+        else:
+            done = copy_documents(
+                files,
+                self.output,
+                number=self.documents,
+                share=self.fraction,
+                seed=self.seed,
+            )
+        where = shlex.quote(str(self.output))
+        print_line(f"{done}; next: python -m pipelines.wudao --input {where} --tokenizer ...")
 
 
 def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: int) -> str:
@@ -252,40 +276,5 @@ def _progress(file: InputFile, done: int, total: int) -> None:
     tell(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=f"python -m {PROGRAM}",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    choice = parser.add_mutually_exclusive_group(required=True)
-    choice.add_argument(
-        "files", nargs="?", type=positive, metavar="N", help="Files the output should hold."
-    )
-    choice.add_argument(
-        "--documents", type=positive, metavar="N", help="Documents to take from all files."
-    )
-    choice.add_argument(
-        "--fraction", type=fraction, default=0.0, metavar="F", help="Share to take (0.01 or 1%%)."
-    )
-    parser.add_argument(
-        "--input",
-        default=str(SAMPLE),
-        metavar="PATH",
-        help="A folder, file or glob, or NAME= followed by one. Default: the built-in sample.",
-    )
-    parser.add_argument(
-        "--output",
-        type=local_path,
-        default=Path("build/toy"),
-        metavar="DIR",
-        help="Default: build/toy.",
-    )
-    parser.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="Seed of the choice. Default: 0."
-    )
-    return parser
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module("pipelines.cp_wudao"))

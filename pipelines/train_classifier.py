@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,14 @@ from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import match_corpora
 from pipelines.filters.classifier import Classifier, line_of, metric_of
 from pipelines.filters.fasttext_model import LABEL_PREFIX, file_hash
-from pipelines.training_texts import Sample, TrainingTexts
-from shards.command import HelpWithDefaults, Parser, print_text
+from pipelines.training_texts import Sample, TrainingTexts, check_new
+from shards.command import Command
+from shards.console import run_module
 from shards.errors import UserError
-from shards.flags import count, fraction, local_path, positive
-from shards.program import called
+from shards.flags import count, fraction, local_path, option
+from shards.flags import positive as at_least_one
+from shards.shown import print_lines
 from shards.storage.files import atomic_write
-
-PROGRAM = "pipelines.train_classifier"
 
 THRESHOLDS = (0.01, 0.05, *(round(0.1 * step, 1) for step in range(1, 10)), 0.95, 0.99)
 """Bounds in the table."""
@@ -46,6 +46,11 @@ POSITIVE, NEGATIVE = "positive", "negative"
 _PREFIX = LABEL_PREFIX.decode()
 _LABEL_WORD = re.compile(rf"(?<!\S){_PREFIX}\S*")
 """A word that fastText would take for a label of the text; as it scores texts it skips them."""
+
+_AS_INPUT = (
+    "as --input of a corpus; repeatable, each as NAME=PATH then, "
+    "NAME=CORPUS:PATH for another corpus"
+)
 
 _LEAST_TEXTS = 20
 """On each side, to train on."""
@@ -57,21 +62,17 @@ _LONG_WORDS = 15
 _ROW = "{:>9} {:>10} {:>10} {:>10}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """What decides the bytes of a model, apart from the texts; the words are fastText's."""
+def _label(text: str) -> str:
+    if not re.fullmatch(r"[\w-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no label: letters, digits, _ and - make one")
+    return text
 
-    epochs: int = 5
-    learning_rate: float = 0.1
-    dimensions: int = 64
-    word_ngrams: int = 2
-    character_ngrams: int = 0
-    """Longest n-grams of characters; 0: none."""
-    buckets: int = 500_000
-    """Rows for n-grams: with the dimensions they decide the size of the model."""
-    min_count: int = 1
-    """Least occurrences of a word that gets a row."""
-    seed: int = 0
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 10:  # noqa: PLR2004  fastText's own default is 0.1
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 10")
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,70 +97,165 @@ class Side:
         }
 
 
-def main(argv: Sequence[str]) -> int:
-    """Train the model that the command line asks for, print a table, and return the exit code."""
-    return print_text(
-        PROGRAM, lambda: run(_parser().parse_args(argv)), stopped="nothing was written"
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Which texts a classifier learns from."""
+
+    positive: tuple[str, ...] = option(
+        MISSING,
+        f"texts such as to keep: {_AS_INPUT}",
+        required=True,
+        action="append",
+        metavar="PATH",
+        group="the texts",
+    )
+    positive_label: str = option("hq", "what they get", type=_label, metavar="LABEL")
+    negative: tuple[str, ...] = option(
+        MISSING,
+        f"texts such as most of the corpus: {_AS_INPUT}",
+        required=True,
+        action="append",
+        metavar="PATH",
+    )
+    negative_label: str = option("cc", "what they get", type=_label, metavar="LABEL")
+    corpus: str = option(
+        "text", "what the input is: a corpus, or a module that holds one", metavar="NAME"
+    )
+    text_field: str = option("", "the field with the text, of corpus text", metavar="NAME")
+    skip_unreadable: bool = option(False, "go on without files that cannot be read")
+    sample_bytes: int = option(
+        100_000_000,
+        "how much of each input to take; it is held in memory",
+        type=at_least_one,
+        metavar="N",
+    )
+    held_out: float = option(0.1, "share that measures the model", type=fraction, metavar="F")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What decides the bytes of a model, apart from the texts; the words are fastText's."""
+
+    epochs: int = option(
+        5, "rounds", type=at_least_one, metavar="N", group="the model and its training"
+    )
+    learning_rate: float = option(0.1, "first rate", type=_rate, metavar="R")
+    dimensions: int = option(64, "of a row", type=at_least_one, metavar="N")
+    word_ngrams: int = option(2, "longest n-grams of words", type=at_least_one, metavar="N")
+    character_ngrams: int = option(
+        0,
+        "longest n-grams of characters, 0: none; 3 suits Chinese, which has no spaces",
+        type=count,
+        metavar="N",
+    )
+    buckets: int = option(
+        500_000,
+        "rows for n-grams; a model has 4 bytes times --dimensions for each",
+        type=at_least_one,
+        metavar="N",
+    )
+    min_count: int = option(
+        1, "least occurrences of a word that gets a row of its own", type=at_least_one, metavar="N"
+    )
+    seed: int = option(0, "seed of sample and training", type=count, metavar="N")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainClassifier(TrainOptions, TextOptions, Command):
+    """Train a fastText classifier that tells the texts of two inputs apart."""
+
+    STOPPED = "nothing was written"
+    USAGE = "%(prog)s --positive PATH --negative PATH --output PATH.bin [FLAG ...]"
+
+    output: Path = option(
+        MISSING, "the model to write", required=True, type=local_path, metavar="PATH.bin"
     )
 
+    def run(self) -> None:
+        """Train and write a model with its report, and print the closing lines.
 
-def run(arguments: argparse.Namespace) -> str:
-    """Train and write a model with its report and return the closing lines.
+        Raises:
+            UserError: An option does not fit, the input cannot be read or is too small.
+        """
+        report_path = self.output.with_suffix(".json")
+        check_new(self.output, ".bin", "fastText")
+        check_new(report_path, ".json", "fastText")
+        if metric_of(self.positive_label) == metric_of(self.negative_label):
+            raise UserError(
+                f"--positive-label and --negative-label are both {self.positive_label}."
+            )
+        options = {field.name: getattr(self, field.name) for field in fields(TrainOptions)}
+        sides = [read_side(name, self) for name in (POSITIVE, NEGATIVE)]
+        with tempfile.TemporaryDirectory() as folder:
+            made = train(sides, Path(folder), options=self)
+            table = measure(made, sides)
+            report = {
+                "sides": {side.name: side.counts(getattr(self, side.name)) for side in sides},
+                "options": options,
+                "library": f"fasttext-new {importlib.metadata.version('fasttext-new')}",
+                "sha256": file_hash(made),
+                "held_out": table,
+            }
+            with made.open("rb") as model, atomic_write(self.output) as handle:
+                shutil.copyfileobj(model, handle)
+            with atomic_write(report_path) as handle:
+                handle.write(json.dumps(report, indent=1, ensure_ascii=False).encode() + b"\n")
+            size = made.stat().st_size
+        print_lines(self._closing(sides, table, size))
 
-    Raises:
-        UserError: an option does not fit, the input cannot be read or is too small.
-    """
-    output: Path = arguments.output
-    report_path = output.with_suffix(".json")
-    _check(arguments, (output, report_path))
-    options = TrainOptions(
-        **{field.name: getattr(arguments, field.name) for field in fields(TrainOptions)}
-    )
-    sides = [read_side(name, arguments) for name in (POSITIVE, NEGATIVE)]
-    with tempfile.TemporaryDirectory() as folder:
-        made = train(sides, Path(folder), options=options)
-        table = measure(made, sides)
-        report = {
-            "sides": {side.name: side.counts(getattr(arguments, side.name)) for side in sides},
-            "options": asdict(options),
-            "library": f"fasttext-new {importlib.metadata.version('fasttext-new')}",
-            "sha256": file_hash(made),
-            "held_out": table,
-        }
-        with made.open("rb") as model, atomic_write(output) as handle:
-            shutil.copyfileobj(model, handle)
-        with atomic_write(report_path) as handle:
-            handle.write(json.dumps(report, indent=1, ensure_ascii=False).encode() + b"\n")
-        size = made.stat().st_size
-    return "\n".join(_closing(arguments, sides, table, size))
+    def _closing(
+        self,
+        sides: Sequence[Side],
+        table: Iterable[Mapping[str, float | None]],
+        size: int,
+    ) -> Iterable[str]:
+        counts = ", ".join(
+            f"{len(side.lines):,} {side.label} (held out: {len(side.held):,})" for side in sides
+        )
+        yield f"{self.output}: {size / 1e6:.1f} MB, trained on {counts}"
+        yield _ROW.format("score >=", "precision", "recall", "negatives")
+        for row in table:
+            values = (row[name] for name in ("precision", "recall", "negatives_kept"))
+            shares = ("-" if value is None else f"{value:.1%}" for value in values)
+            yield _ROW.format(f"{row['threshold']:g}", *shares)
+        for side in sides:
+            length = _word_length(side.lines[:1000])
+            if length > _LONG_WORDS and not self.character_ngrams:
+                yield (
+                    f"The words of --{side.name} have {length:.0f} characters on average: a "
+                    "script without spaces, of which fastText sees whole sentences. Give "
+                    "--character-ngrams 3."
+                )
+        path = shlex.quote(f"{self.output}:{sides[0].label}>=0.5")
+        yield f"next: python -m pipelines.CORPUS --input PATH --classifier {path}"
 
 
-def read_side(name: str, arguments: argparse.Namespace) -> Side:
+def read_side(name: str, options: TrainClassifier) -> Side:
     """Return the texts of one side.
 
     Raises:
         UserError: They cannot be read, or are too few.
     """
-    specs: Sequence[str] = getattr(arguments, name)
-    module = find_corpus(arguments.corpus, where="--corpus")
+    specs: Sequence[str] = getattr(options, name)
+    module = find_corpus(options.corpus, where="--corpus")
     options_class = load_recipe(module).options
-    own = {"text_field": arguments.text_field} if arguments.text_field else {}
+    own: dict[str, Any] = {"text_field": options.text_field} if options.text_field else {}
     if own and "text_field" not in {field.name for field in fields(options_class)}:
         raise UserError(
-            f"--text-field: the corpus {arguments.corpus} knows its field; leave the flag out, or "
+            f"--text-field: the corpus {options.corpus} knows its field; leave the flag out, or "
             "give --corpus text"
         )
     files, corpora = match_corpora(
         module,
-        options_class(input=tuple(specs), skip_unreadable=arguments.skip_unreadable, **own),
+        options_class(input=tuple(specs), skip_unreadable=options.skip_unreadable, **own),
     )
     sample = Sample(
-        num_bytes=arguments.sample_bytes,
-        seed=arguments.seed,
-        held_share=arguments.held_out,
+        num_bytes=options.sample_bytes,
+        seed=options.seed,
+        held_share=options.held_out,
         held_bytes=_HELD_BYTES,
     )
-    texts = TrainingTexts(files, corpora, sample, program=PROGRAM)
+    texts = TrainingTexts(files, corpora, sample, program="pipelines.train_classifier")
     lines = [line for line in map(_training_line, texts) if line]
     if len(lines) < _LEAST_TEXTS or not texts.held:
         raise UserError(
@@ -167,7 +263,7 @@ def read_side(name: str, arguments: argparse.Namespace) -> Side:
             f"held out; a classifier needs at least {_LEAST_TEXTS} and 1. Give more texts, or "
             "another --text-field, --held-out or --sample-bytes"
         )
-    return Side(name=name, label=getattr(arguments, f"{name}_label"), lines=lines, held=texts.held)
+    return Side(name=name, label=getattr(options, f"{name}_label"), lines=lines, held=texts.held)
 
 
 def _training_line(text: str) -> str:
@@ -246,144 +342,11 @@ def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.flo
     return np.nan_to_num(scores)
 
 
-def _closing(
-    arguments: argparse.Namespace,
-    sides: Sequence[Side],
-    table: Iterable[Mapping[str, float | None]],
-    size: int,
-) -> Iterable[str]:
-    counts = ", ".join(
-        f"{len(side.lines):,} {side.label} (held out: {len(side.held):,})" for side in sides
-    )
-    yield f"{arguments.output}: {size / 1e6:.1f} MB, trained on {counts}"
-    yield _ROW.format("score >=", "precision", "recall", "negatives")
-    for row in table:
-        values = (row[name] for name in ("precision", "recall", "negatives_kept"))
-        shares = ("-" if value is None else f"{value:.1%}" for value in values)
-        yield _ROW.format(f"{row['threshold']:g}", *shares)
-    for side in sides:
-        length = _word_length(side.lines[:1000])
-        if length > _LONG_WORDS and not arguments.character_ngrams:
-            yield (
-                f"The words of --{side.name} have {length:.0f} characters on average: a script "
-                "without spaces, of which fastText sees whole sentences. Give --character-ngrams 3."
-            )
-    path = shlex.quote(f"{arguments.output}:{sides[0].label}>=0.5")
-    yield f"next: {called('python -m pipelines.CORPUS')} --input PATH --classifier {path}"
-
-
 def _word_length(lines: Iterable[str]) -> float:
     """Return the characters of a word on average."""
     words = [word for line in lines for word in line.split()]
     return sum(map(len, words)) / max(len(words), 1)
 
 
-def _check(arguments: argparse.Namespace, outputs: Iterable[Path]) -> None:
-    if arguments.output.suffix != ".bin":
-        raise UserError(
-            f"--output {arguments.output}: the name of a fastText model has to end in .bin."
-        )
-    for path in outputs:
-        if path.exists():
-            raise UserError(f"{path} exists already: remove it or choose another --output.")
-    labels = arguments.positive_label, arguments.negative_label
-    if metric_of(labels[0]) == metric_of(labels[1]):
-        raise UserError(f"--positive-label and --negative-label are both {labels[0]}.")
-
-
-def _label(text: str) -> str:
-    if not re.fullmatch(r"[\w-]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no label: letters, digits, _ and - make one")
-    return text
-
-
-def _rate(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= 10:  # noqa: PLR2004  fastText's own default is 0.1
-        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 10")
-    return value
-
-
-def _parser() -> Parser:
-    parser = Parser(
-        prog=f"python -m {PROGRAM}",
-        description="Train a fastText classifier that tells the texts of two inputs apart.",
-        usage="%(prog)s --positive PATH --negative PATH --output PATH.bin [FLAG ...]",
-        formatter_class=HelpWithDefaults,
-    )
-    add = parser.group("the texts").add_argument
-    for side, label, meaning in (
-        (POSITIVE, "hq", "texts such as to keep"),
-        (NEGATIVE, "cc", "texts such as most of the corpus"),
-    ):
-        add(
-            f"--{side}",
-            action="append",
-            required=True,
-            metavar="PATH",
-            help=f"{meaning}: as --input of a corpus; repeatable, each as NAME=PATH then, "
-            "NAME=CORPUS:PATH for another corpus",
-        )
-        add(f"--{side}-label", type=_label, default=label, metavar="LABEL", help="what they get")
-    add(
-        "--corpus",
-        metavar="NAME",
-        default="text",
-        help="what the input is: a corpus, or a module that holds one. Default: text",
-    )
-    add("--text-field", default="", metavar="NAME", help="the field with the text, of corpus text")
-    add("--skip-unreadable", action="store_true", help="go on without files that cannot be read")
-    add(
-        "--sample-bytes",
-        type=positive,
-        default="100M",
-        metavar="N",
-        help="how much of each input to take; it is held in memory",
-    )
-    add("--held-out", type=fraction, default=0.1, metavar="F", help="share that measures the model")
-    _add_training(parser)
-    return parser
-
-
-def _add_training(parser: Parser) -> None:
-    add = parser.group("the model and its training").add_argument
-    default = TrainOptions()
-    add("--output", type=local_path, required=True, metavar="PATH.bin", help="the model to write")
-    add("--epochs", type=positive, default=default.epochs, metavar="N", help="rounds")
-    add(
-        "--learning-rate", type=_rate, default=default.learning_rate, metavar="R", help="first rate"
-    )
-    add("--dimensions", type=positive, default=default.dimensions, metavar="N", help="of a row")
-    add(
-        "--word-ngrams",
-        type=positive,
-        default=default.word_ngrams,
-        metavar="N",
-        help="longest n-grams of words",
-    )
-    add(
-        "--character-ngrams",
-        type=count,
-        default=default.character_ngrams,
-        metavar="N",
-        help="longest n-grams of characters, 0: none; 3 suits Chinese, which has no spaces",
-    )
-    add(
-        "--buckets",
-        type=positive,
-        default=default.buckets,
-        metavar="N",
-        help="rows for n-grams; a model has 4 bytes times --dimensions for each",
-    )
-    add(
-        "--min-count",
-        type=positive,
-        default=default.min_count,
-        metavar="N",
-        help="least occurrences of a word that gets a row of its own",
-    )
-    add("--seed", type=count, default=default.seed, metavar="N", help="seed of sample and training")
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module("pipelines.train_classifier"))

@@ -8,11 +8,11 @@ options give the same bytes.
 """
 
 import argparse
-import dataclasses
 import io
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -20,14 +20,13 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import match_inputs
-from pipelines.training_texts import Sample, TrainingTexts
-from shards.command import HelpWithDefaults, Parser, print_text
+from pipelines.training_texts import Sample, TrainingTexts, check_new
+from shards.command import Command
+from shards.console import run_module
 from shards.errors import UserError
-from shards.flags import count, local_path, positive
-from shards.program import called
+from shards.flags import count, local_path, option, positive
+from shards.shown import print_line
 from shards.storage.files import atomic_write
-
-PROGRAM = "pipelines.train_tokenizer"
 
 HELD_BACK = 0.02
 """Share of the sampled records that measure the tokenizer instead of training it."""
@@ -43,68 +42,100 @@ _SMALLEST = 300
 """Room for the 256 bytes, the three control symbols, and a few characters."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+def _vocab_size(text: str) -> int:
+    value = count(text)
+    if value < _SMALLEST:
+        raise argparse.ArgumentTypeError(f"{text} is below {_SMALLEST}: 256 pieces are bytes")
+    return value
+
+
+def _coverage(text: str) -> float:
+    value = float(text)
+    if not _LEAST_COVERAGE <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between {_LEAST_COVERAGE} and 1")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """What decides the bytes of a model, apart from the texts."""
 
-    vocab_size: int
-    """Pieces; GLM's command tokens come on top."""
-    model_type: str = "bpe"
-    """bpe or unigram."""
-    character_coverage: float = 0.9995
-    """Share of the characters of the texts that get pieces; the rest is spelt in bytes."""
-    normalization: str = "identity"
-    """identity, or nmt_nfkc as GLM's own model has it: full width to ASCII, breaks to spaces."""
-
-
-def main(argv: Sequence[str]) -> int:
-    """Train the model that the command line asks for, print a report, and return the exit code."""
-    return print_text(
-        PROGRAM, lambda: run(_parser().parse_args(argv)), stopped="nothing was written"
+    vocab_size: int = option(
+        MISSING,
+        "pieces, e.g. 50k; GLM's command tokens come on top",
+        required=True,
+        type=_vocab_size,
+        metavar="N",
+    )
+    model_type: str = option("bpe", "kind of model", choices=("bpe", "unigram"))
+    normalization: str = option(
+        "identity",
+        "identity: decoding gives the text back; nmt_nfkc, as GLM's own model: full-width "
+        "punctuation becomes ASCII, line breaks become spaces",
+        choices=("identity", "nmt_nfkc"),
+    )
+    character_coverage: float = option(
+        0.9995,
+        "share of the characters that get pieces; the rest is spelt in bytes",
+        type=_coverage,
+        metavar="SHARE",
     )
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Train and write a model and return the closing lines.
+@dataclass(frozen=True, kw_only=True)
+class TrainTokenizer(TrainOptions, Command):
+    """Train a SentencePiece tokenizer on a sample of a corpus."""
 
-    Raises:
-        UserError: an option does not fit, the input cannot be read or is too small.
-    """
-    output: Path = arguments.output
-    if output.suffix != ".model":
-        raise UserError(
-            f"--output {output}: the name of a SentencePiece model has to end in .model."
+    STOPPED = "nothing was written"
+
+    input: tuple[str, ...] = option(
+        MISSING,
+        "as for the corpus; repeatable",
+        required=True,
+        action="append",
+        metavar="PATH",
+    )
+    corpus: str = option(
+        "wudao", "what the input is: a corpus, or a module that holds one", metavar="NAME"
+    )
+    output: Path = option(
+        MISSING, "the model to write", required=True, type=local_path, metavar="PATH.model"
+    )
+    sample_bytes: int = option(
+        50_000_000, "how much of the input to train on", type=positive, metavar="N"
+    )
+    seed: int = option(0, "seed of the sample", type=count, metavar="N")
+
+    def run(self) -> None:
+        """Train and write a model, and print the closing lines.
+
+        Raises:
+            UserError: An option does not fit, the input cannot be read or is too small.
+        """
+        check_new(self.output, ".model", "SentencePiece")
+        module = find_corpus(self.corpus, where="--corpus")
+        recipe = load_recipe(module)
+        files = match_inputs(self.input, pattern=recipe.pattern, default_name=recipe.name)
+        sample = Sample(
+            num_bytes=self.sample_bytes,
+            seed=self.seed,
+            held_share=HELD_BACK,
+            held_bytes=_HELD_BYTES,
         )
-    if output.exists():
-        raise UserError(f"{output} exists already: remove it or choose another --output.")
-    options = TrainOptions(
-        vocab_size=arguments.vocab_size,
-        model_type=arguments.model_type,
-        character_coverage=arguments.character_coverage,
-        normalization=arguments.normalization,
-    )
-    module = find_corpus(arguments.corpus, where="--corpus")
-    recipe = load_recipe(module)
-    files = match_inputs(arguments.input, pattern=recipe.pattern, default_name=recipe.name)
-    sample = Sample(
-        num_bytes=arguments.sample_bytes,
-        seed=arguments.seed,
-        held_share=HELD_BACK,
-        held_bytes=_HELD_BYTES,
-    )
-    corpus = Corpus(module, recipe.options())
-    corpora = {file.source: corpus for file in files}
-    texts = TrainingTexts(files, corpora, sample, program=PROGRAM)
-    model = train(texts, options=options)
-    with atomic_write(output) as handle:
-        handle.write(model)
-    inputs = " ".join(f"--input {shlex.quote(spec)}" for spec in arguments.input)
-    return (
-        f"{output}: {options.vocab_size} pieces from {texts.documents} documents "
-        f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}\n"
-        f"next: {called(f'python -m {module}')} {inputs} "
-        f"--tokenizer sentencepiece:{shlex.quote(str(output))}"
-    )
+        corpora = dict.fromkeys((file.source for file in files), Corpus(module, recipe.options()))
+        texts = TrainingTexts(files, corpora, sample, program="pipelines.train_tokenizer")
+        model = train(texts, options=self)
+        with atomic_write(self.output) as handle:
+            handle.write(model)
+        inputs = " ".join(f"--input {shlex.quote(spec)}" for spec in self.input)
+        print_line(
+            f"{self.output}: {self.vocab_size} pieces from {texts.documents} documents "
+            f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}"
+        )
+        print_line(
+            f"next: python -m {module} {inputs} "
+            f"--tokenizer sentencepiece:{shlex.quote(str(self.output))}"
+        )
 
 
 def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:
@@ -164,67 +195,5 @@ def _compression(model: bytes, held: Sequence[str]) -> str:
     return f"{size / tokens:.2f} bytes per token on {len(held)} documents held back"
 
 
-def _vocab_size(text: str) -> int:
-    value = count(text)
-    if value < _SMALLEST:
-        raise argparse.ArgumentTypeError(f"{text} is below {_SMALLEST}: 256 pieces are bytes")
-    return value
-
-
-def _coverage(text: str) -> float:
-    value = float(text)
-    if not _LEAST_COVERAGE <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between {_LEAST_COVERAGE} and 1")
-    return value
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=f"python -m {PROGRAM}",
-        description="Train a SentencePiece tokenizer on a sample of a corpus.",
-        formatter_class=HelpWithDefaults,
-    )
-    add = parser.add_argument
-    add(
-        "--input",
-        action="append",
-        required=True,
-        metavar="PATH",
-        help="as for the corpus; repeatable",
-    )
-    add(
-        "--corpus",
-        metavar="NAME",
-        default="wudao",
-        help="what the input is: a corpus, or a module that holds one. Default: wudao",
-    )
-    add("--output", type=local_path, required=True, metavar="PATH.model", help="the model to write")
-    add("--vocab-size", type=_vocab_size, required=True, metavar="N", help="pieces, e.g. 50k")
-    add("--model-type", choices=("bpe", "unigram"), default="bpe", help="kind of model")
-    add(
-        "--normalization",
-        choices=("identity", "nmt_nfkc"),
-        default="identity",
-        help="identity: decoding gives the text back; nmt_nfkc, as GLM's own model: full-width "
-        "punctuation becomes ASCII, line breaks become spaces",
-    )
-    add(
-        "--character-coverage",
-        type=_coverage,
-        default=0.9995,
-        metavar="SHARE",
-        help="share of the characters that get pieces; the rest is spelt in bytes",
-    )
-    add(
-        "--sample-bytes",
-        type=positive,
-        default="50M",
-        metavar="N",
-        help="how much of the input to train on",
-    )
-    add("--seed", type=count, default=0, metavar="N", help="seed of the sample")
-    return parser
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module("pipelines.train_tokenizer"))

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -13,9 +14,22 @@ from pipelines.inputs.files import InputFile
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
+from shards.errors import UserError
 from shards.shown import tell
 
 _BATCH = 1000
+
+
+def check_new(path: Path, ending: str, library: str) -> None:
+    """Check that a model can be written: its name has the ending of its library, and is free.
+
+    Raises:
+        UserError: It has another ending, or something is there.
+    """
+    if path.suffix != ending:
+        raise UserError(f"--output {path}: the name of a {library} model has to end in {ending}.")
+    if path.exists():
+        raise UserError(f"{path} exists already: remove it or choose another --output.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,21 +1,28 @@
-"""What the commands of all three wings share: their parser, exit codes and log lines."""
+"""What the commands of all three packages share: options, parser, exit codes and log lines.
+
+A command is a dataclass of options with `run`: each field is a flag (`shards.flags.option`).
+"""
 
 import argparse
+import inspect
+import io
 import logging
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 from shards.errors import UserError
 from shards.extras import end_telling, missing_extra
+from shards.flags import Either, add_flags, options_of
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
-from shards.program import called, called_help, called_program
-from shards.shown import MessageFormatter, guard, print_lines, tell
+from shards.program import called_program
+from shards.shown import MessageFormatter, print_lines, tell
 from shards.spelling import did_you_mean, expected
 
 REFUSED = 2
@@ -26,6 +33,7 @@ UNREAD = 141
 SIGPIPE."""
 
 
+_PYTHON = "python -m "
 _FLAG = re.compile(r"--?[^\W\d][^\s=]*")
 """What is taken for a flag, whether there is one of that name or not."""
 _LIKENESS = 0.7
@@ -40,16 +48,6 @@ class Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, **settings: Any) -> None:
         width = min(shutil.get_terminal_size().columns - 2, 100)
         super().__init__(prog, **{"max_help_position": 28, "width": width, **settings})
-
-
-class HelpWithDefaults(Help):
-    """The same with the defaults of flags whose help does not say them."""
-
-    def _get_help_string(self, action: argparse.Action) -> str:
-        text, default = action.help or "", action.default
-        if not default or default == argparse.SUPPRESS or "Default:" in text:
-            return text
-        return f"{text}. Default: %(default)s"
 
 
 class Parser(argparse.ArgumentParser):
@@ -68,11 +66,10 @@ class Parser(argparse.ArgumentParser):
             old: Flags that other projects have for the same, and what each is here.
             settings: As of argparse.
         """
-        for name in ("prog", "usage", "description", "epilog"):
-            if isinstance(settings.get(name), str):
-                settings[name] = called(settings[name])
+        settings["prog"] = called_program(settings.get("prog", ""))
         super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
         self._groups: dict[str, argparse._ArgumentGroup] = {}
+        self._choices: dict[Either, argparse._MutuallyExclusiveGroup] = {}
         self._old = old
 
     def group(self, title: str) -> "argparse._ActionsContainer":
@@ -83,13 +80,12 @@ class Parser(argparse.ArgumentParser):
             self._groups[title] = self.add_argument_group(title)
         return self._groups[title]
 
-    def add_subparsers(self, **settings: Any) -> Any:
-        """Return what subcommands are added to; they refuse flags that they do not know."""
-        return super().add_subparsers(**{"parser_class": _Subcommand, **settings})
-
-    def format_help(self) -> str:
-        """Return the help, with commands as they are called here."""
-        return called_help(super().format_help())
+    def choice(self, either: Either, title: str) -> "argparse._ActionsContainer":
+        """Return the group of flags that exclude each other, within one of `group`."""
+        if either not in self._choices:
+            group = self.group(title).add_mutually_exclusive_group(required=either.required)
+            self._choices[either] = group
+        return self._choices[either]
 
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -107,8 +103,7 @@ class Parser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         """Parse a whole command line."""
         words = sys.argv[1:] if args is None else [*args]
-        if self._subparsers is None:  # else those look at their own
-            self.refuse(self.unknown_flags(words))
+        self.refuse(self.unknown_flags(words))
         parsed, rest = self.parse_known_args(words, namespace)
         self._refuse_rest(rest)
         return parsed
@@ -209,14 +204,6 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{arg_string!r} is not {meant}") from error
 
 
-class _Subcommand(Parser):
-    def parse_known_args(  # type: ignore[override]  # as in Parser
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        self.refuse(self.unknown_flags(args or ()))
-        return super().parse_known_args(args, namespace)
-
-
 def exit_code(
     program: str,
     run: Callable[[], int | None],
@@ -237,8 +224,9 @@ def exit_code(
         reports: Whether this process prints an error; of several ranks one is enough.
     """
     end_telling()
-    guard()
-    program = called_program(program)
+    program = _short(called_program(program))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         begun()
         code = run()
@@ -255,18 +243,86 @@ def exit_code(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except Exception as error:
-        if told := missing_extra(error):
-            tell(f"{program}: {told}")
-            return REFUSED
-        if not is_lack_of_memory(error):
+        if not (told := _explained(error, stopped)):
             raise
-        reason = f" ({error})" if str(error) else ""
-        tell(
-            f"{program}: there is not enough memory{reason}: use a machine with more, or raise the "
-            f"limit (ulimit -v); {stopped}"
-        )
+        tell(f"{program}: {told}")
         return REFUSED
     return code or 0
+
+
+def _short(program: str) -> str:
+    """Return what messages of a program begin with: `python -m shards inspect` is shards."""
+    is_python = program.startswith(_PYTHON)
+    return program.removeprefix(_PYTHON).partition(" ")[0] if is_python else program
+
+
+def _explained(error: Exception, stopped: str) -> str | None:
+    """Return what to tell of an error that is not one of ours; None if nobody can help it."""
+    if told := missing_extra(error):
+        return told
+    if not is_lack_of_memory(error):
+        return None
+    reason = f" ({error})" if str(error) else ""
+    return (
+        f"there is not enough memory{reason}: use a machine with more, or raise the limit "
+        f"(ulimit -v); {stopped}"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command: its options, and what it does with them.
+
+    The first paragraph of the docstring is its description in `--help`.
+    """
+
+    STOPPED: ClassVar[str] = "the same command goes on from here"
+    """What is said after Ctrl-C."""
+    USAGE: ClassVar[str | None] = None
+    """The first line of `--help`; None: of all flags."""
+    EPILOG: ClassVar[str | None] = None
+    """The last lines of `--help`."""
+    GROUPS: ClassVar[Sequence[str]] = ()
+    """Titles in `--help` that come first, in their order."""
+
+    def run(self) -> int | None:
+        """Do the work and return an exit code, or None for 0."""
+        raise NotImplementedError
+
+    @classmethod
+    def parser(cls, program: str) -> Parser:
+        """Return the parser of the command, by the name of its program."""
+        parser = Parser(
+            prog=program,
+            usage=cls.USAGE,
+            description=inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0],
+            epilog=cls.EPILOG,
+            argument_default=argparse.SUPPRESS,
+        )
+        for title in cls.GROUPS:
+            parser.group(title)
+        add_flags(parser, cls)
+        return parser
+
+    @classmethod
+    def parse(cls, words: Sequence[str], program: str) -> "Command":
+        """Return the command that a command line describes.
+
+        Raises:
+            UserError: A flag is unknown or missing, or a value is invalid.
+        """
+        return cls(**options_of(cls, vars(cls.parser(program).parse_args(words))))
+
+
+def run_command(command: type[Command], words: Sequence[str], *, program: str) -> int:
+    """Run a command from its command line and return the exit code.
+
+    Args:
+        command: The command.
+        words: Its command line.
+        program: Its name, as in `python -m pipelines.look`.
+    """
+    return exit_code(program, lambda: command.parse(words, program).run(), stopped=command.STOPPED)
 
 
 def print_text(program: str, text: Callable[[], str], *, stopped: str) -> int:

@@ -6,18 +6,17 @@ printed is as new as the corpusmill that printed it.
 
 import argparse
 import io
-import runpy
 import sys
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
 import shtab
 
 from shards.command import Parser
+from shards.console import OTHERS, run_entry
 from shards.extras import missing_extra
-from shards.program import COMMANDS, PROGRAM, Command, called_help
+from shards.program import COMMANDS, PROGRAM, Entry
 from shards.shown import print_lines, tell
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -34,12 +33,12 @@ class _FoundError(Exception):
         self.parser = parser
 
 
-def complete(words: Sequence[str], *, others: Mapping[str, str]) -> None:
+def complete(words: Sequence[str], entries: Iterable[Entry] = tuple(COMMANDS.values())) -> None:
     """Print what a shell completes commands with.
 
     Args:
         words: The command line: a shell.
-        others: What each further word after `corpusmill` does.
+        entries: The commands.
 
     Raises:
         UserError: It is another shell.
@@ -54,44 +53,47 @@ def complete(words: Sequence[str], *, others: Mapping[str, str]) -> None:
     )
     ours.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS))
     shell = ours.parse_args(words).shell
-    root = Parser(prog=PROGRAM)
+    root = argparse.ArgumentParser(prog=PROGRAM)
     root.add_argument("--version", action="store_true", help="which this is")
-    commands = root.add_subparsers(metavar="COMMAND")
-    for name, about in others.items():
-        commands.add_parser(name, help=about)
-    commands.choices["completion"] = ours
+    groups = {"": root.add_subparsers(metavar="COMMAND")}
+    for name, about in OTHERS.items():
+        groups[""].add_parser(name, help=about)
+    groups[""].choices["completion"] = ours
     missing: dict[str, list[str]] = {}
-    for command in COMMANDS.values():
-        commands.add_parser(command.name, help=command.about)
-        parser = _parser_of(command, missing)
-        if parser is not None:
-            _name_files(parser)
-            commands.choices[command.name] = parser
+    for entry in entries:
+        *group, name = entry.name.split()
+        for word in group:
+            if word not in groups:
+                parser = groups[""].add_parser(word, help=f"{entry.name}, …")
+                groups[word] = parser.add_subparsers(metavar="COMMAND")
+        commands = groups["".join(group)]
+        commands.add_parser(name, help=entry.about)
+        if found := _parser_of(entry, missing):
+            _name_files(found)
+            commands.choices[name] = found
     for told, names in missing.items():
         tell(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
-    print_lines(called_help(shtab.complete(root, shell), by_name=True).split("\n"))
+    print_lines(shtab.complete(root, shell).split("\n"))
 
 
-def _parser_of(command: Command, missing: dict[str, list[str]]) -> Parser | None:
+def _parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
     """Return the parser of a command; None where it has none, or an extra is `missing`."""
 
     def found(parser: Parser) -> NoReturn:
         raise _FoundError(parser)
 
-    unread = io.StringIO()  # what a command says that has no parser
-    before, sys.argv = sys.argv, [command.module, "--help"]
+    before, sys.argv = sys.argv, [entry.module, "--help"]
     Parser.seen = staticmethod(found)
     try:
-        with warnings.catch_warnings(), redirect_stderr(unread), suppress(SystemExit):
-            warnings.simplefilter("ignore")  # that modules which others have imported run again
-            runpy.run_module(command.module, run_name="__main__")
+        with redirect_stderr(io.StringIO()), suppress(SystemExit):  # of one that has no parser
+            run_entry(entry, ["--help"])
     except _FoundError as error:
         return error.parser
     except ModuleNotFoundError as error:
         told = missing_extra(error)
         if told is None:
             raise
-        missing.setdefault(told, []).append(command.name)
+        missing.setdefault(told, []).append(entry.name)
     finally:
         sys.argv = before
         Parser.seen = None
@@ -101,8 +103,5 @@ def _parser_of(command: Command, missing: dict[str, list[str]]) -> Parser | None
 def _name_files(parser: argparse.ArgumentParser) -> None:
     """Let a shell complete paths where a value is one."""
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for part in action.choices.values():
-                _name_files(part)
-        elif str(action.metavar).partition(".")[0] in _PATHS:
+        if str(action.metavar).partition(".")[0] in _PATHS:
             vars(action)["complete"] = shtab.FILE

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from shards.program import PROGRAM, called_program, started_module
+from shards.program import PROGRAM
 
 _DEVELOPERS = frozenset({"dev", "lint", "test"})
 """Extras that no command needs."""
@@ -77,7 +77,9 @@ def end_if_missing(
         return
     from shards.shown import tell  # noqa: PLC0415 - seldom needed
 
-    tell(f"{called_program(started_module())}: {told}")
+    words = sys.orig_argv
+    program = words[words.index("-m") + 1] if "-m" in words[:-1] else PROGRAM
+    tell(f"{program}: {told}")
     sys.exit(_REFUSED)
 
 

@@ -1,10 +1,10 @@
-"""Flags of all commands: numbers as people write them, and dataclass fields that become flags."""
+"""Flags of all commands: values as people write them, and dataclass fields that become flags."""
 
 import argparse
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +14,9 @@ from shards.storage.address import is_url
 
 if TYPE_CHECKING:
     from shards.command import Parser
+
+WORD = "word"
+"""In place of a flag: the value is given without one."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
@@ -103,25 +106,39 @@ def local_path(text: str) -> Path:
     return Path(text)
 
 
+@dataclass(frozen=True, eq=False)
+class Either:
+    """Flags and words of which a command line has one at most."""
+
+    required: bool = False
+    """Whether it has one exactly."""
+
+
 def option(
     default: Any,
     help: str,
     *,
     group: str = "",
+    either: Either | None = None,
+    flag: str = "",
     metadata: Mapping[str, Any] = MappingProxyType({}),
     **argument: Any,
 ) -> Any:
     """Return a dataclass field that `add_flags` makes the flag of its name.
 
     Args:
-        default: Its default; dataclasses.MISSING for none.
+        default: Its default; dataclasses.MISSING for none. False makes a flag without a value.
         help: One or two sentences for `--help`, with the unit.
         group: The title in `--help` of this flag and of those after it; "": that of the one before.
+        either: Those that it excludes.
+        flag: Its flag where that is not the name of the field; WORD: it is given without one.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
     """
-    about = {"help": help, "group": group, "flag": argument}
-    return field(default=default, metadata={**about, **metadata})
+    if default is False:
+        argument = {"action": "store_true", **argument}
+    about = {"help": help, "group": group, "either": either, "named": flag}
+    return field(default=default, metadata={**about, "flag": argument, **metadata})
 
 
 def same_option(
@@ -154,10 +171,19 @@ def add_flags(parser: "Parser", options_class: type[Any], *, group: str = "") ->
 
 
 def add_flag(parser: "Parser", option_field: "Field[Any]", *, group: str) -> None:
-    """Add the flag of a field to a group of a parser."""
-    text = (option_field.metadata["help"] + default_text(option_field)).replace("%", "%%")
-    argument = option_field.metadata["flag"]
-    parser.group(group).add_argument(flag_of(option_field.name), help=text, **argument)
+    """Add the flag of a field, or the word, to a group of a parser."""
+    about, name = option_field.metadata, option_field.name
+    said = default_text(option_field)
+    stop = "." if said and not about["help"].endswith((".", ")")) else ""
+    text = f"{about['help']}{stop}{said}".replace("%", "%%")
+    either = about["either"]
+    place = parser.choice(either, group) if either else parser.group(group)
+    if about["named"] == WORD:
+        default = None if option_field.default is MISSING else option_field.default
+        place.add_argument(name, help=text, default=default, **about["flag"])
+    else:
+        flag = about["named"] or flag_of(name)
+        place.add_argument(flag, dest=name, help=text, **about["flag"])
 
 
 def flag_of(name: str) -> str:

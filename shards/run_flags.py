@@ -1,85 +1,96 @@
 """The flags of `shards.run.Run`, whose defaults they have."""
 
 import argparse
-from functools import partial
+from dataclasses import dataclass, fields
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import count, flag_of
+from shards.flags import add_flags, count, flag_of, option, options_of
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
-
-_GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")
-"""Flags named like their field."""
 
 DATA, END, BATCH = "data and windows", "how long the run is", "batches, memory and precision"
 """Titles in `--help`."""
 
 
-def add_run_flags(parser: Parser) -> None:
-    """Add the flags; those not given leave nothing in the namespace."""
-    data, end, batch = (
-        partial(parser.group(title).add_argument, default=argparse.SUPPRESS)
-        for title in (DATA, END, BATCH)
-    )
-    data(
-        "--data",
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What decides the samples of a run; None or () leaves it to `Run`."""
+
+    data: tuple[str, ...] = option(
+        (),
+        "DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none",
         nargs="+",
         metavar="DATA",
-        help="DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none",
+        group=DATA,
     )
-    data(
-        "--data-from",
+    data_from: tuple[tuple[str, ...], ...] = option(
+        (),
+        "the data from sample POSITION on; may be repeated",
         nargs="+",
         action="append",
         metavar=("POSITION", "DATA"),
-        help="the data from sample POSITION on; may be repeated",
     )
-    data("--objective", metavar="NAME", help="glm or causal")
-    data("--length", type=count, metavar="L", help="positions of a window")
-    data(
-        "--slack",
-        type=count,
-        metavar="N",
-        help="tokens by which a cut may move to an end of a text",
+    objective: str | None = option(None, "glm or causal", metavar="NAME")
+    length: int | None = option(None, "positions of a window", type=count, metavar="L")
+    slack: int | None = option(
+        None, "tokens by which a cut may move to an end of a text", type=count, metavar="N"
     )
-    data("--scatters", type=count, metavar="S", help="pieces that the corpus is divided into")
-    data("--seed", type=int, metavar="N", help="of the order of the windows and of dropout")
-    end("--steps", type=count, metavar="N", help="number of steps")
-    end(
-        "--max-epochs",
+    scatters: int | None = option(
+        None, "pieces that the corpus is divided into", type=count, metavar="S"
+    )
+    seed: int | None = option(
+        None, "of the order of the windows and of dropout", type=int, metavar="N"
+    )
+    steps: int | None = option(None, "number of steps", type=count, metavar="N", group=END)
+    max_epochs: tuple[str, ...] = option(
+        (),
+        "how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5",
         nargs="+",
         metavar="DATA=N",
-        help="how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5",
     )
-    batch(
-        "--batch-size",
+    batch_size: tuple[str, ...] = option(
+        (),
+        "samples in the global batch; STEP:SIZE changes it from that step on",
         nargs="+",
         metavar="SIZE",
-        help="samples in the global batch; STEP:SIZE changes it from that step on",
+        group=BATCH,
     )
+
+    def as_run(self) -> Run:
+        """Return the run that the flags describe.
+
+        Raises:
+            UserError: Data or batch size are missing, or a value is invalid.
+        """
+        missing = [flag_of(name) for name in ("data", "batch_size") if not getattr(self, name)]
+        if missing:
+            raise UserError(f"give {' and '.join(missing)}, or the file of a run's options.")
+        later = [
+            Mix(start=_whole(start, "--data-from"), data=tuple(data))
+            for start, *data in self.data_from
+        ]
+        given = {
+            each.name: getattr(self, each.name)
+            for each in fields(RunOptions)
+            if each.default is None and getattr(self, each.name) is not None
+        }
+        return Run(
+            mixes=(Mix(start=0, data=tuple(self.data)), *later),
+            batches=tuple(_batch_size(text) for text in self.batch_size),
+            max_epochs=dict(_cap(text) for text in self.max_epochs),
+            **given,
+        )
+
+
+def add_run_flags(parser: Parser) -> None:
+    """Add the flags to a parser that leaves out those that are not given."""
+    add_flags(parser, RunOptions)
 
 
 def run_of(options: argparse.Namespace) -> Run:
-    """Return the run that flags describe.
-
-    Raises:
-        UserError: Data or batch size are missing, or a value is invalid.
-    """
-    given = vars(options)
-    missing = [flag_of(name) for name in ("data", "batch_size") if name not in given]
-    if missing:
-        raise UserError(f"give {' and '.join(missing)}, or the file of a run's options.")
-    later = [
-        Mix(start=_whole(start, "--data-from"), data=tuple(data))
-        for start, *data in given.get("data_from", ())
-    ]
-    return Run(
-        mixes=(Mix(start=0, data=tuple(given["data"])), *later),
-        batches=tuple(_batch_size(text) for text in given["batch_size"]),
-        max_epochs=dict(_cap(text) for text in given.get("max_epochs", ())),
-        **{name: given[name] for name in _GIVEN if name in given},
-    )
+    """Return the run that parsed flags describe, as `RunOptions.as_run` does."""
+    return RunOptions(**options_of(RunOptions, vars(options))).as_run()
 
 
 def _batch_size(text: str) -> BatchSize:

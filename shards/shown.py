@@ -1,73 +1,48 @@
 """How all that a person reads leaves this program: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
-    a line of it that names a command         print_note
-    a text that was asked for                 print_lines, a line of it at a time; PartPrinter
+    a text that grows                         PartPrinter
     an error, a warning, progress             tell, MessageFormatter
     the page of a report                      visible
     JSON for programs                         json_text, exact
 
 Texts, names and paths come from anywhere, and terminals obey what is in them. So everything passes
 `visible`, which puts signs in place of what would act unseen; messages pass `masked` as well, which
-leaves out secrets. Nothing else writes to the standard output or the standard error.
+leaves secrets out of addresses. Nothing else writes to the standard output or the standard error.
 """
 
 import codecs
-import io
 import json
 import logging
 import re
 import sys
-import threading
-import traceback
-import warnings
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, TextIO
 
-from shards.program import called
 from shards.secrets import masked
 
-_C0 = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
 _BYTES = range(0xDC80, 0xDD00)
 """What Python makes of a byte of a name that is not UTF-8."""
 _HIDDEN = {
     *range(0x80, 0xA0),  # C1 controls
     0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x2070),  # change the direction
     0x2028, 0x2029,  # break lines
-    0xAD, 0x034F, 0x180E, *range(0x2060, 0x2066), 0xFEFF, *range(0xFFF9, 0xFFFC),  # not seen
+    0xAD, 0x034F, 0x180E, 0x200B, *range(0x2060, 0x2066), 0xFEFF, *range(0xFFF9, 0xFFFC),
     0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0,
-    *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),  # not seen
+    *range(0xE0000, 0xE0080),  # tags
     *range(0xD800, 0xE000),  # no characters
     *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
 }  # fmt: skip
+"""What acts unseen; joiners and selectors of variants stay, which scripts and emoji need."""
 _SIGNS = {
-    **_C0,
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
     0x7F: "\u2421",
     **{code: f"\u2039U+{code:04X}\u203a" for code in _HIDDEN},
     **{code: f"\\x{code & 0xFF:02x}" for code in _BYTES},
 }
-
-# Some unseen characters belong to a script or an emoji, and act only there.
-_EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
-# Arabic to Myanmar, Khmer, Mongolian.
-_JOINING = "\u0620-\u109f\u1780-\u180d\u180f-\u18af"  # Arabic to Myanmar, Khmer, …
-_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_IN_CONTEXT = re.compile(
-    rf"(?:(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
-    rf"|(?<=[{_JOINING}])[\u200b-\u200d](?=[{_JOINING}])"
-    rf"|(?<=[^\s{_SELECTORS}])[{_SELECTORS}]"
-    r"|(?<=\U0001f3f4)[\U000e0030-\U000e007a]{3,6}\U000e007f)"  # the flags of England and others
-    rf"|([\u200b-\u200d{_SELECTORS}\U000e0000-\U000e007f])"
-)
-
-_JSON = {
-    code: json.dumps(chr(code))[1:-1]
-    for code in (
-        *_SIGNS.keys() - range(0x20),  # no JSON has these as they are, but between its values
-        *range(0x200B, 0x200E), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE01F0),
-    )
-}  # fmt: skip
+# No JSON has controls as they are, but between its values.
+_JSON = {code: json.dumps(chr(code))[1:-1] for code in _SIGNS.keys() - range(0x20)}
 
 _OWN_LOGS = ("corpusmill", "pipelines", "shards", "trainer")
 """Whose messages are on one line; a line break there is part of a name."""
@@ -79,12 +54,10 @@ def visible(text: str) -> str:
     """Return a text with signs in place of what would act unseen.
 
     That is: controls, escape sequences, changes of direction, separators of lines, characters
-    without width, bytes that are no UTF-8, surrogates. Line breaks and tabs stay, and so does what
-    a script or an emoji needs. No sign means anything in HTML.
+    without width, bytes that are no UTF-8, surrogates. Line breaks and tabs stay. No sign means
+    anything in HTML.
     """
-    if text.isascii():
-        return text.translate(_SIGNS)
-    return _IN_CONTEXT.sub(_sign_out_of_context, text).translate(_SIGNS)
+    return text.translate(_SIGNS)
 
 
 def visible_line(text: str) -> str:
@@ -95,11 +68,10 @@ def visible_line(text: str) -> str:
 def message(text: str) -> str:
     """Return an error, a warning or a note as it is shown: visible, without secrets.
 
-    Commands in it are named as they are called here.
     Its own line breaks are followed by two spaces; any other one is shown as a sign, so that no
     name can look like a further message.
     """
-    return _BREAK.sub("\u240a", visible(masked(called(text))))
+    return _BREAK.sub("\u240a", visible(masked(text)))
 
 
 def print_line(line: str = "", *, flush: bool = False) -> None:
@@ -118,28 +90,13 @@ def print_lines(lines: Iterable[str]) -> int:
     return num_lines
 
 
-def print_note(line: str) -> None:
-    """Print a line of our own words, with commands as they are called here."""
-    print_line(called(line))
-
-
 class PartPrinter:
-    """Prints a text on the standard output in parts, each at once; its line breaks stay.
-
-    What is printed is what `visible` makes of the whole, if no part ends with a character without
-    width whose sign depends on the next one: U+200B to U+200D, or a tag.
-    """
-
-    def __init__(self) -> None:
-        self._before = ""
+    """Prints a text on the standard output in parts, each at once; its line breaks stay."""
 
     def add(self, text: str) -> None:
         """Print the next part."""
-        shown = visible(self._before + text)
-        sys.stdout.write(shown[len(visible(self._before)) :])
+        sys.stdout.write(visible(text))
         sys.stdout.flush()
-        # No sign depends on more than one character before it.
-        self._before = (self._before + text)[-1:]
 
 
 def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n") -> None:
@@ -180,47 +137,3 @@ def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = 
     encoding = (stream and stream.encoding) or "utf-8"
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
     return json.dumps(value, ensure_ascii=not is_utf8, indent=indent).translate(_JSON)
-
-
-def guard() -> None:
-    """Make what Python itself writes pass as well: tracebacks, warnings, logs without a handler.
-
-    What the encoding of the standard output lacks is spelt out instead of ending the command.
-    """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    if sys.excepthook is sys.__excepthook__:
-        sys.excepthook = _show_traceback
-    if threading.excepthook is threading.__excepthook__:
-        threading.excepthook = _show_threads_traceback
-    warnings.showwarning = _show_warning
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(MessageFormatter())
-
-
-def _show_traceback(
-    kind: type[BaseException], error: BaseException, frames: TracebackType | None
-) -> None:
-    text = "".join(traceback.format_exception(kind, error, frames))
-    sys.stderr.write(visible(masked(text)))
-
-
-def _show_threads_traceback(arguments: threading.ExceptHookArgs) -> None:
-    if arguments.exc_type is not SystemExit and arguments.exc_value is not None:
-        _show_traceback(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    shown = warnings.formatwarning(message, category, filename, lineno, line)
-    (file or sys.stderr).write(visible(masked(shown)))
-
-
-def _sign_out_of_context(match: re.Match[str]) -> str:
-    return match[0] if match[1] is None else f"\u2039U+{ord(match[1]):04X}\u203a"

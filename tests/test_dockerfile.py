@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.map.compile import PROGRAM
-
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "Dockerfile").read_text()
 # Instructions with their lines joined; comments stand between them.
@@ -63,7 +61,7 @@ def test_workers_start_with_native_loops_of_the_installed_package() -> None:
     assert "pip install" in install
     assert "fast" in install
     assert folder == "WORKDIR /"
-    assert compile_all == f"RUN python -m {PROGRAM}"
+    assert compile_all == "RUN python -m pipelines.map.compile"
 
 
 def test_what_installing_needs_is_sent_to_the_builder() -> None:

@@ -16,7 +16,6 @@ COMMANDS = (
     "pipelines.train_tokenizer",
     "pipelines.train_classifier",
     "pipelines.look",
-    "pipelines.replay",
     "trainer.train",
     "trainer.finetune",
     "trainer.evaluate",

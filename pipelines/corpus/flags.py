@@ -2,10 +2,9 @@
 
 import argparse
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pipelines.corpus.old_spellings import OLD
 from pipelines.corpus.options import GROUPS, Options
@@ -26,7 +25,6 @@ def parse(
     *,
     program: str,
     about: str,
-    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[OptionsType, list[str]]:
     """Return the options of a command line, and the words that are none of its flags.
 
@@ -37,7 +35,6 @@ def parse(
         argv: The command line.
         program: Its name.
         about: What `--help` says it does.
-        defaults: By field, where they differ from those of the class.
 
     Raises:
         UserError: A value is invalid, or neither the corpus nor Beam has a flag.
@@ -46,8 +43,7 @@ def parse(
     parser = _parser(options_class, program, about)
     _refuse_unknown(parser, argv[:end])
     known, rest = parser.parse_known_args(list(argv[:end]))
-    values = {**defaults, **options_of(options_class, vars(known))}
-    return options_class(**values), [*rest, *argv[end:]]
+    return options_class(**options_of(options_class, vars(known))), [*rest, *argv[end:]]
 
 
 def _parser(options_class: type[Options], program: str, about: str) -> Parser:

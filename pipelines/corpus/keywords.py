@@ -1,9 +1,9 @@
-"""Options as keywords of a call: values of Python become the words of a command line.
+"""Options as keywords of a call: values of Python, or the texts that the flags take.
 
-So a call has the names, the texts, the checks and the messages of the command, and nothing is
-written twice. A value may also be the text that its flag takes.
+So a call has the names, the checks and the messages of the command, and nothing is written twice.
 """
 
+import argparse
 import inspect
 import os
 import re
@@ -13,7 +13,7 @@ from dataclasses import Field, fields
 from datetime import datetime
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pipelines.corpus.options import Options
 from shards import spelling
@@ -21,24 +21,33 @@ from shards.errors import UserError
 from shards.flags import default_text, flag_of
 from shards.storage.remote import RemotePath
 
+OptionsType = TypeVar("OptionsType", bound=Options)
+
 _WIDTH = 92
 
 _FLAG = re.compile(r"(?<!\S)--([a-z][a-z-]*[a-z])")
 
 
-def words_of(options_class: type[Options], values: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command line that say what keywords say.
+def options_of_keywords(
+    options_class: type[OptionsType], values: Mapping[str, Any], *, module: str
+) -> OptionsType:
+    """Return the options that keywords name.
 
     Args:
         options_class: The options of a corpus.
-        values: By the name of an option. None leaves it out, a list is several values, a mapping
-            several NAME=VALUE.
+        values: By the name of an option: of its type, or the text that its flag takes. None stands
+            for the default, a list for several values, a mapping for several NAME=VALUE.
+        module: The corpus, for messages.
 
     Raises:
-        UserError: A value is of a kind that the option does not take.
+        UserError: A value is of a kind that the option does not take, or is invalid.
     """
     known = {option_field.name: option_field for option_field in fields(options_class)}
-    return [word for name, value in values.items() for word in _words(known[name], value)]
+    given = {name: value for name, value in values.items() if value is not None}
+    try:
+        return options_class(**{name: _value(known[name], given[name]) for name in given})
+    except argparse.ArgumentTypeError as error:
+        raise UserError(f"{error}. python -m {module} --help lists every flag") from None
 
 
 def engine_words(values: Mapping[str, Any]) -> list[str]:
@@ -116,24 +125,44 @@ def _choices(option_field: "Field[Any]") -> str:
     return f" One of: {', '.join(choices)}." if choices else ""
 
 
-def _words(option_field: "Field[Any]", value: Any) -> Sequence[str]:
-    """Return the words for one option; none for its default, which no flag need accept."""
-    name, flag, default = option_field.name, flag_of(option_field.name), option_field.default
-    if value is None or (type(value) is type(default) and value == default):
-        return ()
-    action = option_field.metadata["flag"].get("action")
-    if action == "store_true":
+def _value(option_field: "Field[Any]", value: Any) -> Any:
+    """Return a value as its option has it; the default is taken as it is.
+
+    Raises:
+        ArgumentTypeError: The flag does not take it.
+        UserError: It is of another kind.
+    """
+    name, default = option_field.name, option_field.default
+    if type(value) is type(default) and value == default:
+        return default
+    if isinstance(default, bool):
         if not isinstance(value, bool):
             raise UserError(f"{name}={value!r} is neither True nor False: give one of the two")
-        return (flag,)
-    texts = _texts(name, value)
-    if action == "append":
-        return [f"{flag}={text}" for text in texts]
-    if isinstance(default, tuple):
-        return (f"{flag}={value if isinstance(value, str) else _joined(name, texts)}",)
-    if isinstance(value, list | tuple | Mapping):
-        raise UserError(f"{name} takes one value, not several: {value!r}")
-    return (f"{flag}={texts[0]}",)
+        return value
+    try:
+        return _converted(option_field, value)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{flag_of(name)}{error}") from None
+
+
+def _converted(option_field: "Field[Any]", value: Any) -> Any:
+    """Return what the flag makes of the text of a value, or of its texts."""
+    name, flag = option_field.name, option_field.metadata["flag"]
+    texts, read = _texts(name, value), flag.get("type", str)
+    try:
+        if flag.get("action") == "append":
+            return tuple(map(read, texts))
+        if isinstance(option_field.default, tuple):
+            return read(value if isinstance(value, str) else _joined(name, texts))
+        if isinstance(value, list | tuple | Mapping):
+            raise UserError(f"{name} takes one value, not several: {value!r}")
+        chosen = read(texts[0])
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f": {error}") from None
+    choices = flag.get("choices") or (chosen,)
+    if chosen not in choices:
+        raise argparse.ArgumentTypeError(f" {chosen}: {spelling.expected(str(chosen), choices)}")
+    return chosen
 
 
 def _joined(name: str, texts: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.part import parse_part
+from pipelines.readers.mending import REJECT, REMOVE, REPLACE
 from shards import flags
 from shards.errors import UserError
 from shards.flags import count, fraction, moment, names, positive, seconds
@@ -296,6 +297,30 @@ class Options:
         metavar="F",
         type=fraction,
         group=IN,
+    )
+    bad_utf8: str = option(
+        REJECT,
+        "replace: bytes that are no UTF-8, and lone surrogates in JSON, become U+FFFD.",
+        choices=(REJECT, REPLACE),
+        decides=SEGMENTS,
+        newer=True,
+        group=IN,
+    )
+    nul: str = option(
+        REJECT,
+        "remove: take NUL characters out of records.",
+        choices=(REJECT, REMOVE),
+        decides=SEGMENTS,
+        newer=True,
+    )
+    max_record_bytes: int = option(
+        0,
+        "A longer record is rejected as too-long. Default: 32 MiB; a worker needs several times "
+        "as much memory.",
+        metavar="N",
+        type=positive,
+        decides=SEGMENTS,
+        newer=True,
     )
     plan: bool = option(
         False,

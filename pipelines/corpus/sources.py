@@ -27,7 +27,7 @@ from pipelines.inputs.files import (
 )
 from pipelines.inputs.split import Split
 from pipelines.readers.own import Broken, Read
-from pipelines.readers.reading import ALL_RECORDS, ReaderFactory, Reading
+from pipelines.readers.reading import Reading, open_reader
 from pipelines.readers.record import Reader
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -49,8 +49,6 @@ class Corpus:
     module: str
     """The module that holds it as RECIPE."""
     options: Options
-    reader_factory: ReaderFactory = ALL_RECORDS
-    """Which records of its inputs are read."""
 
     @property
     def recipe(self) -> Recipe:
@@ -63,7 +61,9 @@ class Corpus:
         reading: Reading = self._asked("reading")
         if reading.read:
             reading = replace(reading, read=partial(_read, self.module, reading.read))
-        return self.reader_factory.reading(reading)
+        options = self.options
+        most = options.max_record_bytes or reading.max_record_bytes
+        return replace(reading, max_record_bytes=most, bad_utf8=options.bad_utf8, nul=options.nul)
 
     @property
     def columns(self) -> Mapping[str, pa.DataType]:
@@ -78,11 +78,11 @@ class Corpus:
 
     def reader(self, split: Split) -> Reader:
         """Return what reads a split of one of its files."""
-        return self.reader_factory.reader(split, self.reading)
+        return open_reader(split, self.reading)
 
     def facts(self) -> dict[str, Any]:
-        """Return what decides bytes besides the options, JSON-able: its code and what is read."""
-        return {**self._code(), **self.reader_factory.facts()}
+        """Return what decides bytes besides the options, JSON-able: its code."""
+        return self._code()
 
     def own(self) -> dict[str, Any]:
         """Return its code, and the options that only this corpus has and that decide bytes."""

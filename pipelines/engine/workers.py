@@ -33,7 +33,6 @@ from shards.command import log_errors
 from shards.errors import DamageError, UserError
 from shards.extras import end_telling
 from shards.memory import is_lack_of_memory
-from shards.shown import guard
 
 MOST_DEATHS = 3
 """Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
@@ -234,7 +233,6 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     keep_pandas_out()
     end_telling()
-    guard()
     log_errors()  # what libraries warn of, the driver has shown
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:

@@ -21,7 +21,7 @@ from pipelines.filters.fasttext_model import (
     load_reference,
     reference_engine,
 )
-from pipelines.filters.scorer import Scorer, Spec, parse_spec
+from pipelines.filters.scorer import Scorer, Spec
 from shards.errors import UserError
 from shards.spelling import did_you_mean
 
@@ -121,13 +121,6 @@ class Classifier(Scorer[tuple[Path, str]]):
             metric: [answer.get(label, 0.0) if answer else np.nan for answer in answers[path]]
             for metric, (path, label) in sources.items()
         }
-
-
-def absolute(spec: str, folder: Path) -> str:
-    """Return a spec with the path of its file absolute, if it was relative to a folder."""
-    parsed = parse_spec(spec)
-    name, _, label = parsed.source.rpartition(":")
-    return parsed.written(f"{folder / name}:{label}", parsed.bound)
 
 
 def _find_label(label: str, model: Model, path: Path) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.filters.fasttext_model import file_hash
-from pipelines.filters.scorer import VALUE, Scorer, Spec, parse_spec
+from pipelines.filters.scorer import VALUE, Scorer, Spec
 from pipelines.quality.selection import EVERY
 from shards.errors import UserError
 
@@ -179,15 +179,6 @@ class Perplexity(Scorer[tuple[Path, Path]]):
     ) -> dict[str, list[float]]:
         model = self._loaded[sources[VALUE]]
         return {VALUE: [model.perplexity(text) for text in texts]}
-
-
-def absolute(spec: str, folder: Path) -> str:
-    """Return a spec with the paths of its files absolute, if they were relative to a folder."""
-    parsed = parse_spec(spec)
-    kenlm_name, _, pieces_name = parsed.source.rpartition("+")
-    file, colon, part = parsed.bound.rpartition(":")
-    bound = f"{folder / file}:{part}" if colon else parsed.bound
-    return parsed.written(f"{folder / kenlm_name}+{folder / pieces_name}", bound)
 
 
 def _kenlm() -> Any:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dedup.sieve import Sieve
-from pipelines.readers.record import RAW_BYTES
+from pipelines.readers.record import WHOLE_BYTES
 from pipelines.segments.audit import AUDIT, audit_rows, path_column, tally
 from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
@@ -126,7 +126,7 @@ class SegmentBuilder:
         """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""
         place = {name: row[name] for name in ("order", "position", "length")}
         path = row["path"] if self._relative is None else self._relative
-        raw = raw[:RAW_BYTES]
+        raw = raw[:WHOLE_BYTES]
         self._held_bytes += len(raw)
         self._rejects.append({**place, "path": path, "reason": reason, "raw": raw})
 

@@ -8,6 +8,7 @@ Elsewhere the first run that needs one compiles it, for all processes of the mac
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,20 +17,21 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.map.chain import load_chain
 from pipelines.quality.catalog import PROFILES
-from shards.command import Parser, print_text
+from shards.command import Command
+from shards.console import run_module
 from shards.errors import UserError
+from shards.shown import print_line
 
-PROGRAM = "pipelines.map.compile"
 
+@dataclass(frozen=True, kw_only=True)
+class Compile(Command):
+    """Compile all native loops, as an image is made: containers then start with them."""
 
-def main(argv: list[str]) -> int:
-    """Run the command and return its exit code."""
+    STOPPED = "what was compiled is kept"
 
-    def text() -> str:
-        Parser(prog=f"python -m {PROGRAM}", description=__doc__.splitlines()[0]).parse_args(argv)
-        return compile_all()
-
-    return print_text(PROGRAM, text, stopped="what was compiled is kept")
+    def run(self) -> None:
+        """Compile what is not yet compiled and print how long it took."""
+        print_line(compile_all())
 
 
 def compile_all() -> str:
@@ -68,4 +70,4 @@ def _runs(benchmark: Path) -> Iterator[Options]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module("pipelines.map.compile"))

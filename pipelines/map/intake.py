@@ -30,7 +30,6 @@ class Intake:
         self._recipe = corpus.recipe
         self._columns = corpus.columns
         self._options = corpus.options
-        self._reader_factory = corpus.reader_factory
 
     def sampled(
         self, items: Sequence[Record | Damage], split: Split
@@ -54,7 +53,7 @@ class Intake:
                 raise
             doing = f"it makes documents of {split.path} that fit no table"
             raise code_failure(self._module, error, doing=doing) from error
-        return self._reader_factory.selected(Verdict(batch, reasons), split)
+        return Verdict(batch, reasons)
 
     def _batch(
         self,

@@ -175,13 +175,11 @@ def record_name(
         versions: The versions that decide bytes.
         facts: Fingerprints in place of the options that are paths.
     """
-    replay = corpus.reader_factory.facts()
     identity = {
         "corpus": corpus.recipe.name,
         "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
         "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
         "versions": dict(versions),
-        **({"replay": replay} if replay else {}),
     }
     return hashlib.sha256(canonical(identity)).hexdigest()[:24]
 

@@ -32,6 +32,7 @@ from pipelines.readers.record import (
     BLOCK_BYTES,
     MAX_RECORD_BYTES,
     RAW_BYTES,
+    WHOLE_BYTES,
     Damage,
     Reason,
     Record,
@@ -280,7 +281,8 @@ class JsonArrayReader:
         raw = window.peek(offset, RAW_BYTES)
         _, end, is_cut = self._value(offset)
         if end is not None and self._is_element(offset, end):
-            reason = diagnosis(window.slice(offset, end))
+            whole = window.slice(offset, end)
+            reason, raw = diagnosis(whole), whole[:WHOLE_BYTES]
         else:
             end = self._stream.size if is_cut else self._next_edge(offset)
             reason = self._guessed_reason(raw, end - offset, cut=end == self._stream.size)

@@ -4,7 +4,7 @@ import re
 
 from pipelines.readers.file_head import BOM, excerpt, foreign_text
 from pipelines.readers.json_scan import array_start, diagnosis
-from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
+from pipelines.readers.record import WHOLE_BYTES, Damage, Reason, Record
 from pipelines.readers.salvage import parse_object
 from shards.errors import UserError
 
@@ -28,7 +28,7 @@ def object_line(offset: int, line: bytes, broken: Reason | None) -> Record | Dam
         return object_line(offset + marks.end(), line[marks.end() :], broken)
     if not line.strip():
         return None
-    return Damage(offset, len(line), broken or diagnosis(line.strip()), line[:RAW_BYTES])
+    return Damage(offset, len(line), broken or diagnosis(line.strip()), line[:WHOLE_BYTES])
 
 
 def check_objects(head: bytes, path: str) -> None:

@@ -12,6 +12,7 @@ from pipelines.readers.file_head import BOM, excerpt, foreign_format
 from pipelines.readers.record import (
     MAX_RECORD_BYTES,
     RAW_BYTES,
+    WHOLE_BYTES,
     Damage,
     Reason,
     Record,
@@ -170,7 +171,7 @@ def text_line(
     try:
         text = line.decode()
     except UnicodeDecodeError:
-        return Damage(offset, len(line), broken or "bad-utf8", line[:RAW_BYTES])
+        return Damage(offset, len(line), broken or "bad-utf8", line[:WHOLE_BYTES])
     if text.startswith(_MARK):  # that of a second file joined to the first
         text = text.lstrip(_MARK)
     if not text or text.isspace():

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from pipelines.inputs.split import Link, Split
-from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Reason, Record
+from pipelines.readers.record import (
+    MAX_RECORD_BYTES,
+    RAW_BYTES,
+    WHOLE_BYTES,
+    Damage,
+    Reason,
+    Record,
+)
 from pipelines.readers.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -94,7 +101,7 @@ class OwnReader:
 
     def _numbered(self, number: int, item: Mapping[str, Any] | Broken) -> Record | Damage:
         if isinstance(item, Broken):
-            return Damage(number, 1, item.reason, item.raw[:RAW_BYTES])
+            return Damage(number, 1, item.reason, item.raw[:WHOLE_BYTES])
         values = [value for value in item.values() if isinstance(value, str | bytes)]
         # The raw bytes of a page say how large it is, and what to keep of it if it is rejected.
         raw = max((value for value in values if isinstance(value, bytes)), key=len, default=b"")

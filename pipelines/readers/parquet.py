@@ -14,7 +14,14 @@ import pyarrow.parquet as pq
 
 from pipelines.inputs.files import readable
 from pipelines.inputs.split import Link, Split, check_unchanged, open_split
-from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Reason, Record
+from pipelines.readers.record import (
+    MAX_RECORD_BYTES,
+    RAW_BYTES,
+    WHOLE_BYTES,
+    Damage,
+    Reason,
+    Record,
+)
 from pipelines.readers.row_groups import (
     RangeFile,
     first_rows,
@@ -48,6 +55,7 @@ class ParquetReader:
         *,
         text_fields: Sequence[str],
         max_record_bytes: int = MAX_RECORD_BYTES,
+        errors: str = "strict",
     ) -> None:
         """Make a reader.
 
@@ -55,6 +63,7 @@ class ParquetReader:
             split: The rows to read.
             text_fields: Columns of text; those of binary type are read as UTF-8.
             max_record_bytes: A row with a longer value, text or bytes, is damage.
+            errors: What invalid UTF-8 is, as Python's decoders have it.
         """
         self.link: Link | None = None
         """Where the reading began and stopped, as row numbers."""
@@ -65,6 +74,7 @@ class ParquetReader:
         self._split = split
         self._text_fields = tuple(text_fields)
         self._max_bytes = max_record_bytes
+        self._errors = errors
 
     def __iter__(self) -> Iterator[Record | Damage]:
         """Yield the rows of the split, in the order of the file.
@@ -127,7 +137,7 @@ class ParquetReader:
         values = None if too_long.any() else _values(batch)
         for index in range(len(batch)):
             if too_long[index]:
-                yield Damage(first_row + index, 1, "too-long", self._text(batch, index))
+                yield Damage(first_row + index, 1, "too-long", self._text(batch, index, RAW_BYTES))
             elif values is None:
                 yield self._row(batch, index, row=first_row + index)
             else:
@@ -141,6 +151,10 @@ class ParquetReader:
                 (fields[name],) = column[index : index + 1].to_pylist()
             except NO_VALUE as error:
                 is_text = isinstance(error, UnicodeDecodeError)
+                if is_text and self._errors != "strict" and _is_string(column.type):
+                    raw = column[index].as_buffer().to_pybytes()
+                    fields[name] = raw.decode(errors=self._errors)
+                    continue
                 fields[name] = UNUSABLE
                 reasons[name] = "bad-utf8" if is_text else "wrong-type"
         if not reasons:
@@ -171,18 +185,22 @@ class ParquetReader:
                 too_long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
         return too_long
 
-    def _text(self, batch: pa.RecordBatch, index: int) -> bytes:
+    def _text(self, batch: pa.RecordBatch, index: int, most: int = WHOLE_BYTES) -> bytes:
         """Return the first bytes of a row's text, undecoded."""
         for name in self._present(batch):
             column = batch[name]
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            if _is_string(column.type):
                 buffer = column[index].as_buffer()
-                return buffer[:RAW_BYTES].to_pybytes() if buffer else b""
+                return buffer[:most].to_pybytes() if buffer else b""
         return b""
 
     def _present(self, batch: pa.RecordBatch) -> list[str]:
         names = batch.schema.names
         return [name for name in self._text_fields if names.count(name) == 1]
+
+
+def _is_string(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
 def rows_crc32c(split: Split) -> int:

@@ -6,10 +6,9 @@ first bytes decide: an array of objects, or an object on each line. A corpus may
 its own.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from pipelines.inputs.endings import FROM_TABLES
 from pipelines.inputs.files import InputFile, open_input, readable
@@ -20,11 +19,11 @@ from pipelines.readers.json_array import JsonArrayReader, check_array
 from pipelines.readers.json_scan import array_start
 from pipelines.readers.jsonl import check_objects, object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
+from pipelines.readers.mending import REJECT, REPLACE, MendingReader
 from pipelines.readers.own import OwnReader, Read
 from pipelines.readers.parquet import ParquetReader, check_columns, rows_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Reader
 from pipelines.readers.row_groups import open_parquet, runs
-from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
@@ -56,6 +55,10 @@ class Reading:
     stream to records."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer record is damage."""
+    bad_utf8: str = REJECT
+    """REJECT, or REPLACE: invalid bytes and lone surrogates become U+FFFD."""
+    nul: str = REJECT
+    """REJECT, or REMOVE: NUL characters are taken out of all strings."""
     newline: str = ""
     """What stands for a line feed in a text of the format "lines", for example "<n>"."""
 
@@ -109,11 +112,25 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
 
 def open_reader(split: Split, reading: Reading) -> Reader:
     """Return the reader of a split made by `splits`."""
+    reader = _open_reader(split, reading)
+    if (reading.bad_utf8, reading.nul) == (REJECT, REJECT):
+        return reader
+    is_lines = format_of(split.path, reading) == "lines"
+    parse = partial(text_line, newline=reading.newline) if is_lines else object_line
+    return MendingReader(reader, parse, bad_utf8=reading.bad_utf8, nul=reading.nul)
+
+
+def _open_reader(split: Split, reading: Reading) -> Reader:
     form, max_bytes = format_of(split.path, reading), reading.max_record_bytes
     if reading.read:
         return OwnReader(split, reading.read, max_record_bytes=max_bytes)
     if form == "parquet":
-        return ParquetReader(split, text_fields=reading.text_fields, max_record_bytes=max_bytes)
+        return ParquetReader(
+            split,
+            text_fields=reading.text_fields,
+            max_record_bytes=max_bytes,
+            errors="replace" if reading.bad_utf8 == REPLACE else "strict",
+        )
     if form == "json":
         return JsonArrayReader(split, text_fields=reading.text_fields, max_record_bytes=max_bytes)
     parse = object_line if form == "jsonl" else partial(text_line, newline=reading.newline)
@@ -179,46 +196,3 @@ def _format_inside(path: str, head: bytes) -> Known:
         f"{excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or .parquet."
         f"{f' {FROM_TABLES}' if path.endswith(('.csv', '.tsv')) else ''}"
     )
-
-
-class ReaderFactory(Protocol):
-    """Opens the splits of a corpus."""
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return what decides bytes besides the options, by flag name, JSON-able."""
-        ...
-
-    def reading(self, reading: Reading, /) -> Reading:
-        """Return how files are read, given how their corpus reads them."""
-        ...
-
-    def reader(self, split: Split, reading: Reading) -> Reader:
-        """Return a reader of a split; `reading` is that of the corpus."""
-        ...
-
-    def selected(self, verdict: Verdict, split: Split) -> Verdict:
-        """Return the documents of a batch that belong to the run."""
-        ...
-
-
-class AllRecords:
-    """Reads every record."""
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return nothing: the options say it all."""
-        return {}
-
-    def reading(self, reading: Reading, /) -> Reading:
-        """Return the reading of the corpus."""
-        return reading
-
-    def reader(self, split: Split, reading: Reading) -> Reader:
-        """Return a reader of a split."""
-        return open_reader(split, reading)
-
-    def selected(self, verdict: Verdict, split: Split) -> Verdict:  # noqa: ARG002 - as ReaderFactory has it
-        """Return all documents."""
-        return verdict
-
-
-ALL_RECORDS = AllRecords()

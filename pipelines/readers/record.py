@@ -11,7 +11,9 @@ MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
 """How much is read at a time."""
 RAW_BYTES = 64 << 10
-"""How much is kept of a record that cannot be used."""
+"""How much is kept of what has no known end, or is too long."""
+WHOLE_BYTES = 1 << 20
+"""How much is kept of a record that cannot be used: all of nearly every one, to be mended."""
 
 Reason = Literal[
     "bad-utf8",
@@ -49,8 +51,8 @@ class Record(NamedTuple):
 
     @property
     def head(self) -> bytes:
-        """Return its first RAW_BYTES; of a row, those of its JSON."""
-        return (self.raw or self._json())[:RAW_BYTES]
+        """Return its first WHOLE_BYTES; of a row, those of its JSON."""
+        return (self.raw or self._json())[:WHOLE_BYTES]
 
     def _json(self) -> bytes:
         try:
@@ -70,7 +72,7 @@ class Damage(NamedTuple):
     reason: Reason
     """What is wrong with it."""
     raw: bytes
-    """Its first RAW_BYTES."""
+    """Its first WHOLE_BYTES, or RAW_BYTES where its end is not known or it is too long."""
 
     @property
     def size(self) -> int:
@@ -79,7 +81,7 @@ class Damage(NamedTuple):
 
     @property
     def head(self) -> bytes:
-        """Return its first RAW_BYTES."""
+        """Return what is kept of it."""
         return self.raw
 
 

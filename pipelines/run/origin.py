@@ -6,17 +6,15 @@ are in report.json, which is about the run.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.languages import LANGUAGES, parse_languages
-from pipelines.corpus.options import NOTHING, Options
+from pipelines.corpus.options import Options
 from pipelines.corpus.own import check_code
-from pipelines.filters import classifier, perplexity
 from pipelines.filters.scorer import join_selections, reasons_of, recorded_selection
-from pipelines.quality import Quality
 from pipelines.quality.profile import Rule
 from pipelines.quality.selection import (
     EVERY,
@@ -30,13 +28,10 @@ from pipelines.quality.selection import (
 )
 from shards.errors import UserError
 from shards.manifest import Manifest
-from shards.storage.address import is_url
-from shards.storage.files import read_json, shape_expected
+from shards.storage.files import read_json
 from shards.storage.remote import AnyPath
 
 _REPORT = "report.json"
-_ABSOLUTE = {classifier.FAMILY: classifier.absolute, perplexity.FAMILY: perplexity.absolute}
-"""How paths are found in options that are more than paths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,58 +175,3 @@ def recorded_paths(directory: AnyPath) -> dict[str, Any]:
             for name, value in (given.items() if isinstance(given, dict) else ())
         }
     return {}
-
-
-def recorded_options(
-    directory: AnyPath, manifest: Manifest, options_class: type[Options]
-) -> dict[str, Any]:
-    """Return the options that a dataset was made with, by field, as far as they are recorded.
-
-    Args:
-        directory: The dataset.
-        manifest: Its manifest.
-        options_class: The options of its corpus.
-    """
-    recorded = manifest.options
-    semantic = [field for field in fields(options_class) if field.metadata["decides"] != NOTHING]
-    deciding = {field.name for field in semantic}
-    # An option that is a list, recorded as none, is recorded as a fingerprint.
-    plain = {field.name for field in semantic if not isinstance(field.default, tuple)}
-    values = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in recorded.items()
-        if name in deciding and (name in plain or isinstance(value, list))
-    }
-    quality = recorded["quality"]
-    values["quality"] = tuple(quality["profiles"])
-    if (
-        Quality(parse_selection(values["quality"], values["threshold"], labels=None)).describe()
-        != (quality["bounds"])
-    ):
-        # A manifest holds overrides sorted, but sometimes their order matters.
-        values["threshold"] = tuple(bounds_as_written(quality["bounds"]))
-    return {**values, "tokenizer": "", "lid_model": "", **_paths(directory, deciding)}
-
-
-def _paths(directory: AnyPath, names: Iterable[str]) -> dict[str, Any]:
-    path = directory / _REPORT
-    report = read_json(path) if path.is_file() else {}
-    with shape_expected(path, "restore it from a copy, or delete it and give the paths as flags"):
-        given = report.get("given", {})
-        folder = Path(given.get("folder", ""))
-        return {
-            name: _absolute(value, folder)
-            if isinstance(value, str)
-            else tuple(_ABSOLUTE.get(name, _absolute)(spec, folder) for spec in value)
-            for name, value in given.items()
-            if name in names
-        }
-
-
-def _absolute(spec: str, folder: Path) -> str:
-    """Return PATH or KIND:PATH with the path made absolute, if the file exists."""
-    kind, colon, path = spec.rpartition(":")
-    with suppress(OSError):  # a path that cannot be
-        if path and not is_url(spec) and (folder / path).exists():
-            return f"{kind}{colon}{folder / path}"
-    return spec

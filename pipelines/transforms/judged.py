@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
 from pipelines.engine.figures import NAMESPACE
-from pipelines.readers.record import RAW_BYTES
+from pipelines.readers.record import WHOLE_BYTES
 from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, RAW, REJECTS, Verdict
 from shards.errors import UserError
 
@@ -88,7 +88,7 @@ def judged_outputs(
             raws = rejected[RAW.name]
             rows, rejected = (one.drop_columns([RAW.name]) for one in (rows, rejected))
         else:
-            heads = [text.encode()[:RAW_BYTES] for text in rejected["text"].to_pylist()]
+            heads = [text.encode()[:WHOLE_BYTES] for text in rejected["text"].to_pylist()]
             raws = pa.array(heads, RAW.type)
         dropped = rows.filter(pc.invert(bad))
         if dropped.num_rows:

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus import sources
-from pipelines.corpus.flags import parse
-from pipelines.corpus.keywords import words_of
+from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
@@ -73,8 +72,8 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         module = corpus_module(corpus) or corpus
         recipe = load_recipe(module)
         _check_names(corpus, recipe.options, options)
-        words = words_of(recipe.options, {"input": input, **options})
-        values, _ = parse(recipe.options, words, program=module, about=recipe.about)
+        given = {"input": input, **options}
+        values = options_of_keywords(recipe.options, given, module=module)
         if not values.input:
             if recipe.sample is None:
                 raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")

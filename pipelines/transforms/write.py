@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from pipelines.corpus.flags import parse
-from pipelines.corpus.keywords import words_of
+from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
@@ -105,9 +104,8 @@ class WriteDataset(OfBatches):
             "languages": ("all",),
             "language_threshold": 0.0,
         }
-        self.options, _ = parse(
-            Options, words_of(Options, options), program="pipelines.text", about="", defaults=own
-        )
+        given = {**own, **{name: value for name, value in options.items() if value is not None}}
+        self.options = options_of_keywords(Options, given, module="pipelines.text")
         (tokenize,) = Tokenize(tokenizer).models
         self._sink = Sink(
             options=self.options,

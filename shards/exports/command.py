@@ -1,95 +1,97 @@
 """`python -m shards export`: a dataset as the files that another project trains on."""
 
-import argparse
 import time
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 
+from shards.command import Command
+from shards.dataset_commands import dataset_word
 from shards.errors import UserError
 from shards.exports.export import KEPT, WRITTEN, Export, Made, Origin
 from shards.exports.formats import NAMES, Choices, files, notes, opened_with, settled
 from shards.exports.kept import all_removed, kept
 from shards.exports.progress import Progress
-from shards.flags import local_path, positive
+from shards.flags import local_path, option, positive
 from shards.manifest import TRAIN, VALIDATION
 from shards.reader import Dataset
 from shards.shown import print_line
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of the command, but the dataset."""
-    parser.add_argument(
-        "--to", required=True, choices=NAMES, help="the project whose layout the files get"
+@dataclass(frozen=True, kw_only=True)
+class ExportFiles(Command):
+    """Write the files that another project trains on: llm.c, datatrove, OLMo, NumPy, MDS."""
+
+    dataset: str = dataset_word()
+    to: str = option(
+        MISSING, "the project whose layout the files get", required=True, choices=NAMES
     )
-    parser.add_argument(
-        "--output", required=True, type=local_path, metavar="DIR", help="an empty folder for them"
+    output: Path = option(
+        MISSING, "an empty folder for them", required=True, type=local_path, metavar="DIR"
     )
-    parser.add_argument(
-        "--source",
+    source: tuple[str, ...] = option(
+        (),
+        "only this source; may be repeated. Default: all",
         action="append",
         metavar="NAME",
-        help="only this source; may be repeated. Default: all",
     )
-    parser.add_argument(
-        "--prefix", metavar="NAME", help="llm.c: how names of files begin. Default: fineweb"
+    prefix: str | None = option(
+        None, "llm.c: how names of files begin. Default: fineweb", metavar="NAME"
     )
-    parser.add_argument(
-        "--tokens-per-file",
+    tokens_per_file: int | None = option(
+        None,
+        "llm.c, mds: at most so many in a file. Default: 100M; of mds 64 MiB",
         type=positive,
         metavar="N",
-        help="llm.c, mds: at most so many in a file. Default: 100M; of mds 64 MiB",
     )
-    parser.add_argument(
-        "--sequence-length",
+    sequence_length: int | None = option(
+        None,
+        "mds: samples of N tokens, whatever documents they are of. Default: a sample is a document",
         type=positive,
         metavar="N",
-        help="mds: samples of N tokens, whatever documents they are of. Default: a sample is a "
-        "document",
     )
-    parser.add_argument(
-        "--copy", action="store_true", help="link nothing: every file has bytes of its own"
-    )
+    copy: bool = option(False, "link nothing: every file has bytes of its own")
 
-
-def export(options: argparse.Namespace) -> None:
-    """Export a dataset, with a line for each file and a few at the end."""
-    dataset = Dataset.open(options.dataset)
-    output = options.output
-    _check_apart(dataset, output)
-    choices = Choices(
-        format=options.to,
-        sources=None if options.source is None else tuple(options.source),
-        prefix=options.prefix,
-        tokens_per_file=options.tokens_per_file,
-        sequence_length=options.sequence_length,
-    )
-    settings = settled(choices, dataset.manifest.tokenizer, dataset.sources)
-    now, removed = all_removed(dataset)
-    splits = {
-        split: kept(dataset, split, sources=settings.sources, removed=removed)
-        for split in (TRAIN, VALIDATION)
-    }
-    planned = list(files(splits, settings))
-    work = Export(output, Origin.of(dataset, now, settings), copy=options.copy)
-    progress = Progress(sum(file.bytes for file in planned))
-    start = time.perf_counter()
-    made = []
-    for file in work.run(planned, progress=progress.write):
-        progress.finish(file.bytes)
-        made.append(file)
-        of = f"{len(made)} of {len(planned)}"
-        print_line(f"{file.bytes:>16,}  {of:>14}  {file.path}{_how(file)}", flush=True)
-    seconds = time.perf_counter() - start
-    num_bytes = sum(file.bytes for file in made)
-    tokens, documents = (
-        sum(getattr(split, field) for split in splits.values()) for field in ("tokens", "documents")
-    )
-    print_line(
-        f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of {documents:,} documents; "
-        f"{_counts(made)}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
-    )
-    for note in notes(splits, settings):
-        print_line(note)
-    print_line(opened_with(splits[TRAIN], settings, output))
+    def run(self) -> None:
+        """Export the dataset, with a line for each file and a few at the end."""
+        dataset = Dataset.open(self.dataset)
+        output = self.output
+        _check_apart(dataset, output)
+        choices = Choices(
+            format=self.to,
+            sources=self.source or None,
+            prefix=self.prefix,
+            tokens_per_file=self.tokens_per_file,
+            sequence_length=self.sequence_length,
+        )
+        settings = settled(choices, dataset.manifest.tokenizer, dataset.sources)
+        now, removed = all_removed(dataset)
+        splits = {
+            split: kept(dataset, split, sources=settings.sources, removed=removed)
+            for split in (TRAIN, VALIDATION)
+        }
+        planned = list(files(splits, settings))
+        work = Export(output, Origin.of(dataset, now, settings), copy=self.copy)
+        progress = Progress(sum(file.bytes for file in planned))
+        start = time.perf_counter()
+        made = []
+        for file in work.run(planned, progress=progress.write):
+            progress.finish(file.bytes)
+            made.append(file)
+            of = f"{len(made)} of {len(planned)}"
+            print_line(f"{file.bytes:>16,}  {of:>14}  {file.path}{_how(file)}", flush=True)
+        seconds = time.perf_counter() - start
+        num_bytes = sum(file.bytes for file in made)
+        tokens, documents = (
+            sum(getattr(split, field) for split in splits.values())
+            for field in ("tokens", "documents")
+        )
+        print_line(
+            f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of {documents:,} documents; "
+            f"{_counts(made)}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
+        )
+        for note in notes(splits, settings):
+            print_line(note)
+        print_line(opened_with(splits[TRAIN], settings, output))
 
 
 def _check_apart(dataset: Dataset, output: Path) -> None:

@@ -1,16 +1,18 @@
 """`python -m shards view`: starts the server, and says where it is."""
 
-import argparse
 import os
 import sys
 import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
+from shards.command import Command
+from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.flags import count, local_path
+from shards.flags import count, local_path, option
 from shards.run import Run
 from shards.shown import print_line, tell
 from shards.trace import Tracer
@@ -23,38 +25,41 @@ _TRIED = 20
 _MOST_PORT = 65_535
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of the command, but the dataset."""
-    parser.add_argument(
-        "--port",
+@dataclass(frozen=True, kw_only=True)
+class View(Command):
+    """Search and leaf through the documents of a dataset, as pages in a browser."""
+
+    dataset: str = dataset_word()
+    port: int | None = option(
+        None,
+        f"the port of {HOST}; 0: any free one. Default: {PORT}, or the next free one",
         type=count,
         metavar="N",
-        help=f"the port of {HOST}; 0: any free one. Default: {PORT}, or the next free one",
     )
-    parser.add_argument(
-        "--run",
+    run_file: Path | None = option(
+        None,
+        "a run's saved options: show which documents its steps train on",
+        flag="--run",
         type=local_path,
         metavar="RUN",
-        help="a run's saved options: show which documents its steps train on",
     )
-    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    open: bool = option(False, "open the page in the browser")
 
+    def run(self) -> None:
+        """Show the dataset until Ctrl-C.
 
-def view(options: argparse.Namespace) -> None:
-    """Show a dataset until Ctrl-C.
-
-    Raises:
-        UserError: There is no such dataset, or the port is taken.
-    """
-    tracer = None if options.run is None else Tracer(Run.load(options.run))
-    server = _listening(Opening(options.dataset, tracer=tracer), options.port)
-    print_line(f"{server.name} at {server.url}")
-    print_line("The address is for you alone. Ctrl-C ends it.", flush=True)
-    with server, _opened(server.url) if options.open else nullcontext():
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            tell("shards view: ended", start="\n")
+        Raises:
+            UserError: There is no such dataset, or the port is taken.
+        """
+        tracer = None if self.run_file is None else Tracer(Run.load(self.run_file))
+        server = _listening(Opening(self.dataset, tracer=tracer), self.port)
+        print_line(f"{server.name} at {server.url}")
+        print_line("The address is for you alone. Ctrl-C ends it.", flush=True)
+        with server, _opened(server.url) if self.open else nullcontext():
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                tell("shards view: ended", start="\n")
 
 
 def _listening(opening: Opening, port: int | None) -> Server:

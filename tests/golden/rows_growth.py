@@ -89,26 +89,24 @@ _READERS = (
             f"pipelines.text --input tables --output plain {_LOSSY}",
             f"pipelines.text --input tables --output all --provenance x,when,day,much,inner.a "
             f"--split-bytes 900 {_LOSSY}",
-            "pipelines.replay plain --output mended --bad-utf8 replace",
+            f"pipelines.text --input tables --output mended --bad-utf8 replace {_LOSSY}",
             "checksums.py plain all mended",
         ),
     ),
     Row(
         name="rejects",
-        about="records that each have a fault of their own, and what replaying mends",
+        about="records that each have a fault of their own, and what options of reading mend",
         corpora=(corpora.tokenizer, corpora.broken),
         commands=(
             f"pipelines.text --input broken --output data --keep-dropped {_LOSSY}",
             f"pipelines.text --input broken --output seen --provenance x,why=y {_LOSSY}",
             "shards stats data",
-            "pipelines.replay data --output mended --bad-utf8 replace --nul remove",
-            "pipelines.replay data --output long --reasons nul --nul remove "
-            f"--max-record-bytes {corpora.LONG}",
-            "pipelines.replay data --output nul --reasons nul --nul remove --max-record-bytes 45",
-            Command(
-                words="pipelines.replay data --output short --reasons nul --nul remove "
-                "--max-record-bytes 44",
-                code=2,
+            "pipelines.text --input broken --output mended --bad-utf8 replace --nul remove "
+            f"{_LOSSY}",
+            *(
+                f"pipelines.text --input broken --output at-most-{most} --nul remove "
+                f"--max-record-bytes {most} {_LOSSY}"
+                for most in (corpora.LONG, 45, 44)
             ),
         ),
     ),

@@ -12,15 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.dedup.earlier import known_bands, known_texts
-from pipelines.readers.rejects import rejected_places
-from pipelines.replay.__main__ import main as replay
-from pipelines.report.__main__ import main as report
-from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.command import main as run_corpus
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
 from shards.__main__ import main as shards
 from shards.batch import read_batch
+from shards.console import run_module
 from shards.erasure import Erasure
 from shards.exports.formats import NAMES as FORMATS
 from shards.manifest import TRAIN, VALIDATION, read_manifest
@@ -140,11 +137,6 @@ def _signatures(scene: Scene) -> int:
     return 0
 
 
-def _rejected(scene: Scene) -> int:
-    """Read what replay reads of a dataset."""
-    return len(rejected_places(scene.dataset, read_manifest(scene.dataset), reasons=())) * 0
-
-
 def _erasable(scene: Scene) -> int:
     """Read what compact --erase reads before it begins."""
     erasure = Erasure(Dataset(scene.dataset, read_manifest(scene.dataset)))
@@ -161,10 +153,6 @@ def _append(scene: Scene) -> int:
 def _again(scene: Scene) -> int:
     files = ("--input", scene.input, "--output", scene.dataset)
     return run_corpus(MODULE, [*map(str, files), *FLAGS])
-
-
-def _replay(scene: Scene) -> int:
-    return replay([str(scene.dataset), "--output", str(scene.scratch / "replayed")])
 
 
 def _export(scene: Scene) -> int:
@@ -184,15 +172,15 @@ READERS: Mapping[str, Reader] = {
     "remove --url --dry-run": lambda scene: _shards(
         "remove", scene.dataset, "--url", "https://*", "--id", f"{9:032x}", "--dry-run"
     ),
-    "rethreshold": lambda scene: rethreshold([str(scene.dataset)]),
-    "report": lambda scene: report(
-        [str(scene.dataset), "--output", str(scene.scratch / "report.html")]
+    "rethreshold": lambda scene: run_module("pipelines.rethreshold", [str(scene.dataset)]),
+    "report": lambda scene: run_module(
+        "pipelines.report",
+        [str(scene.dataset), "--output", str(scene.scratch / "report.html")],
     ),
     "Reader": _documents,
     "GLM windows": _sampled(glm_windows(128)),
     "causal windows": _sampled(causal_windows(128)),
     "signatures": _signatures,
-    "rejected": _rejected,
     "erasable": _erasable,
 }
 """Those that change nothing."""
@@ -206,7 +194,6 @@ CHANGERS: Mapping[str, Reader] = {
     "compact --erase": lambda scene: _shards("compact", scene.dataset, "--erase"),
     "append": _append,
     "again": _again,
-    "replay": _replay,
 }
 """Those that change the dataset, or make another of it; they take longer."""
 
@@ -222,12 +209,12 @@ READS: Mapping[str, Sequence[str]] = {
     ".bin": (*_TOKENS, *_TRACES, "compact", "export"),
     ".idx": ("verify", "compact"),
     "removals": (*_DOCUMENTS, "compact", "compact --erase", "remove", "export"),
-    "audit": ("rethreshold", "rejected", "erasable", "compact", "compact --erase", "replay"),
-    "rejects": ("rejected", "compact", "replay"),
+    "audit": ("rethreshold", "erasable", "compact", "compact --erase"),
+    "rejects": ("compact",),
     "dropped": ("erasable", "compact", "compact --erase"),
     "signatures": ("signatures", "erasable", "append", "compact", "compact --erase"),
-    "inputs.json": ("append", "again", "replay"),
-    "report.json": ("report", "append", "compact", "compact --erase", "replay"),
+    "inputs.json": ("append", "again"),
+    "report.json": ("report", "append", "compact", "compact --erase"),
     ".lineages": ("prune", "compact"),
 }
 """The readers that use files of each kind; those of _EVERY use all."""

@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 
 from pipelines import cp_wudao
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.cp_wudao import PickCounts, main, pick_below, pick_least, write_picked
+from pipelines.cp_wudao import PickCounts, pick_below, pick_least, write_picked
 from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.segments.identity import hash_bound
+from shards.console import run_module
 from shards.errors import UserError
+
+main = partial(run_module, "pipelines.cp_wudao")
 
 NAMES = ["part-2021a.json", "part-2022.json", "sub/part-2023.json", "sub/part-2024.json"]
 
@@ -200,7 +204,7 @@ def test_defaults_are_the_sample_and_build_toy(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Path(cp_wudao.__file__).parent / "sample" == SAMPLE
-    parsed = cp_wudao._parser().parse_args(["1"])
+    parsed = cp_wudao.CopyWudao.parse(["1"], "x")
     assert (parsed.input, str(parsed.output), parsed.seed) == (str(SAMPLE), "build/toy", 0)
     monkeypatch.chdir(tmp_path)
     assert main(["2", "--input", str(corpus)]) == 0

@@ -3,15 +3,18 @@ import json
 import random
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipelines.filters.classifier import Classifier
-from pipelines.train_classifier import main
+from shards.console import run_module
 from tests.pipelines.quality.models import BAD, GOOD
 from tests.pipelines.runs import page, write_wudao
+
+main = partial(run_module, "pipelines.train_classifier")
 
 SMALL = ["--dimensions", "8", "--buckets", "1000", "--epochs", "20", "--learning-rate", "0.5"]
 
@@ -89,32 +92,6 @@ def test_any_corpus_field_and_label_will_do(
     output.with_suffix(".json").unlink()
     assert main([*flags, *SMALL, "--output", str(output)]) == 0
     assert "a script without spaces" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (["--output", "m.model"], r"has to end in \.bin"),
-        (["--positive-label", "cc"], "--positive-label and --negative-label are both cc"),
-        (["--positive-label", "a b"], "'a b' is no label"),
-        (["--corpus", "wudao", "--text-field", "body"], "wudao knows its field"),
-        (["--text-field", "nothing"], r"--positive .*good: 0 texts to train on and 0 held out"),
-        (["--held-out", "0"], "texts to train on and 0 held out; a classifier needs at least 20"),
-        (["--learning-rate", "0"], "0 is not above 0"),
-    ],
-)
-def test_what_does_not_fit_is_refused(
-    folders: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    more: list[str],
-    told: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main([*command(folders, tmp_path / "m.bin"), *more]) == 2
-    assert re.search(told, capsys.readouterr().err)
-    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_model_or_report_that_is_there_stays(

@@ -1,6 +1,6 @@
 import json
 import random
-import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,9 +10,11 @@ from sentencepiece import SentencePieceProcessor
 
 import pipelines
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from pipelines.train_tokenizer import TrainOptions, main, train
-from shards.errors import UserError
+from pipelines.train_tokenizer import TrainOptions, train
+from shards.console import run_module
 from shards.vocabulary import Vocabulary
+
+main = partial(run_module, "pipelines.train_tokenizer")
 
 WORDS = [
     "春天",
@@ -113,55 +115,11 @@ def test_long_lines_are_not_lost() -> None:
     assert train(["".join(texts(60)).replace("\n", "")], options=OPTIONS)
 
 
-@pytest.mark.parametrize(
-    ("number", "vocab_size", "reason"),
-    [(60, 270, "smaller than required_chars"), (5, 50_000, "too high")],
-)
-def test_sizes_that_do_not_fit(number: int, vocab_size: int, reason: str) -> None:
-    options = TrainOptions(vocab_size=vocab_size, character_coverage=1.0)
-    with pytest.raises(
-        UserError, match=rf"cannot make {vocab_size} pieces .*{reason}.*--vocab-size"
-    ):
-        train(texts(number), options=options)
-
-
-@pytest.mark.parametrize("nothing", [[], [""], ["\n\n"]])
-def test_no_text(nothing: list[str]) -> None:
-    with pytest.raises(UserError, match="no text to train on"):
-        train(nothing, options=OPTIONS)
-
-
 def test_command_is_deterministic_and_sampled(corpus: Path, tmp_path: Path) -> None:
     first, again, fewer = (tmp_path / f"{name}.model" for name in "abc")
     assert main(command(corpus, first)) == main(command(corpus, again)) == 0
     assert main(command(corpus, fewer, "--sample-bytes", "20k")) == 0
     assert first.read_bytes() == again.read_bytes() != fewer.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("--output", "tiny.bin"), r"has to end in \.model"),
-        (("--vocab-size", "100"), r"100 is below 300: 256 pieces are bytes"),
-        (("--vocab-size", "many"), r"--vocab-size: 'many' is not a whole number"),
-        (("--character-coverage", "99"), r"99 is not between 0\.9 and 1"),
-        (("--input", "/no/such/folder"), r"not all have a name"),
-        (("--corpus", "stars"), r"there is no corpus 'stars' \(in --corpus\)"),
-        (("--colour", "red"), r"unknown flag --colour"),
-    ],
-)
-def test_wrong_commands(
-    corpus: Path,
-    tmp_path: Path,
-    change: tuple[str, str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(command(corpus, tmp_path / "x.model", *change)) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("pipelines.train_tokenizer: ")
-    assert re.search(message, err)
-    assert not (tmp_path / "x.model").exists()
 
 
 def test_nothing_is_overwritten(

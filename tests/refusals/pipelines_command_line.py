@@ -88,6 +88,9 @@ VALUES = {
         " (15m, 2h)."
     ),
     "--until 2026-13-01T00:00": "--until: '2026-13-01T00:00' is neither a point in time",
+    "--bad-utf8 ignore": "--bad-utf8 ignore: give one of reject, replace.",
+    "--nul ignore": "--nul ignore: give one of reject, remove.",
+    "--max-record-bytes 0": "--max-record-bytes: 0 is not at least 1.",
     "--dedup fuzzy": "--dedup fuzzy: give one of none, exact, minhash.",
     "--dedup minhsh": "--dedup minhsh: did you mean minhash? Give one of none, exact, minhash.",
     "--clusters globally": "--clusters globally: …one of local, components.",

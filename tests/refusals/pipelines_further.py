@@ -11,7 +11,6 @@ from tests.refusals.pipelines_own import own
 from tests.refusals.pipelines_quality import lid, rules
 from tests.refusals.refusal import LISTED, Refusal, mapped, opened, raised, refused
 from tests.refusals.scenes import (
-    LINES,
     TOKENIZER,
     Scene,
     holding,
@@ -221,15 +220,6 @@ ROWS = (
             "HTTPS_PROXY": "http://127.0.0.1:1",
             "TIKTOKEN_CACHE_DIR": "",
         },
-    ),
-    refused(
-        "replay: the tokenizer is not recorded",
-        "pipelines.replay data --output new",
-        "data does not record the path of its tokenizer (sample.model): give --tokenizer",
-        scene=together(
-            left_by(f"{MADE} --max-reject-rate 1", holding("in/a.jsonl", LINES + "rubbish\n")),
-            missing("data/report.json"),
-        ),
     ),
     opened(
         "perplexity of one file",

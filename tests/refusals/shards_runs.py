@@ -75,7 +75,7 @@ _FLAGS = (
         "--data data --batch-size 4 -1:9",
         "a step below 0",
         r"-1:9: belongs to no flag\. A value with spaces stands in quotes\. python -m shards "
-        r"--help",
+        r"trace --help",
     ),
     _row(
         "--data data --batch-size 5:4",

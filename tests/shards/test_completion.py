@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from shards import completion
 from shards.command import Parser
 from shards.completion import SHELLS, complete
 from shards.errors import UserError
-from shards.program import Command
+from shards.program import COMMANDS, Entry
 
 COMPLETES = r"""
 set -e
@@ -83,12 +82,8 @@ def test_commands_flags_choices_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_every_shell_has_a_script(
-    shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands = {"shards": Command("shards", "shards", "look after datasets")}
-    monkeypatch.setattr(completion, "COMMANDS", commands)
-    complete([shell], others={"run": "a corpus of one's own"})
+def test_every_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    complete([shell], [COMMANDS["shards verify"], COMMANDS["shards prune"]])
     shown = capsys.readouterr().out
     for word in ("verify", "dry-run", "run", "completion"):
         assert word in shown
@@ -98,19 +93,15 @@ def test_every_shell_has_a_script(
 def test_commands_without_their_extra_have_no_flags(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands = {
-        name: Command(name, f"trainer.{module}", "")
-        for name, module in [("plot", "plot"), ("draw", "plot")]
-    }
-    monkeypatch.setattr(completion, "COMMANDS", commands)
+    entries = [Entry("plot", "trainer.plot", ""), Entry("draw", "trainer.plot", "")]
     monkeypatch.setitem(sys.modules, "trainer.log", None)
     monkeypatch.delitem(sys.modules, "trainer.plot", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r"trainer\.log"):
-        complete(["bash"], others={})
+        complete(["bash"], entries)
     assert Parser.seen is None
     monkeypatch.delitem(sys.modules, "trainer.log")
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    complete(["bash"], others={})
+    complete(["bash"], entries)
     out, err = capsys.readouterr()
     assert "plot" in out
     assert err.startswith("corpusmill completion: plot, draw without flags: tqdm is not installed")
@@ -118,4 +109,4 @@ def test_commands_without_their_extra_have_no_flags(
 
 def test_other_shells_are_refused() -> None:
     with pytest.raises(UserError, match="corpusmill completion --help"):
-        complete(["cmd.exe"], others={})
+        complete(["cmd.exe"])

@@ -1,3 +1,4 @@
+import argparse
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from shards.run_flags import add_run_flags, run_of
 
 
 def parsed(line: str) -> Run:
-    parser = Parser(prog="run")
+    parser = Parser(prog="run", argument_default=argparse.SUPPRESS)
     add_run_flags(parser)
     return run_of(parser.parse_args(line.split()))
 

@@ -68,6 +68,9 @@ LEVELS = {
         "pii",
         "decontaminate",
         "url_blocklist",
+        "bad_utf8",
+        "nul",
+        "max_record_bytes",
         "filter",
         "keep_dropped",
         "dedup",
@@ -98,7 +101,7 @@ LEVELS = {
 }
 
 
-NEWER = {"filter", "classifier", "perplexity"}
+NEWER = {"filter", "classifier", "perplexity", "bad_utf8", "nul", "max_record_bytes"}
 """Options that older datasets do not have: recorded where they are given."""
 
 

@@ -1,6 +1,8 @@
 """Models of languages with labels of their own, such as GlotLID's: everything goes by those."""
 
 import hashlib
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,7 @@ from pipelines.compiled import use_native
 from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
 from pipelines.filters.langid import installed_model, load_identifier
 from pipelines.quality import Quality
-from pipelines.rethreshold.__main__ import _parser
-from pipelines.rethreshold.__main__ import run as rethreshold
+from pipelines.rethreshold import Rethreshold
 from pipelines.run.build import build
 from shards.errors import UserError
 from tests.pipelines.native import loaded
@@ -133,7 +134,9 @@ def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
     assert manifest.libraries["langid"].endswith(f" with {known}")
 
     def asked(*words: str) -> str:
-        return rethreshold(_parser().parse_args([str(tmp_path / "out"), *words]))
+        with redirect_stdout(io.StringIO()) as shown:
+            Rethreshold.parse([str(tmp_path / "out"), *words], "rethreshold").run()
+        return shown.getvalue().rstrip("\n")
 
     assert "zho_Hans:glm.min_chars" in asked("--threshold", "zho_Hans:glm.min_chars=120")
     assert "eng_Latn,zho_Hans -> eng_Latn" in asked("--languages", "eng_Latn")

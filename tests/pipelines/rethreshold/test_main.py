@@ -4,19 +4,22 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipelines.corpus.recipe import load_recipe
-from pipelines.rethreshold.__main__ import main
 from pipelines.run.build import build
 from pipelines.run.command import completed
+from shards.console import run_module
 from shards.manifest import Manifest, read_manifest
 from shards.windows import glm_windows, num_windows
 from tests.pipelines.real import real
 from tests.pipelines.runs import many_splits, page, small, write_wudao
+
+main = partial(run_module, "pipelines.rethreshold")
 
 QUALITY = ("zh=glm", "en=gopher")
 FIRST = ("zh:glm.min_chars=170", "gopher.min_words=105")

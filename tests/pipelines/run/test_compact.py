@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.report.__main__ import main as report
 from pipelines.run.append import append
 from pipelines.run.build import build
 from shards import Dataset
 from shards.__main__ import main as shards
+from shards.console import run_module
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.storage.files import read_json
 from shards.verify import verify
@@ -50,7 +50,7 @@ def test_what_is_appended_to_a_compacted_dataset_is_what_would_have_been(tmp_pat
     append(MODULE, small(output, folder, append=True, **CHANGES))
     shutil.copytree(output, other)
     assert shards(["compact", str(other)]) == 0
-    assert report([str(other)]) == 0
+    assert run_module("pipelines.report", [str(other)]) == 0
     assert documents(other) == documents(output)
     # Texts and near texts of both, which the compacted signatures must know.
     pages = [page(n, text(n)) for n in (5, 70, *range(90, 120))]

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.replay.__main__ import main as replay
-from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.build import build
 from pipelines.text import TextOptions
+from shards.console import run_module
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
 from tests.pipelines.quality.models import BAD, GOOD, write_arpa, write_classifier
@@ -57,7 +56,7 @@ def make(world: Path, output: Path, **changes: Any) -> Manifest:
 
 
 def then(capsys: pytest.CaptureFixture[str], dataset: Path, *flags: str) -> dict[str, Any]:
-    assert rethreshold([str(dataset), "--json", *flags]) == 0
+    assert run_module("pipelines.rethreshold", [str(dataset), "--json", *flags]) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer["sources"]["text"]
 
@@ -93,26 +92,3 @@ def test_the_model_decides_the_dataset_and_its_path_does_not(world: Path, tmp_pa
     assert make(world, tmp_path / "one", classifier=specs[1:]) == read_manifest(tmp_path / "two")
     with pytest.raises(UserError, match="made with other options: --classifier is"):
         make(world, tmp_path / "one", classifier=(f"{copy}:hq>=0.6",))
-
-
-def test_rejects_are_replayed_with_the_same_models(
-    world: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [json.dumps({"text": " ".join(sentences)}).encode() for sentences in (GOOD, BAD)]
-    broken = b"\n".join([*lines, *(line.replace(b'"}', b' \xff"}') for line in lines)])
-    (tmp_path / "b.jsonl").write_bytes(broken)
-    shutil.copy(world / "quality.bin", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    spec = "en=quality.bin:hq>=0.5"
-    make(world, tmp_path / "out", input=("b.jsonl",), classifier=(spec,), max_reject_rate=1.0)
-    monkeypatch.chdir("/")
-    flags = [str(tmp_path / "out"), "--output", str(tmp_path / "mended"), "--bad-utf8", "replace"]
-    assert replay(flags) == 0
-    (account,) = read_manifest(tmp_path / "mended").generations[0].accounting.values()
-    assert (account["kept"], account["dropped"]) == (1, {"classifier-low-hq": 1})
-    write_classifier(tmp_path / "quality.bin", {"hq": BAD, "cc": GOOD})
-    assert replay([*flags[:2], str(tmp_path / "again"), *flags[3:]]) == 2
-    assert "--classifier no longer means what it meant" in capsys.readouterr().err

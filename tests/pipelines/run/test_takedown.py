@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.report.__main__ import draw_page
 from pipelines.run.append import append
 from pipelines.run.build import build
 from shards.__main__ import main
+from shards.console import run_module
 from shards.manifest import TRAIN, VALIDATION, Manifest, read_manifest
 from shards.reader import Dataset
 from shards.verify import verify
@@ -112,7 +112,7 @@ def test_erased_bytes_are_in_no_file(tmp_path: Path) -> None:
 
     assert main(["compact", str(output), "--erase"]) == 0
     assert [files_with(output, sought) for sought in (MARKER.encode(), tokens, order)] == [[]] * 3
-    draw_page([str(output)])
+    assert run_module("pipelines.report", [str(output)]) == 0
     assert files_with(output, MARKER.encode()) == []
     write_wudao(folder / "part-3.json", [PAGES[5], asked_page(13)])
     _, later = grown(output, folder, **options).generations

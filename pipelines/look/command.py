@@ -1,0 +1,89 @@
+"""What lies at a path, and the command that makes a dataset of it.
+
+Nothing is written or fetched from anywhere but the path, and files are not read through: all are
+listed, the beginning of a few is read.
+"""
+
+import sys
+from dataclasses import MISSING, dataclass
+from typing import Any
+
+from pipelines.look.look import Look, look
+from pipelines.look.page import command, page
+from shards.command import Command, log_errors
+from shards.flags import WORD, option
+from shards.secrets import masked
+from shards.shown import json_text, print_line, print_lines
+
+_EXAMPLE_CHARACTERS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookAt(Command):
+    """Say what lies at a path, which corpus reads it, and with which command."""
+
+    STOPPED = "nothing was written"
+
+    path: tuple[str, ...] = option(
+        MISSING,
+        "a file, a folder, a glob, a URL or hf:OWNER/NAME, as --input takes it",
+        flag=WORD,
+        nargs="+",
+        metavar="PATH",
+    )
+    json: bool = option(False, "one line of JSON for each path")
+
+    def run(self) -> None:
+        """Print what is seen of each path."""
+        log_errors()
+        for index, path in enumerate(self.path):
+            seen = look(path)
+            if self.json:
+                print_line(json_text(described(seen), stream=sys.stdout))
+            else:
+                print_lines(["", *page(seen)] if index else page(seen))
+
+
+def described(seen: Look) -> dict[str, Any]:
+    """Return what was seen of an input, JSON-able."""
+    best = seen.guesses[0] if seen.guesses else None
+    return {
+        "path": masked(seen.path),
+        "kinds": [
+            {
+                "ending": kind.ending,
+                "files": kind.num_files,
+                "bytes": kind.num_bytes,
+                "format": kind.form or None,
+                "records": round(kind.records),
+                "untaken": kind.untaken or None,
+            }
+            for kind in seen.kinds
+        ],
+        "refused": {masked(path): why for path, why in seen.refused.items()},
+        "faults": [
+            {"path": masked(head.file.path), "where": where, "reason": reason}
+            for head in seen.heads
+            for where, reason in head.places
+        ]
+        + [
+            {"path": masked(head.file.path), "where": None, "reason": masked(head.refusal)}
+            for head in seen.heads
+            if head.refusal
+        ],
+        "looked_at": len(seen.records),
+        "fields": [
+            {
+                "name": field.name,
+                "types": field.types,
+                "present": round(field.present, 4),
+                "chars": round(field.chars, 1),
+                "example": masked(field.example[:_EXAMPLE_CHARACTERS]),
+            }
+            for field in seen.fields
+        ],
+        "text_field": seen.text_field or None,
+        "languages": seen.languages,
+        "corpora": {guess.corpus: guess.read / guess.tried for guess in seen.guesses},
+        "command": masked(command(seen, best)) if best else None,
+    }

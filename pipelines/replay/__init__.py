@@ -1,1 +1,0 @@
-"""Records that a run rejected, read again into a dataset."""

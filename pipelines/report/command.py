@@ -1,0 +1,56 @@
+"""The page of a dataset, drawn again from what its run left; no document is read."""
+
+from dataclasses import MISSING, dataclass
+
+from pipelines.report.page import page
+from pipelines.report.write import PAGE, REPORT, write_html
+from shards.command import Command
+from shards.errors import UserError
+from shards.flags import WORD, option, positive
+from shards.manifest import read_manifest
+from shards.shown import print_line
+from shards.storage.files import read_json, shape_expected
+from shards.storage.remote import AnyPath, any_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawReport(Command):
+    """Draw report.html of a dataset again; no document is read."""
+
+    STOPPED = "the page was not changed"
+
+    dataset: AnyPath = option(
+        MISSING, "the folder of a dataset", flag=WORD, type=any_path, metavar="DATASET"
+    )
+    corpus_size: int | None = option(
+        None,
+        "also project the cost to a corpus with this much text, for example 200GB",
+        type=positive,
+        metavar="SIZE",
+    )
+    output: AnyPath | None = option(
+        None, f"default: {PAGE} in the dataset", type=any_path, metavar="FILE"
+    )
+
+    def run(self) -> None:
+        """Draw the page and print its path.
+
+        Raises:
+            UserError: There is no dataset, or it has no report.json.
+        """
+        manifest = read_manifest(self.dataset)
+        path = self.dataset / REPORT
+        if not path.exists():
+            raise UserError(
+                f"{path} is missing, and only it describes the run that made this dataset. Copy "
+                "it from where the dataset was made; python -m shards stats shows what the "
+                "manifest says"
+            )
+        report = read_json(path)
+        with shape_expected(
+            path, "copy it from where the dataset was made, or build the dataset again"
+        ):
+            html = page(manifest, report, corpus_size=self.corpus_size)
+        output = self.output or self.dataset / PAGE
+        write_html(output, html)
+        print_line(str(output))

@@ -1,0 +1,427 @@
+"""The commands on a dataset: `python -m shards inspect|verify|stats|remove|compact|…`.
+
+`view` and `export` have modules of their own.
+"""
+
+import argparse
+import time
+from contextlib import nullcontext
+from dataclasses import MISSING, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shards import compact, place, prune, show, trace
+from shards.command import Command
+from shards.erasure import Erasure
+from shards.errors import UserError
+from shards.exports.megatron import blends
+from shards.flags import WORD, Either, count, counts, local_path, option
+from shards.manifest import TRAIN, VALIDATION, held, parse_dataset, read_manifest
+from shards.names import Names, read_names
+from shards.order.scatter import scatters_of_node
+from shards.order.streams import check_scatters, streams_of
+from shards.reader import Dataset
+from shards.remove import Selection, remove
+from shards.run import Run
+from shards.run_flags import RunOptions
+from shards.shown import print_line, print_lines, tell
+from shards.storage.lock import locked
+from shards.storage.readers import excluded
+from shards.storage.remote import AnyPath, any_path
+from shards.takedown import Takedown, takedown, takedown_lines
+from shards.verify import verify
+
+DAMAGED = 1
+UNFINISHED = 1
+
+
+def dataset_word(help: str = "a dataset; DIR@n: as it was at n") -> Any:
+    """Return the field of the word that names a dataset."""
+    return option(MISSING, help, flag=WORD, metavar="DIR")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspect(Command):
+    """Show a dataset on one screen, or one of its documents."""
+
+    dataset: str = dataset_word()
+    doc: int | None = option(None, "show document N, counted from 0", type=int, metavar="N")
+    source: str | None = option(None, "one of this source (--doc 0 unless given)")
+    split: str = option(TRAIN, "of which part", choices=(TRAIN, VALIDATION))
+
+    def run(self) -> None:
+        """Print it."""
+        dataset = Dataset.open(self.dataset)
+        if self.doc is None and self.source is None:
+            print_lines(show.overview(dataset))
+        else:
+            number = self.doc or 0
+            print_lines(show.document(dataset, number, source=self.source, split=self.split))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats(Command):
+    """Show figures of every source, and the accounting."""
+
+    dataset: str = dataset_word()
+
+    def run(self) -> None:
+        """Print them."""
+        print_lines(show.statistics(Dataset.open(self.dataset)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Command):
+    """Read every file and check it against the manifest."""
+
+    dataset: str = dataset_word()
+
+    def run(self) -> int:
+        """Print what is wrong; the exit code is 1 if anything is."""
+        dataset = Dataset.open(self.dataset)
+        entries = dict(dataset.manifest.files())
+        share = place.placed_share(dataset.directory)
+        needed = None if share is None else dict(place.needed_files(dataset.manifest, share))
+        read = entries if needed is None else needed
+        num_bytes = sum(entry.bytes for entry in read.values())
+        start = time.perf_counter()
+        problems = print_lines(verify(dataset, needed=needed))
+        seconds = time.perf_counter() - start
+        speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
+        verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
+        whose = (
+            "" if share is None else f"; placed here: {share}, {len(entries)} files in the whole"
+        )
+        print_line(f"{len(read)} files, {num_bytes:,} bytes, {speed}: {verdict}{whose}")
+        return DAMAGED if problems else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prune(Command):
+    """Delete what the manifest does not name."""
+
+    dataset: str = dataset_word("a dataset")
+    dry_run: bool = option(False, "list it only")
+
+    def run(self) -> None:
+        """Delete it, with a line for each."""
+        directory = any_path(self.dataset)
+        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+        with locked(directory):
+            _delete_leftovers(directory, dry_run=self.dry_run)
+
+
+def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
+    """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
+    manifest = read_manifest(directory)
+    sizes = {True: 0, False: 0}
+    with excluded(directory, but=manifest.lineage, forget=not dry_run) as read:
+        for leftover in prune.leftovers(directory, manifest):
+            free = leftover.name not in read
+            if free and not dry_run:
+                prune.delete(leftover)
+            sizes[free] += leftover.bytes
+            state = "" if free else ": stays, a reader has it open"
+            print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print_line(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
+    return sizes[False]
+
+
+def _span(text: str) -> tuple[int, int]:
+    """Return the numbers of `A-B`."""
+    first, dash, last = text.partition("-")
+    if not (first.isdigit() and (last.isdigit() or not dash)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range such as 2-9")
+    return int(first), int(last or first)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compact(Command):
+    """Make one generation of many, with the same documents."""
+
+    _WHICH = Either()
+
+    dataset: str = dataset_word("a dataset")
+    older_than: int | None = option(
+        None,
+        "only generations that came before manifest number N. Default: all",
+        either=_WHICH,
+        type=count,
+        metavar="N",
+    )
+    generations: tuple[int, int] | None = option(
+        None, "only these, as inspect counts them", either=_WHICH, type=_span, metavar="A-B"
+    )
+    erase: bool = option(
+        False,
+        "all of them, without what was removed, and delete every file that had it",
+        either=_WHICH,
+    )
+
+    def run(self) -> int:
+        """Write the generation and commit it; the exit code is 1 if erased bytes have to stay."""
+        directory = any_path(self.dataset)
+        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+        with held(directory):
+            if self.erase:
+                return _erase(directory)
+            dataset = Dataset.open(directory)
+            members = compact.choose(
+                dataset.manifest, older_than=self.older_than, between=self.generations
+            )
+            if len(members) < compact.LEAST:
+                print_line(
+                    f"{directory}: nothing to compact: {len(members)} of its generations chosen"
+                )
+                return 0
+            compaction = compact.Compaction(dataset, members)
+            made = compaction.commit(_write_parts(compaction))
+        print_line(
+            f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
+            f"go on until python -m shards prune {directory} deletes them"
+        )
+        return 0
+
+
+def _erase(directory: AnyPath) -> int:
+    """Compact a dataset without its removed documents, and delete every file that has them."""
+    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
+    dataset = Dataset(directory, read_manifest(directory))
+    erasure = Erasure(dataset)
+    if erasure.num_documents or erasure.num_returned:
+        generations = dataset.manifest.generations
+        compaction = compact.Compaction(dataset, generations, erasure=erasure)
+        records = _write_parts(compaction)
+        for line in erasure.clear_report():  # before the manifest, which then knows no removal
+            print_line(line)
+        made = compaction.commit(records)
+        if number := erasure.num_documents:
+            erased = "1 document" if number == 1 else f"{number:,} documents"
+            print_line(f"{directory}: {erased} erased; all others are in {made.name}")
+        else:
+            print_line(
+                f"{directory}: no document is removed; erased texts had come back to dropped/, "
+                f"rows: {erasure.num_returned:,}; all else is in {made.name}"
+            )
+    else:
+        for line in erasure.clear_report() if erasure.is_known else ():
+            print_line(line)
+        print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
+    if held := _delete_leftovers(directory):
+        print_line(
+            f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
+            f"python -m shards prune {directory}. Until then not everything is erased"
+        )
+        return UNFINISHED
+    return 0
+
+
+def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
+    """Print a line for each part that is written, and return the records of all."""
+    compaction.check_idle()
+    compaction.check_room()
+    print_line(f"{compaction.bytes:>16,}  bytes are checked first", flush=True)
+    compaction.check()
+    records = {}
+    for number, part in enumerate(compaction.parts, 1):
+        record = compaction.finished(part)
+        if record is None:
+            record = compaction.write(part)
+            of = f"{number} of {len(compaction.parts)}"
+            print_line(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
+        records[part] = record
+    return records
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place(Command):
+    """Copy what one node needs onto its disk."""
+
+    _MODE = Either()
+
+    dataset: str = dataset_word()
+    nodes: tuple[int, ...] = option((1,), "ranks of each node", type=counts, metavar="N,N,…")
+    node: int = option(0, "which node, from 0", type=count, metavar="I")
+    scatters: int = option(1, "pieces of the corpus", type=count, metavar="S")
+    to: Path | None = option(
+        None, "a folder on the disk of the node", type=local_path, metavar="DISK"
+    )
+    list: bool = option(False, "only list what it needs", either=_MODE)
+    check: bool = option(False, "only check DISK, or DIR without --to", either=_MODE)
+
+    def run(self) -> int:
+        """Copy the files, with a line for each; the exit code is 1 if a check finds damage."""
+        dataset = Dataset.open(self.dataset)
+        check_scatters(streams_of(dataset), self.scatters)
+        scatters = scatters_of_node(self.scatters, nodes=self.nodes, node=self.node)
+        share = place.NodeShare(scatters=scatters, num_scatters=self.scatters)
+        print_line(f"node {self.node} of {len(self.nodes)}: {share}")
+        if self.list:
+            files = place.needed_files(dataset.manifest, share)
+            print_lines(f"{entry.bytes:>16,}  {path}" for path, entry in files)
+            return 0
+        if self.check:
+            return _check_placed(Dataset(self.to or dataset.directory, dataset.manifest), share)
+        if self.to is None:
+            raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
+        copied = kept = 0
+        for file in place.place(dataset, share, to=self.to):
+            if file.copied:
+                print_line(f"{file.bytes:>16,}  {file.path}", flush=True)
+                copied += file.bytes
+            else:
+                kept += file.bytes
+        print_line(
+            f"{copied:>16,}  bytes copied to {self.to}, {kept:,} were there; all checksums match"
+        )
+        return 0
+
+
+def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
+    problems = print_lines(place.check_placed(dataset, share))
+    print_line(f"{dataset.directory}: {problems or 'no'} problems")
+    return DAMAGED if problems else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Megatron(Command):
+    """Print the flags by which Megatron-LM reads the shards, with their weights."""
+
+    data: tuple[str, ...] = option(
+        MISSING,
+        "what to read. Without weights: as much of everything as there is",
+        flag=WORD,
+        nargs="+",
+        metavar="DIR[:SOURCE][=WEIGHT]",
+    )
+    output: Path | None = option(
+        None, "write the lists to a JSON file instead", type=local_path, metavar="FILE"
+    )
+
+    def run(self) -> None:
+        """Print them, and what they are of."""
+        found = blends(self.data)
+        print_line(found.arguments() if self.output is None else found.save(self.output))
+        tell(found.summary())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(Command, RunOptions):
+    """Show what a step trains on, or when a document is seen."""
+
+    GROUPS = ("what is asked",)
+    _QUESTION = Either(required=True)
+
+    run_file: Path | None = option(
+        None,
+        "the run's saved options; or give flags",
+        flag=WORD,
+        nargs="?",
+        type=local_path,
+        metavar="RUN",
+        group=GROUPS[0],
+    )
+    step: int | None = option(
+        None, "which documents step N trains on", either=_QUESTION, type=count, metavar="N"
+    )
+    document: str | None = option(
+        None,
+        "when it is seen: SHARD:ROW, PATH:POSITION, id or url",
+        either=_QUESTION,
+        metavar="ID",
+    )
+    until: int | None = option(
+        None,
+        "with --document: all steps before N. Default: the run's --steps, else one epoch",
+        type=count,
+        metavar="N",
+    )
+
+    def run(self) -> None:
+        """Print the answer."""
+        run = self.as_run() if self.run_file is None else Run.load(self.run_file)
+        tracer = trace.Tracer(run)
+        if self.step is not None:
+            print_lines(trace.step_lines(tracer, self.step))
+        elif self.document is not None:
+            until = run.steps if self.until is None else self.until
+            print_lines(trace.document_lines(tracer, self.document, until=until))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(Command):
+    """Take documents out of training, whatever they are named."""
+
+    dataset: str = dataset_word("a dataset")
+    documents: Path | None = option(
+        None,
+        "a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url",
+        type=local_path,
+        metavar="FILE",
+    )
+    id: tuple[str, ...] = option(
+        (), "one such name; may be repeated", action="append", metavar="NAME"
+    )
+    url: tuple[str, ...] = option(
+        (),
+        "whole urls; * stands for any characters, / included; may be repeated",
+        action="append",
+        metavar="PATTERN",
+    )
+    reason: str = option("", "kept in the manifest: name no person", metavar="TEXT")
+    dry_run: bool = option(False, "only show what would go")
+    missing_ok: bool = option(False, "go on if names stand for no document")
+    report: Path | None = option(None, "write all of it as JSON", type=local_path, metavar="FILE")
+    run_file: Path | None = option(
+        None,
+        "a run's saved options: show the steps that saw it",
+        flag="--run",
+        type=local_path,
+        metavar="RUN",
+    )
+    until: int | None = option(
+        None, "with --run: all steps before N, as for trace", type=count, metavar="N"
+    )
+
+    def run(self) -> None:
+        """Remove them, and print what becomes of them."""
+        if not self.dry_run and not (self.reason or "").strip():
+            raise UserError(
+                "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
+            )
+        if self.until is not None and self.run_file is None:
+            raise UserError("--until N says how far a run is looked at: give --run RUN as well.")
+        listed = [] if self.documents is None else read_names(self.documents)
+        names = Names([*listed, *self.id], patterns=self.url)
+        directory, number = parse_dataset(self.dataset)
+        if number is not None:
+            raise UserError(
+                f"{self.dataset}: remove changes the dataset as it is now; leave @n out."
+            )
+        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+        with nullcontext() if self.dry_run else held(directory):
+            dataset = Dataset.open(directory)
+            selection = Selection.of(dataset, names)
+            if not self.missing_ok and not (self.dry_run and selection.parts):
+                selection.check_complete()
+            run = None if self.run_file is None else (self.run_file, self.until)
+            told = takedown(dataset, selection, reason=self.reason or "", run=run)
+            print_lines(takedown_lines(told, dry_run=self.dry_run))
+            if not self.dry_run and selection.num_documents:
+                changed = remove(directory, dataset.manifest, selection, reason=self.reason)
+                told = replace(told, removed_in=changed.number)
+        if self.report is not None:
+            told.save(self.report)
+        print_line(_outcome(told))
+
+
+def _outcome(told: Takedown) -> str:
+    if told.removed_in is None:
+        return "nothing was changed"
+    name = told.dataset
+    return (
+        f"manifest {told.removed_in}: from here on these documents are padding. A run that follows "
+        f"{name} takes it at its next checkpoint, others when they are resumed with --data "
+        f"{name}@{told.removed_in}, copies when they are placed again. The bytes stay until python "
+        f"-m shards compact {name} --erase"
+    )
