@@ -51,7 +51,6 @@ GROUPS = {
     ),
     "train": (
         Command("train", "trainer.train", "train GLM on datasets"),
-        Command("launcher", "trainer.launcher", "the same on several cards or machines"),
         Command("finetune", "trainer.finetune", "tune a model on a task"),
         Command("evaluate", "trainer.evaluate", "held-out loss, and tasks"),
         Command("tasks", "trainer.tasks", "what a task makes of a file"),

@@ -28,9 +28,9 @@ from trainer.deepspeed_json import (
     presets,
     read_json,
 )
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.old_spellings import TRAIN
 from trainer.settings import MODEL, Settings
 
 
@@ -177,7 +177,7 @@ def _parser(program: str) -> Parser:
         usage="%(prog)s --data DIR --model NAME --batch-size N [--epochs N] [--save DIR] "
         "[FLAG ...]",
         description="Trains GLM on token shards.",
-        old=TRAIN,
+        old=FOREIGN_FLAGS,
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument(

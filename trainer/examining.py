@@ -17,7 +17,7 @@ from shards.flags import (
     options_of,
     positive,
 )
-from trainer.old_spellings import EVALUATE
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import Opening
 from trainer.tasks.exam import BATCH_TOKENS
 from trainer.tasks.exams import NAMES, TEXTS, parse_exams
@@ -114,7 +114,7 @@ def parse_examination(
     parser = Parser(
         prog="python -m trainer.evaluate",
         usage="%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]",
-        old=EVALUATE,
+        old=FOREIGN_FLAGS,
         description="Evaluate a trained model.",
         epilog="Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run.",
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.refusals.refusal import Accepted, Refusal, nothing
+from tests.refusals.refusal import Refusal, nothing
 from tests.refusals.scenes import Scene, holding, together
 from tests.refusals.scenes_shards import holding_json
 from tests.refusals.scenes_trainer import SHAPE, imported
@@ -27,6 +27,33 @@ def _goes_on(flags: str, name: str) -> Refusal:
         f"{_TRAIN} {flags}", name, r"^trainer\.train: data does not exist: give a", imported
     )
 
+
+_FOREIGN = (
+    Refusal(
+        name="train: flags of other trainers",
+        command="trainer.train --train_micro --seq_length=512 --train-iters 9 --micro_batch=4",
+        says=r"unknown flags: --train_micro --seq_length: here --length N "
+        r"--train-iters: here --max-steps N, --max-tokens N or --epochs N "
+        r"--micro_batch: did you mean --micro-batch\? python -m trainer\.train --help lists",
+    ),
+    *(
+        Refusal(
+            name=f"{command}: a flag of other trainers",
+            command=f"trainer.{command} {flag}",
+            says=rf"unknown flag {flag}: {hint}\. python -m trainer\.{command} --help lists",
+        )
+        for command, flag, hint in (
+            ("finetune", "--learning_rate", "here --lr LR"),
+            ("evaluate", "--fp16", "here --precision of training, --dtype of the other commands"),
+            ("generate", "--num-beams", "here --beams N"),
+            (
+                "export",
+                "--output-dir",
+                r"here --save DIR of training, --output DIR of trainer\.exp.*",
+            ),
+        )
+    ),
+)
 
 _SETTINGS = (
     _train(
@@ -651,56 +678,8 @@ _EVALUATIONS = (
     ),
 )
 
-_HOSTS = "trainer.launcher deepspeed --hostfile hosts --module trainer.train"
-_LAUNCH = (
-    Accepted(
-        name="launcher: no launcher",
-        command="trainer.launcher mpirun x",
-        code=2,
-        says=r"^usage: python -m trainer\.launcher torchrun\|deepspeed FLAGS OF THAT LAUNCHER …$",
-        writes=(),
-    ),
-    _row(
-        _HOSTS,
-        "no hostfile",
-        r"--hostfile hosts cannot be read: No such file or directory\. Without it "
-        r"DeepSpeed's launcher would start on this machine alone\.$",
-    ),
-    _row(
-        _HOSTS,
-        "an empty hostfile",
-        r"hosts names no machine: expected lines such as node-a slots=8\.$",
-        holding("hosts", "\n# node-a slots=8\n"),
-    ),
-    *(
-        _row(
-            _HOSTS,
-            f"a host {line!r}",
-            rf"hosts:2 is {line!r}: expected the machine's name for ssh, then "
-            rf"slots= \(with an s\) and how many GPUs it has, as node-b slots=8\.$",
-            holding("hosts", f"node-a slots=8\n{line}\n"),
-        )
-        for line in ("node-b", "node-b slot=8", "node-b slots=0", "node-b slots=x", "node-b 8")
-    ),
-    _row(
-        _HOSTS,
-        "a host twice",
-        r"hosts:3 names node-a again, which stands in line 1: keep one of them, with "
-        r"all its GPUs\.$",
-        holding("hosts", "node-a slots=8\nnode-b slots=8\nnode-a slots=4\n"),
-    ),
-    *(
-        _row(
-            _HOSTS.replace("--module", f"{flag} node-a@node-x:0 --module"),
-            f"a host that {flag} names",
-            rf"{flag} names node-x, which is not in hosts; it has node-a, node-b\.$",
-            holding("hosts", "node-b slots=8\nnode-a slots=8\n"),
-        )
-        for flag in ("--include", "--exclude")
-    ),
-)
-
 ROWS = (
+    *_FOREIGN,
     *_SETTINGS,
     *_ENDS,
     *_MODELS,
@@ -708,5 +687,4 @@ ROWS = (
     *_ASKED,
     *_EXPORTS,
     *_EVALUATIONS,
-    *_LAUNCH,
 )

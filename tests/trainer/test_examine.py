@@ -171,7 +171,7 @@ def test_flags_without_use(message: str, argv: tuple[str, ...]) -> None:
     [
         ("--tsk", "did you mean --task"),
         ("--resme", "did you mean --resume"),
-        ("--fp16", "here --dtype fp16"),
+        ("--fp16", "here --precision of training, --dtype"),
     ],
 )
 def test_unknown_flags(flag: str, hint: str) -> None:

@@ -10,7 +10,7 @@ from shards.errors import UserError
 from shards.flags import add_flags, local_path, option, options_of, positive
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt_file import read_prompts
-from trainer.old_spellings import GENERATE
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import Opening
 
 
@@ -56,7 +56,7 @@ def parse_asked(argv: Sequence[str]) -> Asked:
         description="Fills the blanks of prompts, or goes on with texts.\n"
         "Without prompts they are read from the standard input, one a line.",
         argument_default=argparse.SUPPRESS,
-        old=GENERATE,
+        old=FOREIGN_FLAGS,
     )
     parser.add_argument(
         "model_path", type=local_path, metavar="MODEL", help="a run, a checkpoint, a published one"
