@@ -585,8 +585,7 @@ _EXPORTS = (
     _row(
         f"{_EXPORT} --to onnx",
         "another form",
-        r"--to onnx: .*[Gg]ive one of hf, safetensors, reference, "
-        r"llm\.c\.",
+        r"--to onnx: .*[Gg]ive one of hf, safetensors\.",
     ),
     _row(
         "trainer.export run --to hf",
@@ -597,28 +596,9 @@ _EXPORTS = (
         _row(f"{_EXPORT} {flags}", flags, says)
         for flags, says in (
             (
-                "--to reference --shard-bytes 5",
-                r"--shard-bytes is for --to hf and safetensors, not reference",
-            ),
-            (
-                "--to llm.c --shard-bytes 5",
-                r"--shard-bytes is for --to hf and safetensors, not llm\.c\.$",
-            ),
-            ("--to hf --model-parallel 2", r"--model-parallel is for --to reference, not hf\.$"),
-            (
                 "--to safetensors --vocabulary 5",
-                r"--vocabulary is for --to hf and llm\.c, not safetensors\.$",
+                r"--vocabulary is for --to hf, not safetensors\.$",
             ),
-            (
-                "--to reference --vocabulary 5",
-                r"--vocabulary is for --to hf and llm\.c, not reference\.$",
-            ),
-            (
-                "--to llm.c --dtype fp16",
-                r"--dtype fp16: llm\.c reads none; give bf16, or fp32 for a build in "
-                r"FP32\.$",
-            ),
-            ("--to reference --model-parallel 0", r"--model-parallel: 0 is not at least 1\."),
             ("--to hf --shard-bytes 0", r"--shard-bytes: 0 is not at least 1\."),
         )
     ),

@@ -18,6 +18,12 @@ from trainer.opening import Opening
 class Asking:
     """What is asked of a model, and how the answers are printed."""
 
+    prompt: tuple[str, ...] = option(
+        (),
+        "A prompt, as the words after the model; may be repeated.",
+        metavar="TEXT",
+        action="append",
+    )
     prompts: Path | None = option(
         None,
         "A file of prompts: one a line, or .jsonl with objects that have a prompt.",
@@ -68,7 +74,7 @@ def parse_asked(argv: Sequence[str]) -> Asked:
     given = vars(parser.parse_intermixed_args(argv))
     asking = Asking(**options_of(Asking, given))
     decoding = Decoding(**options_of(Decoding, given))
-    texts = list(given.get("texts", []))
+    texts = [*given.get("texts", []), *asking.prompt]
     if asking.prompts is not None:
         texts += read_prompts(asking.prompts)
     if asking.samples > 1 and not decoding.draws:
