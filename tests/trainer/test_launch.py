@@ -32,6 +32,20 @@ def called(script: str, folder: Path, more: Mapping[str, str]) -> str:
     return done.stdout
 
 
+def test_without_a_gpu_it_says_how_to_start_on_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(LAUNCH / "torchrun.sh"), "--model", "tiny"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("torchrun.sh: there is no GPU here. Say how many ranks to start")
+
+
 @pytest.mark.parametrize(
     ("script", "environment", "expected"),
     [
