@@ -21,7 +21,7 @@ from shards.spelling import nearest
 
 _AUTO = "auto"
 _ZERO = "zero_optimization"
-_SCALAR = re.compile(r"(?i)true|false|null|none|[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
+_SCALAR = re.compile(r"(?i)true|false|[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 """A text that spells what JSON writes without quotes."""
 
 SECTIONS = (

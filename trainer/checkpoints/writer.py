@@ -70,8 +70,18 @@ def _size(state: Mapping[str, Any]) -> int:
 
 def _serialized(state: Mapping[str, Any]) -> memoryview:
     content = io.BytesIO()
-    torch.save(state, content)
+    _save(state, content)
     return content.getbuffer()
+
+
+def _save(state: Mapping[str, Any], sink: Any) -> None:
+    """Do as torch.save, without a CRC-32 of each tensor: the list has a crc32c of each file."""
+    before = torch.serialization.get_crc32_options()
+    torch.serialization.set_crc32_options(False)
+    try:
+        torch.save(state, sink)
+    finally:
+        torch.serialization.set_crc32_options(before)
 
 
 def _write(state: Mapping[str, Any] | memoryview, path: Path) -> FileEntry:
@@ -80,9 +90,8 @@ def _write(state: Mapping[str, Any] | memoryview, path: Path) -> FileEntry:
             for start in range(0, len(state), _BLOCK_BYTES):
                 handle.write(state[start : start + _BLOCK_BYTES])
         else:
-            sink: Any = handle  # of which torch uses two methods alone
             try:
-                torch.save(state, sink)
+                _save(state, handle)  # of which torch uses two methods alone
             except RuntimeError as error:  # of ending the archive, after what went wrong
                 raise error.__context__ or error from None
     return handle.entry
