@@ -73,7 +73,7 @@ def test_a_causal_run_in_training_and_after_it(
     assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
     shown = capsys.readouterr().out
     assert f"{alone / 'step-2'}, step 2: causal" in shown
-    assert "hellaswag: 16 items, 1 cut" in shown
+    assert "hellaswag: 16 items" in shown
     for name, value in figures(alone)[-1].items():
         if "/" in name:
             assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
