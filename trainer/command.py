@@ -10,13 +10,9 @@ from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 from shards.interrupt import ended_by_interrupt
 from trainer.config import Config, parse
-from trainer.exit_codes import leave_code
 
 if TYPE_CHECKING:
     from trainer.ranks import Ranks
-
-_TRACEBACK = 1
-"""The exit code of Python after an error that nobody caught."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -67,12 +63,8 @@ def run_on_ranks(program: str, read: Reader[T], work: "Callable[[T, Ranks], int]
         return not isinstance(error, AgreedError)
 
     log_plainly()
-    code = _TRACEBACK
-    try:
-        code = exit_code(program, run, stopped="no step was taken", reports=reports)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        leave_code(code)
+    code = exit_code(program, run, stopped="no step was taken", reports=reports)
+    sys.stdout.flush()
+    sys.stderr.flush()
     # Not sys.exit: gloo's and NCCL's threads may abort while the interpreter takes itself apart.
     os._exit(code)

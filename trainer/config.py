@@ -28,10 +28,11 @@ from trainer.deepspeed_json import (
     presets,
     read_json,
 )
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.old_spellings import TRAIN
 from trainer.settings import MODEL, Settings
+from trainer.weights.config_json import CONFIG, is_hugging_face, shape_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +60,11 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
         UserError: A flag is unknown, or a value is invalid.
     """
     given = vars(_parser(program).parse_args(with_recipe(argv)))
-    if "model" not in given:
-        raise UserError(
-            f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
-        )
+    _find_model(given)
     content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
     values = {**adam_of(content), **given}
     settings = _with_epochs(Settings(**options_of(Settings, values)), given.get("steps"))
-    shape = ModelConfig.named(settings.model)
+    shape = _shape_of(settings.model)
     if settings.dropout is not None:
         rate = settings.dropout
         shape = replace(shape, hidden_dropout=rate, attention_dropout=rate)
@@ -74,6 +72,23 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
     if "batch_size" not in given:
         given.update(_batch_size(content, settings.micro_batch, world=world))
     return Config(run=_with_end(given, settings), settings=settings, shape=shape, deepspeed=content)
+
+
+def _find_model(given: dict[str, Any]) -> None:
+    """Take the config.json of --init-from for the model, where no flag names one."""
+    folder = given.get("init_from")
+    if "model" not in given and folder is not None and is_hugging_face(folder):
+        given["model"] = str(folder / CONFIG)
+    if "model" not in given:
+        raise UserError(
+            f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+        )
+
+
+def _shape_of(model: str) -> ModelConfig:
+    path = Path(model)
+    is_config = path.name == CONFIG and is_hugging_face(path.parent)
+    return shape_in(path.parent) if is_config else ModelConfig.named(model)
 
 
 def _with_epochs(settings: Settings, steps: int | None) -> Settings:
@@ -177,7 +192,7 @@ def _parser(program: str) -> Parser:
         usage="%(prog)s --data DIR --model NAME --batch-size N [--epochs N] [--save DIR] "
         "[FLAG ...]",
         description="Trains GLM on token shards.",
-        old=TRAIN,
+        old=FOREIGN_FLAGS,
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument(

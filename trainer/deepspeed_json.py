@@ -221,5 +221,15 @@ def adam_of(content: Mapping[str, Any]) -> dict[str, Any]:
             f"the DeepSpeed JSON asks for the optimizer {section.get('type')!r}: this trainer only "
             "has AdamW, with which ZeRO and exact resume are tested. Set type to AdamW."
         )
-    params = section.get("params", {})
-    return {name: params[name] for name in ("lr", "betas", "eps", "weight_decay") if name in params}
+    params = section.get("params") or {}
+    names = ("lr", "betas", "eps", "weight_decay")
+    found = {name: params[name] for name in names if isinstance(params, dict) and name in params}
+    for name, value in found.items():
+        numbers = value if name == "betas" and isinstance(value, list) else [value]
+        is_right = len(numbers) == (2 if name == "betas" else 1)
+        if not is_right or not all(type(number) in (int, float) for number in numbers):
+            raise UserError(
+                f"the DeepSpeed JSON says optimizer.params.{name} {value!a}; expected "
+                f"{'two numbers' if name == 'betas' else 'a number'}."
+            )
+    return found

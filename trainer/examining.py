@@ -17,23 +17,22 @@ from shards.flags import (
     options_of,
     positive,
 )
-from trainer.old_spellings import EVALUATE
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import Opening
-from trainer.tasks.exam import BATCH_TOKENS
-from trainer.tasks.exams import NAMES, TEXTS, parse_exams
+from trainer.tasks_asked import BATCH_TOKENS, GMASK, MASK, Asking, parse_tasks
 
-MASK, GMASK = "mask", "gmask"
 OF_RUNS = ("--resume", "--save", "--init-from")
 """Flags of which a run's command line has one: they say where its weights are."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examining:
-    """How exams are asked; the command's flags beside those of `Opening`."""
+    """How a model is examined; the command's flags beside those of `Opening`."""
 
     task: tuple[str, ...] = option(
         (),
-        f"A task and its file; may be repeated. The tasks: {', '.join(NAMES)}.",
+        "A task of lm-evaluation-harness (hellaswag, arc_easy, copa, lambada, wikitext, …), or "
+        "choices or language_model, and the JSON lines of its items; may be repeated.",
         metavar="NAME=FILE",
         action="append",
     )
@@ -56,16 +55,6 @@ class Examining:
         type=positive,
         metavar="N",
     )
-    stride: int | None = option(
-        None,
-        "Perplexity: tokens from one window to the next. Default: 32 for a glm, as its published "
-        "figures; the window's length for a causal model, as lm-evaluation-harness.",
-        type=positive,
-        metavar="N",
-    )
-    unidirectional: bool = option(
-        False, "A glm sees the first token, and reads the rest left to right.", action="store_true"
-    )
     blank: str | None = option(
         None,
         "What a glm fills: [gMASK], or [MASK]. Default: gmask, but mask for a run without task "
@@ -87,18 +76,18 @@ class Examination:
     examining: Examining
     opening: Opening
 
+    @property
+    def asking(self) -> Asking:
+        """How benchmarks are asked."""
+        return Asking(length=self.examining.length, blank=self.examining.blank)
+
     def __post_init__(self) -> None:
-        of_tasks = ("length", "stride", "unidirectional", "blank", "tokenizer")
+        of_tasks = ("length", "blank", "tokenizer")
         for name in (*given(self.examining), *given(self.opening)):
             if name in of_tasks and not self.files:
                 raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
             if name == "eval_samples" and self.files and not self.examining.data:
                 raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
-            if name == "stride" and not {*TEXTS} & {*self.files}:
-                raise UserError(
-                    f"--stride is of perplexity, which {', '.join(self.files)} does not ask for: "
-                    f"give it with {' or '.join(TEXTS)}."
-                )
 
 
 def parse_examination(
@@ -114,7 +103,7 @@ def parse_examination(
     parser = Parser(
         prog="python -m trainer.evaluate",
         usage="%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]",
-        old=EVALUATE,
+        old=FOREIGN_FLAGS,
         description="Evaluate a trained model.",
         epilog="Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run.",
     )
@@ -135,7 +124,7 @@ def parse_examination(
     examining = Examining(**options_of(Examining, values))
     return Examination(
         path=values["path"],
-        files=parse_exams("--task", examining.task),
+        files=parse_tasks("--task", examining.task),
         examining=examining,
         opening=Opening(**options_of(Opening, values)),
     )

@@ -28,7 +28,7 @@ TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
 SPEED = "speed"
 """Of a run that has ended, as a whole."""
 SAMPLE = "sample"
-TASK_FIGURES = ("acc", "acc_norm", "perplexity")
+TASK_FIGURES = ("acc", "acc_norm", "perplexity", "word_perplexity")
 """Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
 
 _SHOWN: Mapping[str, str] = {

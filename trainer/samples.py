@@ -19,7 +19,7 @@ from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt
 from trainer.decode.prompt_file import read_prompts
 from trainer.decode.reader import DivergedError, Reader
-from trainer.decode.sampling import draw_keys, fill
+from trainer.decode.search import draw_keys, fill
 from trainer.decode.writer import Writer
 from trainer.log import RunLog
 from trainer.model.cache import Cache

@@ -26,6 +26,7 @@ from trainer.checkpoints.checkpoint import (
     check_files,
     find_common_checkpoint,
     find_later_steps,
+    usable_checkpoint,
 )
 from trainer.checkpoints.disk import Disk, find_disk
 from trainer.checkpoints.universal import convert, needs_conversion, remove
@@ -46,8 +47,8 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.weights.published import Weights, weights_of
-from trainer.weights.weights import read_weights
+from trainer.weights.read import read_weights
+from trainer.weights.weights import Weights, parameters_of
 
 _WEIGHTS = tuple(
     f"model.{name}"
@@ -543,7 +544,7 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
 
     Args:
-        path: a file or a folder; GPT-2 as transformers has it, too.
+        path: a file or a folder, of a run that of a checkpoint.
         model: receives the values.
         extend_positions: let the model have more positions than the checkpoint.
 
@@ -567,12 +568,14 @@ def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: R
         GatheredParameters,
     )
 
-    named = weights_of(model)
+    named = parameters_of(model)
 
     def read() -> Weights | None:
         if not ranks.is_first:
             return None
-        weights = read_weights(path, vocab_size=model.config.vocab_size)
+        checkpoint = usable_checkpoint(path)
+        folder = path if checkpoint is None else checkpoint.folder
+        weights = read_weights(folder, vocab_size=model.config.vocab_size)
         shapes = {name: getattr(p, "ds_shape", p.shape) for name, p in named.items()}
         weights.check(shapes, extend_positions=extend_positions)
         return weights

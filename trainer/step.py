@@ -25,7 +25,7 @@ from torch import Tensor
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.shown import visible_line
-from trainer.checkpoints.torch_file import damage_told, deepspeed_types, nothing_runs, one_line
+from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
 from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
 from trainer.loader import Tensors
 from trainer.log import TRAIN
@@ -244,13 +244,13 @@ class Stepper:
         """
         groups = self.engine.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
-        told = damage_told(
+        told = explain_damage(
             folder / tag,
             f"DeepSpeed could not read {folder / tag}",
             ": it was damaged or changed. Bring it back as it was, or remove it, and the run "
             "resumes from the previous checkpoint.",
         )
-        with told, nothing_runs(deepspeed_types()):
+        with told, weights_only(deepspeed_types()):
             path, state = self.engine.load_checkpoint(str(folder), tag)
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: noted at once, obeyed by all ranks at the same step."""
+"""Ctrl-C, SIGTERM and a closed terminal: noted at once, obeyed by all ranks at the same step."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import torch
 from shards.shown import tell
 from trainer.ranks import Ranks
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
@@ -28,6 +28,8 @@ class Stop:
 
     def __enter__(self) -> "Stop":
         for number in _SIGNALS:
+            if signal.getsignal(number) == signal.SIG_IGN:
+                continue  # below nohup no closed terminal ends a process
             self._former_handlers[number] = signal.signal(number, self._hear)
         return self
 

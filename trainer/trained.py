@@ -18,7 +18,7 @@ from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
-from trainer.checkpoints.checkpoint import Checkpoint, newest_good_checkpoint
+from trainer.checkpoints.checkpoint import Checkpoint, usable_checkpoint
 from trainer.checkpoints.torch_file import one_line
 from trainer.decode.prompt import Reading
 from trainer.model.model import GLM
@@ -26,7 +26,7 @@ from trainer.model.sizes import SIZES, ModelConfig
 from trainer.opening import Opening
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.hugging_face import (
+from trainer.weights.config_json import (
     Training,
     is_hugging_face,
     objective_in,
@@ -127,7 +127,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     Raises:
         UserError: there is no model, or its shape is not known.
     """
-    checkpoint = newest_good_checkpoint(path)
+    checkpoint = usable_checkpoint(path)
     if checkpoint is None:
         return _published(path, opening)
     identity = checkpoint.state["identity"]

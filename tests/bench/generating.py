@@ -13,7 +13,7 @@ from tests.bench.table import render
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.reader import Reader
-from trainer.decode.sampling import fill
+from trainer.decode.search import fill
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 

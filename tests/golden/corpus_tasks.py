@@ -238,14 +238,13 @@ _HELLASWAG = (
      "endings": ["song  at night.", "train [title] by the sea.", "winter!", "house."], "label": 1},
     {"activity_label": "Bread", "ctx_a": "The bird [x] finds", "ctx_b": "",
      "endings": ["the garden.", "the garden.", "a very long letter that nobody keeps."],
-     "label": "0"},
+     "label": 0},
 )  # fmt: skip
 _ARC = (
     {"question": "What carries bread?", "answerKey": "B",
      "choices": {"text": ["river", "the train", "a song by the sea"], "label": ["A", "B", "C"]}},
-    {"question": {"stem": "What is read?", "choices": [{"text": "letter", "label": "1"},
-                                                       {"text": "road", "label": "2"}]},
-     "answerKey": "1"},
+    {"question": "What is read?", "answerKey": "1",
+     "choices": {"text": ["letter", "road"], "label": ["1", "2"]}},
 )  # fmt: skip
 _CHOICES = (
     {"query": "The bird", "choices": ["finds the road", " follows", "keeps the old mill at night"],
@@ -297,7 +296,7 @@ def _choice_of(number: int) -> dict:
 
 
 def exams(folder: Path) -> None:
-    """Files of every exam, and prompts."""
+    """Files of benchmarks, and prompts."""
     for name, items in {
         "hellaswag": [*_HELLASWAG, *map(_scene_of, range(9))],
         "arc": [*_ARC, *map(_arc_of, range(9))],
@@ -306,10 +305,10 @@ def exams(folder: Path) -> None:
         "lambada": [{"text": sentence(number, 3)} for number in range(6)]
         + [{"text": "The river\tcarries the bread "}],
         "documents": [{"text": sentence(1, 2)}, {"text": _LONG}],
+        "lines": [{"text": "The road."}, {"text": "The bird finds"}],
+        "wiki": [{"page": _WIKI}],
     }.items():
         write_lines(folder / "exams" / f"{name}.jsonl", items)
-    (folder / "exams" / "wiki.raw").write_text(_WIKI, "utf-8")
-    (folder / "exams" / "lines.txt").write_text("The road.\n\nThe bird finds\r\n", "utf-8")
     (folder / "prompts.txt").write_text("The river [MASK] the bread.\n\nThe bird\n", "utf-8")
     write_lines(
         folder / "prompts.jsonl",
@@ -356,12 +355,7 @@ _ASKED = "--max-new-tokens 6 --dtype fp32 --json --beams 2"
 _EXPORTED = (
     "export left --to hf --output hf",
     "export left --to hf --output cut --vocabulary 506 --dtype bf16 --shard-bytes 40k",
-    "export left --to llm.c --output llmc",
-    "export left --to llm.c --output llmc16 --dtype bf16 --vocabulary 500",
-    "export left --to reference --output left-reference",
     "export left --to safetensors --output left-safe --dtype fp16",
-    "export glm --to reference --output parts --model-parallel 2",
-    "export parts --model wide.json --to reference --model-parallel 1 --output joined",
     "export glm/step-60 --to safetensors --output safe --shard-bytes 60k",
     "export glm --to hf --output no",
     f"generate left 'The river' {_ASKED}",
@@ -369,7 +363,6 @@ _EXPORTED = (
     f"generate cut 'The river' {_ASKED}",
     f"generate left-safe 'The river' {_ASKED}",
     f"generate glm 'The [MASK] finds' {_ASKED}",
-    f"generate joined 'The [MASK] finds' {_ASKED} --model wide.json --tokenizer {TOKENIZER}",
     f"generate safe 'The [MASK] finds' {_ASKED}",
 )
 
@@ -380,28 +373,38 @@ def exported(folder: Path) -> None:
     (folder / "exported.txt").write_text(f"{lines}\n", "utf-8")
 
 
-def sums(folder: Path) -> None:
-    """A script that tells the heads of llm.c's files, and what their weights come to in place."""
-    (folder / "sums.py").write_text(_SUMS, "utf-8")
+def parts(folder: Path) -> None:
+    """A script that writes an export as the reference's files, for two ranks of its parallelism."""
+    (folder / "parts.py").write_text(_PARTS, "utf-8")
 
 
-_SUMS = """
-import sys
+_PARTS = """
+from pathlib import Path
 
-import numpy as np
+import torch
+from safetensors import safe_open
 
-for path in sys.argv[1:]:
-    content = np.fromfile(path, np.uint8)
-    head, body = content[:1024].view(np.int32), content[1024:]
-    if "bf16" in path:
-        weights = (body.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    else:
-        weights = body.view(np.float32)
-    print(path, head[:9].tolist(), weights.size, int(np.count_nonzero(weights)))
-    for first in range(0, weights.size, 4001):
-        part = weights[first : first + 4001].astype(np.float64)
-        placed = (part * (1 + np.arange(part.size) % 7)).sum()
-        # In hundreds: of four decimals the last may be another one on another processor.
-        figures = np.array([part.sum(), np.abs(part).sum(), placed]) / 100
-        print(first, *(f"{figure:.4f}" for figure in figures))
+weights = {}
+for path in Path("safe").glob("*.safetensors"):
+    with safe_open(path, "pt") as file:
+        weights |= {name: file.get_tensor(name) for name in file.keys()}
+
+COLUMNS = ("attention.dense.weight", "dense_4h_to_h.weight")
+ROWS = ("word_embeddings.weight", "dense_h_to_4h.weight", "dense_h_to_4h.bias")
+
+
+def part(name, value, rank):
+    if "query_key_value" in name:
+        return torch.cat([third.chunk(2)[rank] for third in value.chunk(3)])
+    if name.endswith(COLUMNS):
+        return value.chunk(2, 1)[rank].clone()
+    return value.chunk(2)[rank].clone() if name.endswith(ROWS) else value
+
+
+folder = Path("joined/release")
+folder.mkdir(parents=True)
+for rank in range(2):
+    state = {name: part(name, value, rank) for name, value in weights.items()}
+    torch.save({"module": state, "iteration": 60}, folder / f"mp_rank_0{rank}_model_states.pt")
+Path("joined/latest").write_text("release")
 """

@@ -16,7 +16,7 @@ _BLANKS = f"{_TRAIN} --model plain.json --max-steps 3 --batch-size 32 --eval-sam
 _EXAMS = (
     "--task hellaswag=exams/hellaswag.jsonl --task arc=exams/arc.jsonl"
     " --task copa=exams/exam-copa.jsonl --task choices=exams/choices.jsonl"
-    " --task lambada=exams/lambada.jsonl --task wikitext=exams/wiki.raw"
+    " --task lambada=exams/lambada.jsonl --task wikitext=exams/wiki.jsonl"
     " --task language_model=exams/documents.jsonl"
 )
 
@@ -271,15 +271,15 @@ _MODEL_ROWS = (
     ),
     Row(
         name="evaluating",
-        about="held-out loss and every exam, blank and left to right, whole and cut",
+        about="held-out loss and benchmarks, of a model that fills blanks and of one that reads on",
         after=_MODELS,
         commands=(
             f"trainer.evaluate glm --data data --dtype fp32 {_EXAMS}",
-            f"trainer.evaluate glm --dtype fp32 --unidirectional --length 40 --stride 11 {_EXAMS}",
-            f"trainer.evaluate left --dtype fp32 --length 48 --stride 20 {_EXAMS}",
+            f"trainer.evaluate glm --dtype fp32 --blank mask --length 140 {_EXAMS}",
+            f"trainer.evaluate left --dtype fp32 {_EXAMS}",
             Command(
                 words="trainer.evaluate left --dtype fp32 --batch-tokens 100"
-                " --data data --eval-samples 2 --task language_model=exams/lines.txt"
+                " --data data --eval-samples 2 --task language_model=exams/lines.jsonl"
                 " --task arc_easy=exams/arc.jsonl",
                 ranks=2,
             ),
@@ -294,12 +294,14 @@ _MODEL_ROWS = (
     ),
     Row(
         name="models-exported",
-        about="models in every form, what is written with each, and a run that begins with one",
+        about="models in both forms, what is written with each, and runs that begin with one",
         after=_MODELS,
-        corpora=(items.exported, items.sums),
+        corpora=(items.exported, items.parts),
         commands=(
             "tests.golden.together exported.txt",
-            "sums.py llmc/model.bin llmc16/model_bf16.bin",
+            "parts.py",
+            "trainer.generate joined 'The [MASK] finds' --max-new-tokens 6 --dtype fp32 --json"
+            " --beams 2 --model wide.json --tokenizer tiktoken:merges.txt",
             "trainer.train --data data --length 190 --batch-size 8 --max-steps 2 --log-every 1"
             " --model widest.json --dropout 0.3 --eval-samples 0 --init-from joined"
             " --extend-positions --save again",

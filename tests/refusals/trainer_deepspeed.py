@@ -9,7 +9,6 @@ from tests.refusals.scenes_shards import holding_json
 from tests.refusals.scenes_trainer import imported, ready
 
 _COMMAND = "trainer.train --data data --model tiny --max-steps 9 --batch-size 4 --deepspeed ds.json"
-_CORRECT = r"\. Correct it, or leave the key out for its defaults?\.$"
 _ZERO = "zero_optimization"
 
 
@@ -28,74 +27,26 @@ def _row(name: str, content: Any, says: str, *, command: str = _COMMAND) -> Refu
     )
 
 
-_WHOLE = "a whole number from {} to {}"
-_NUMBER = r"a number from {} to 1e\+12"
-_FLAG = "true or false, without quotes"
-_SAMPLES = _WHOLE.format(1, 2**24)
-_COUNT = _WHOLE.format(1, 2**31)
-_SIZE = _WHOLE.format(0, 2**63 - 1)
+_QUOTES = r": write it without quotes, or leave the key out for its default\.$"
 _VALUES: Sequence[tuple[str, Any, str]] = (
-    ("train_micro_batch_size_per_gpu", 0, _SAMPLES),
-    ("train_micro_batch_size_per_gpu", 2**24 + 1, _SAMPLES),
-    ("gradient_accumulation_steps", 0, _SAMPLES),
-    ("train_batch_size", 1.5, _SAMPLES),
-    ("train_batch_size", "8", _SAMPLES),
-    ("train_batch_size", True, _SAMPLES),
-    ("gradient_clipping", -0.1, _NUMBER.format(0)),
-    ("gradient_clipping", 2e12, _NUMBER.format(0)),
-    ("gradient_predivide_factor", 0, _NUMBER.format("1e-06")),
-    ("steps_per_print", 0, _WHOLE.format(1, 2**40) + ", or null"),
-    ("optimizer.params.lr", -1, _NUMBER.format(0)),
-    ("optimizer.params.lr", "1e-4", _NUMBER.format(0)),
-    ("optimizer.params.betas", [0.9], r"a list of 2, each a number from 0 to 1"),
-    ("optimizer.params.betas", [0.9, 1], r"a list of 2, each a number from 0 to 1"),
-    ("optimizer.params.eps", -1, _NUMBER.format(0)),
-    ("optimizer.params.weight_decay", -1, _NUMBER.format(0)),
-    ("optimizer.params.adam_w_mode", False, "true, as weight decay is decoupled here"),
-    ("optimizer.params.bias_correction", False, "true, as this trainer's AdamW always has it"),
-    ("optimizer.params.amsgrad", True, "false, as this trainer's AdamW never has it"),
-    ("optimizer.params.fused", 1, _FLAG),
-    ("optimizer.type", 5, "text in quotes"),
-    ("bf16.enabled", "true", _FLAG),
-    ("bf16.enabled", None, _FLAG),
-    ("fp16.loss_scale", -1, _NUMBER.format(0)),
-    ("fp16.initial_scale_power", 65, _WHOLE.format(0, 64)),
-    ("fp16.initial_scale_power", -1, _WHOLE.format(0, 64)),
-    ("fp16.loss_scale_window", 0, _COUNT),
-    ("fp16.hysteresis", 2**31 + 1, _COUNT),
-    ("fp16.min_loss_scale", 0, _COUNT),
-    ("data_types.grad_accum_dtype", "fp8", r"one of fp32, float32, torch\.float32, .*, or null"),
-    ("data_types.keep_in_fp32_modules", ["a", 5], "a list of items, each text in quotes"),
-    ("communication_data_type", "int8", "one of fp32, fp16, bf16, or null"),
-    (f"{_ZERO}.stage", 4, _WHOLE.format(0, 3)),
-    (f"{_ZERO}.stage", -1, _WHOLE.format(0, 3)),
-    (f"{_ZERO}.stage", "2", _WHOLE.format(0, 3)),
-    (f"{_ZERO}.overlap_comm", "yes", _FLAG + ", or null"),
-    (f"{_ZERO}.contiguous_gradients", 1, _FLAG),
-    (f"{_ZERO}.reduce_bucket_size", 0, _WHOLE.format(1, 2**62)),
-    (f"{_ZERO}.reduce_bucket_size", 2**63, _WHOLE.format(1, 2**62)),
-    (f"{_ZERO}.sub_group_size", -1, _SIZE),
-    (f"{_ZERO}.stage3_prefetch_bucket_size", 0.5, _SIZE),
-    (f"{_ZERO}.offload_param.device", "gpu", "one of none, cpu, nvme"),
-    (f"{_ZERO}.offload_optimizer.device", 1, "one of none, cpu, nvme"),
-    (f"{_ZERO}.offload_optimizer.ratio", 1.1, "a number from 0 to 1"),
-    (f"{_ZERO}.offload_optimizer.cpuadam_cores_perc", -0.1, "a number from 0 to 1"),
-    (f"{_ZERO}.offload_param.nvme_path", 5, "text in quotes, or null"),
-    (f"{_ZERO}.leaf_module.classes", "x", "a list of items, each text in quotes"),
-    (_ZERO, 2, r"\{…\} with keys of stage, .*, …"),
-    ("bf16", True, r"\{…\} with keys of enabled, .*, …"),
-    ("checkpoint.tag_validation", "Never", "one of Ignore, Warn, Fail"),
-    ("flops_profiler.module_depth", -2, _WHOLE.format(-1, 2**40)),
-    ("flops_profiler.top_modules", 0, _COUNT),
-    ("comms_logger.prof_ops", "x", "a list of items, each text in quotes"),
-    ("log_level", "loud", "one of debug, info, warning, error, critical, or null"),
-    ("compile.passes", ["z2"], "a list of items, each one of z1, z3, autosp, autotp, or null"),
-    ("tensorboard.output_path", 5, "text in quotes"),
-    ("comet.samples_log_interval", 0, _COUNT),
-    ("activation_checkpointing.number_checkpoints", -1, _WHOLE.format(0, 2**40) + ", or null"),
-    ("activation_checkpointing.profile", "x", _FLAG),
+    ("train_micro_batch_size_per_gpu", 0, r"; expected a whole number from 1 on\.$"),
+    ("gradient_accumulation_steps", 0, r"; expected a whole number from 1 on\.$"),
+    ("train_batch_size", 1.5, r"; expected a whole number from 1 on\.$"),
+    ("train_batch_size", "8", _QUOTES),
+    ("train_batch_size", True, r"; expected a whole number from 1 on\.$"),
+    ("gradient_clipping", -0.1, r"; expected a number from 0 on\.$"),
+    ("optimizer.params.lr", "1e-4", _QUOTES),
+    ("optimizer.params.adam_w_mode", False, r"; expected true, as weight decay is decoupled here"),
+    ("optimizer.params.bias_correction", False, r"; expected true, as this trainer's AdamW alway"),
+    ("optimizer.params.amsgrad", True, r"; expected false, as this trainer's AdamW never has it"),
+    ("bf16.enabled", "true", _QUOTES),
+    (f"{_ZERO}.stage", -1, r"; expected a whole number from 0 on\.$"),
+    (f"{_ZERO}.stage", "2", _QUOTES),
+    (f"{_ZERO}.stage3_prefetch_bucket_size", "5e7", _QUOTES),
+    (_ZERO, 2, r"; expected \{…\} with its keys\.$"),
+    ("bf16", True, r"; expected \{…\} with its keys\.$"),
 )
-"""Place, value, and what is expected there."""
+"""Place, value, and what is said of it."""
 
 _PLACES: Sequence[tuple[str, str]] = (
     ("scheduler", "this trainer sets the learning rate: --schedule, --warmup, --decay-steps"),
@@ -109,12 +60,10 @@ _PLACES: Sequence[tuple[str, str]] = (
     ("sparse_attention", "the model brings its own attention"),
     ("pipeline", "there is no pipeline parallelism here"),
     ("tensor_parallel", "there is no tensor parallelism here"),
-    ("aio.thread_count", "its name in DeepSpeed is now intra_op_parallelism"),
     ("checkpoint.load_universal", "the trainer converts checkpoints itself"),
     ("checkpoint.writer", "the trainer writes checkpoints itself, while training goes on"),
     ("checkpoint.use_node_local_storage", "the trainer finds out whether nodes share a folder"),
     (f"{_ZERO}.compute_grad_norm", "the log has the norm of the gradients"),
-    (f"{_ZERO}.cpu_offload_use_pin_memory", "give pin_memory in offload_optimizer"),
     (f"{_ZERO}.zenflow", "exact resume was never tried with it"),
 )
 """What DeepSpeed knows and has no place here, and why."""
@@ -138,30 +87,6 @@ _KEYS = (
         {"activation_checkpoint": {}},
         r"; did you mean "
         r"'activation_checkpointing'\? Correct",
-    ),
-    _row(
-        "a mistyped key of a section",
-        {_ZERO: {"stge": 1}},
-        r"ds\.json: 'zero_optimization\.stge' is not a "
-        r"key of DeepSpeed; did you mean 'stage'\? Correct or remove it\.$",
-    ),
-    _row(
-        "a mistyped key two sections deep",
-        _nested(f"{_ZERO}.offload_param.devce", "cpu"),
-        r"'zero_optimizat"
-        r"ion\.offload_param\.devce' is not a key of DeepSpeed; did you mean 'device'\?",
-    ),
-    _row(
-        "a former name and the present one",
-        {_ZERO: {"cpu_offload": True, "offload_optimizer": {"device": "cpu"}}},
-        r"ds\.json: zero_optimization\.cpu_offload is a former name of offload_optimizer, which is "
-        r"there as well: keep offload_optimizer and remove cpu_offload\.$",
-    ),
-    _row(
-        "a former name that is no flag",
-        {_ZERO: {"cpu_offload_param": "yes"}},
-        r"ds\.json: zero_optimization"
-        r"\.cpu_offload_param is 'yes'; expected true or false, without quotes" + _CORRECT,
     ),
     _row(
         "another optimizer",
@@ -333,9 +258,9 @@ ROWS = (
         _row(
             f"{place} {value!r}",
             _nested(place, value),
-            rf"ds\.json: {place} is .+; expected {expected}" + _CORRECT,
+            rf"ds\.json: {place} is .+{says}",
         )
-        for place, value, expected in _VALUES
+        for place, value, says in _VALUES
     ),
     *(
         _row(

@@ -4,7 +4,14 @@ from typing import Any
 
 from tests.refusals.refusal import Refusal, refused
 from tests.refusals.scenes import MODEL, Scene, holding, together
-from tests.refusals.scenes_shards import cut, edited, holding_json, json_changed, missing
+from tests.refusals.scenes_shards import (
+    cut,
+    edited,
+    holding_json,
+    json_changed,
+    missing,
+    overwritten,
+)
 from tests.refusals.scenes_trainer import (
     ITEMS,
     TUNING,
@@ -292,15 +299,8 @@ _EXPORTS = (
         "a GLM to transformers",
         "run --to hf --output out",
         r"the model in run/step-4 fills blanks \(objective "
-        r"glm\), and --to hf is for models that predict the next token: give --to reference or "
-        r"--to "
+        r"glm\), and --to hf is for models that predict the next token: give --to "
         r"safetensors\.$",
-        trained,
-    ),
-    _export(
-        "a GLM to llm.c",
-        "run --to llm.c --output out",
-        r"fills blanks \(objective glm\), and --to llm\.c is for",
         trained,
     ),
     _export(
@@ -320,21 +320,6 @@ _EXPORTS = (
         "onto the folder that one is in",
         "run --to safetensors --output .",
         r"--output \. ",
-        trained,
-    ),
-    _export(
-        "for ranks that do not divide",
-        "run --to reference --model-parallel 3 --output out",
-        r"--model-parallel 3 "
-        r"does not divide hidden_size 32: the reference splits the heads and the vocabulary "
-        r"evenly\.$",
-        trained,
-    ),
-    _export(
-        "for more ranks than heads",
-        "run --to reference --model-parallel 8 --output out",
-        r"--model-parallel 8 "
-        r"does not divide num_heads 4: ",
         trained,
     ),
     _export(
@@ -431,25 +416,9 @@ _WEIGHTS = (
     _weights(
         "cut short",
         _SAFE.split("/", maxsplit=1)[0],
-        r"glm/model\.safetensors is no file of safetensors, or was "
-        r"damaged \(bytes \d+ to \d+ lie outside\): copy it again\.$",
+        r"glm/model\.safetensors is no file of safetensors, or was damaged \(.*\): copy it ag",
         glm,
         cut(_SAFE, 4),
-    ),
-    _weights(
-        "cut to nothing",
-        "glm",
-        r"glm/model\.safetensors was cut short: copy it again\.$",
-        glm,
-        edited(_SAFE, lambda content: content[:7]),
-    ),
-    _weights(
-        "cut in their header",
-        "glm",
-        r"glm/model\.safetensors is no safetensors file, or was cut short: copy it "
-        r"again\.$",
-        glm,
-        edited(_SAFE, lambda content: content[:20]),
     ),
     _weights(
         "without their file",
@@ -462,31 +431,32 @@ _WEIGHTS = (
     _weights(
         "of a model that is none",
         "gpt2",
-        r"gpt2/config\.json says n_inner 5; what can be read here is a GPT-2 "
-        r"with n_inner 128, or a GLM that trainer\.export wrote\.$",
+        r"gpt2/config\.json does not describe a model that can be read here \(n_inner is 5, and a "
+        r"GPT-2 as OpenAI's has None\): neither a GPT-2 nor a GLM that trainer\.export wrote\.$",
         gpt2,
         json_changed("gpt2/config.json", "n_inner", 5),
     ),
     _weights(
         "of another kind of model",
         "gpt2",
-        r"gpt2/config\.json says model_type 'llama'; what can be read here is "
-        r"a GPT-2 with model_type 'gpt2', or",
+        r"gpt2/config\.json does not describe a model that can be read here \(model_type is "
+        r"'llama', and a GPT-2 as OpenAI's has 'gpt2'\): neither",
         gpt2,
         json_changed("gpt2/config.json", "model_type", "llama"),
     ),
     _weights(
         "of the reference, cut short",
         "reference",
-        r"reference/4/mp_rank_00_model_states\.pt is not a PyTorch file, or was cut short\. Copy "
-        r"it again\.$",
+        r"reference/4/mp_rank_00_model_states\.pt is not a PyTorch file \(of torch 1\.6 or later\)"
+        r", "
+        r"or was cut short\. Copy it again\.$",
         reference,
         edited("reference/*/mp_rank_00_model_states.pt", lambda content: content[:-200]),
     ),
     _weights(
         "of the reference, of another kind",
         "reference",
-        r"mp_rank_00_model_states\.pt is not a PyTorch file, or "
+        r"mp_rank_00_model_states\.pt is not a PyTorch file .*, or "
         r"was cut short\. Copy it again\.$",
         reference,
         edited("reference/*/mp_rank_00_model_states.pt", lambda content: b"x" * len(content)),
@@ -554,13 +524,32 @@ _USES = (
             json_changed("run/step-4/whole-00000.json", "state.identity.model.num_layers", 0),
         ),
     ),
+    *(
+        _written(
+            f"only damaged checkpoints, {command.split()[0]}",
+            f"trainer.{command}",
+            r"run holds no checkpoint that can be used: run/step-4/mp_rank_00_model_states\.pt is "
+            r"missing or cut short; run/step-2/mp_rank_00_model_states\.pt is damaged: its "
+            r"checksum differs from the list's\.$",
+            together(
+                trained,
+                cut("run/step-4/mp_rank_00_model_states.pt"),
+                overwritten("run/step-2/mp_rank_00_model_states.pt", 200_000, b"\xaa\x55"),
+            ),
+        )
+        for command in (
+            "generate run x",
+            "evaluate run",
+            "export run --to safetensors --output out",
+            "train --data data --model model.json --max-steps 4 --batch-size 4 --init-from run"
+            " --save on",
+        )
+    ),
     _written(
         "losses that were not finite",
         "trainer.generate run x",
-        r"run holds only checkpoints that were saved while "
-        r"losses were not finite: their weights have most likely diverged\. To use one "
-        r"nevertheless name it: "
-        r"run/step-4\.$",
+        r"run holds no checkpoint that can be used: run/step-4 was saved while losses were not "
+        r"finite and has most likely diverged \(to use it nevertheless, give that folder\); run/st",
         together(
             trained,
             *(
@@ -606,16 +595,10 @@ _USES = (
         together(causal, holding("x", '{"text": "a b"}\n')),
     ),
     _written(
-        "one direction of a causal model",
-        "trainer.evaluate causal --task lambada=x --unidirectional",
-        r"--unidirectional is for a glm; this model is causal and reads so anyway\.$",
-        together(causal, holding("x", '{"text": "a b"}\n')),
-    ),
-    _written(
         "an empty file of a task",
         "trainer.evaluate run --task lambada=x",
-        r"x holds nothing\. Expected an object a "
-        r"line, as the task has it\.$",
+        r"x does not hold items of lambada \(.*\): expected JSON lines with the fields that "
+        r"lm-evaluation-harness reads\.$",
         together(trained, holding("x", "\n")),
     ),
 )

@@ -48,21 +48,6 @@ def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
-@pytest.mark.parametrize("launcher", ["torchrun", "deepspeed"])
-def test_a_launcher_that_is_missing(launcher: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "trainer.launcher", launcher, "--module", "trainer.train"],
-        cwd=tmp_path,
-        env=without(tmp_path, "torch", "deepspeed"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    told = r"trainer\.launcher: \w+ is not installed; the extra 'train' brings it: .*\[train\]'\n"
-    assert re.fullmatch(told, done.stderr)
-
-
 def test_what_is_missing_later_is_told_as_well(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from trainer.exit_codes import codes_left
-
 SCRIPT = """
 import sys
 from shards.errors import UserError
@@ -27,12 +25,10 @@ run_command("trainer.cook", work)
 FLAGS = ("--data", "x", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
 
 
-def run(
-    work: str, *, rank: int = 0, flags: tuple[str, ...] = FLAGS, **environment: str
-) -> tuple[int, str, str]:
+def run(work: str, *, rank: int = 0, flags: tuple[str, ...] = FLAGS) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(work=work, flags=flags)],
-        env={"RANK": str(rank), "WORLD_SIZE": "2", "PATH": "/usr/bin:/bin", **environment},
+        env={"RANK": str(rank), "WORLD_SIZE": "2", "PATH": "/usr/bin:/bin"},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -56,19 +52,12 @@ def run(
     ],
 )
 def test_an_error_that_all_ranks_know_is_reported_once(
-    tmp_path: Path, work: str, rank: int, code: int, error: str
+    work: str, rank: int, code: int, error: str
 ) -> None:
-    returned, output, reported = run(work, rank=rank, TRAINER_EXIT_CODES=str(tmp_path))
+    returned, output, reported = run(work, rank=rank)
     assert returned == code
     assert reported.endswith(error) if code == 1 else reported == error
-    assert codes_left(tmp_path) == [code]
     assert output == ("10\n" if "print" in work else "")
-
-
-def test_codes_stand_in_the_order_of_the_ranks(tmp_path: Path) -> None:
-    for rank in (10, 2, 0, 1):
-        (tmp_path / str(rank)).write_text(str(rank + 100))
-    assert codes_left(tmp_path) == [100, 101, 102, 110]
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from trainer.deepspeed_json import (
     read_json,
     with_precision,
 )
-from trainer.deepspeed_keys import KEYS, Kind, checked
+from trainer.deepspeed_keys import SECTIONS, checked
 
 CPU, VOLTA, AMPERE = ("fp32", "bf16"), ("fp16", "fp32"), ("bf16", "fp16", "fp32")
 ONE: dict[str, Any] = {"zero_optimization": {"stage": 1}}
@@ -159,65 +160,28 @@ def test_adam_of() -> None:
     assert adam_of({}) == {}
     with pytest.raises(UserError, match="asks for the optimizer 'Lamb'"):
         adam_of({"optimizer": {"type": "Lamb"}})
+    for params, message in (
+        ({"lr": [1]}, r"params\.lr \[1\]; expected a number"),
+        ({"betas": [0.9]}, r"params\.betas \[0\.9\]; expected two numbers"),
+        ({"betas": "x"}, r"params\.betas 'x'; expected two numbers"),
+    ):
+        with pytest.raises(UserError, match=message):
+            adam_of({"optimizer": {"type": "Adam", "params": params}})
 
 
 WRONG = {
-    "flag in quotes": ({"bf16": {"enabled": "false"}}, "bf16.enabled is 'false'; expected true or"),
-    "flag as number": ({"fp16": {"enabled": 1}}, "fp16.enabled is 1; expected true or false"),
-    "flag left empty": ({"bf16": {"enabled": None}}, "bf16.enabled is None; expected true or"),
-    "stage": ({"zero_optimization": {"stage": 99}}, "zero_optimization.stage is 99; .* 0 to 3"),
-    "negative stage": ({"zero_optimization": {"stage": -1}}, "zero_optimization.stage is -1"),
-    "half a stage": ({"zero_optimization": {"stage": 1.5}}, "zero_optimization.stage is 1.5"),
-    "stage in quotes": ({"zero_optimization": {"stage": "1"}}, "stage is '1'; expected a whole"),
+    "flag in quotes": ({"bf16": {"enabled": "false"}}, "bf16.enabled is 'false': write it without"),
+    "stage in quotes": ({"zero_optimization": {"stage": "1"}}, "stage is '1': write it without"),
+    "rate in quotes": ({"optimizer": {"params": {"lr": "1e-4"}}}, "lr is '1e-4': write it without"),
     "stage as flag": ({"zero_optimization": {"stage": True}}, "stage is True; expected a whole"),
-    "micro-batch": ({"train_micro_batch_size_per_gpu": -1}, "per_gpu is -1; expected .* from 1 to"),
     "no micro-batch": ({"train_micro_batch_size_per_gpu": 0}, "per_gpu is 0; expected"),
-    "micro-batch in quotes": ({"train_micro_batch_size_per_gpu": "4"}, "per_gpu is '4'"),
+    "half a batch": ({"train_batch_size": 1.5}, "train_batch_size is 1.5; expected a whole number"),
     "huge batch": ({"train_batch_size": 10**30}, "train_batch_size is 10+; expected"),
     "no batch": ({"train_batch_size": []}, r"train_batch_size is \[\]; expected"),
-    "accumulation": ({"gradient_accumulation_steps": -2}, "accumulation_steps is -2"),
     "clipping": ({"gradient_clipping": -1}, "gradient_clipping is -1; expected a number from 0"),
-    "infinite clipping": ({"gradient_clipping": math.inf}, "gradient_clipping is inf"),
     "clipping by nothing": ({"gradient_clipping": math.nan}, "gradient_clipping is nan"),
-    "section as text": (
-        {"zero_optimization": "1"},
-        r"optimization is '1'; expected \{…\} with",
-    ),
-    "section as list": ({"bf16": [True]}, r"bf16 is \[True\]; expected \{…\} with keys of enabled"),
-    "unknown in a section": (
-        {"zero_optimization": {"stag": 1}},
-        "'zero_optimization.stag' is not a key of DeepSpeed; did you mean 'stage'?",
-    ),
-    "bucket": ({"zero_optimization": {"reduce_bucket_size": 0}}, "bucket_size is 0; expected"),
-    "endless bucket": ({"zero_optimization": {"reduce_bucket_size": 1e400}}, "size is inf"),
-    "device": (
-        {"zero_optimization": {"offload_optimizer": {"device": "gpu"}}},
-        "offload_optimizer.device is 'gpu'; expected one of none, cpu, nvme",
-    ),
-    "offload as flag": (
-        {"zero_optimization": {"offload_optimizer": True}},
-        r"offload_optimizer is True; expected \{…\}",
-    ),
+    "section as text": ({"zero_optimization": "on"}, r"optimization is 'on'; expected \{…\}"),
     "what the trainer does": ({"checkpoint": {"load_universal": True}}, "converts checkpoints its"),
-    "a former name": ({"aio": {"thread_count": 1}}, "'aio.thread_count' .* intra_op_parallelism"),
-    "lr": ({"optimizer": {"type": "AdamW", "params": {"lr": "1e-4"}}}, "params.lr is '1e-4'"),
-    "betas": (
-        {"optimizer": {"type": "AdamW", "params": {"betas": [0.9]}}},
-        r"betas is \[0.9\]; expected a list of 2",
-    ),
-    "beta": (
-        {"optimizer": {"type": "AdamW", "params": {"betas": [0.9, 1]}}},
-        r"is \[0.9, 1\]; exp",
-    ),
-    "optimizer": ({"optimizer": "AdamW"}, r"optimizer is 'AdamW'; expected \{…\}"),
-    "type": ({"data_types": {"grad_accum_dtype": "fp64"}}, "dtype is 'fp64'; .* fp32, float32, "),
-    "type in capitals": (
-        {"data_types": {"param_dtype": "FP32"}},
-        "dtype is 'FP32'; .* one of fp32",
-    ),
-    "loss scale": ({"fp16": {"initial_scale_power": 10**6}}, "power is 1000000; expected"),
-    "level": ({"log_level": "all"}, "log_level is 'all'; expected one of debug"),
-    "operations": ({"comms_logger": {"prof_ops": [1]}}, r"prof_ops is \[1\]; expected a list"),
     "escapes": ({"\x1b[31mred": 1}, r"'\\x1b\[31mred' is not a top-level key"),
     "a long name": ({"k" * 100_000: 1}, r"is not a top-level key"),
 }
@@ -284,16 +248,6 @@ def test_null_for_a_section() -> None:
     assert adam_of(settings) == {}
 
 
-def test_names_of_types() -> None:
-    for name in ("float32", "torch.float16", "half", "bfloat16", None):
-        content = {"data_types": {"grad_accum_dtype": name}}
-        assert checked(content, where="ds.json").settings == content
-    content = {"communication_data_type": "FP32"}
-    assert checked(content, where="ds.json").settings == content
-    with pytest.raises(UserError, match="communication_data_type is 'half'"):
-        checked({"communication_data_type": "half"}, where="ds.json")
-
-
 FP16_AUTO: Mapping[str, Any] = {
     "enabled": "auto",
     "loss_scale": 0,
@@ -317,8 +271,6 @@ def test_precisions_that_are_left_to_the_trainer(
     assert settings == {"zero_optimization": {"stage": 2}}
     settings = with_precision(settings, None, supported=supported)
     assert (precision_of(settings) or "fp32") == expected
-    with pytest.raises(UserError, match=r"fp16\.loss_scale is -1"):
-        checked({"fp16": {**FP16_AUTO, "loss_scale": -1}}, where="ds.json")
 
 
 def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
@@ -332,9 +284,7 @@ def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
 def test_counts_may_be_written_as_floats(tmp_path: Path) -> None:
     content = {"zero_optimization": {"reduce_bucket_size": 5e7}, "train_batch_size": 16.0}
     read = read_json(write(tmp_path / "ds.json", content))
-    assert json.dumps(read) == (
-        '{"zero_optimization": {"reduce_bucket_size": 50000000}, "train_batch_size": 16}'
-    )
+    assert json.dumps(read["train_batch_size"]) == "16"
 
 
 REFERENCE: Mapping[str, Any] = {
@@ -417,18 +367,8 @@ def test_only_the_first_rank_tells_what_is_ignored(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            {"activation_checkpointing": {"partition_activation": True}},
-            "'activation_checkpointing.partition_activation' is not .* 'partition_activations'",
-        ),
-        ({"activation_checkpointing": {"profile": 1}}, "profile is 1; expected true or false"),
-        ({"activation_checkpointing": []}, r"checkpointing is \[\]; expected \{…\}"),
         ({"activation_checkpoint": {}}, "did you mean 'activation_checkpointing'"),
-        ({"zero_optimization": {"cpu_offload": "true"}}, "cpu_offload is 'true'; expected"),
-        (
-            {"zero_optimization": {"cpu_offload": True, "offload_optimizer": {}}},
-            "keep offload_optimizer and remove cpu_offload",
-        ),
+        ({"zero_optimization": {"cpu_offload": "true"}}, "cpu_offload is 'true': write it"),
         ({"scheduler": {"type": "WarmupLR"}}, "'scheduler' has no place here: .*--schedule"),
         ({"amp": {"enabled": True}}, "'amp' has no place here"),
         (
@@ -460,67 +400,12 @@ def test_what_is_switched_off_is_left_out(tmp_path: Path, caplog: pytest.LogCapt
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.just([]), st.just({})
 )
-PLACES = st.sampled_from([key for key in KEYS if isinstance(KEYS[key], Mapping)])
 
 
-@given(section=PLACES, name=st.text() | st.none(), value=LEAVES)
-def test_no_value_is_taken_for_another(section: str, name: str | None, value: Any) -> None:
-    """Whatever stands in a section is refused in one paragraph, or kept as it is."""
-    keys = KEYS[section]
-    assert isinstance(keys, Mapping)
-    for key in [*keys, name or "enabled"]:
-        content = {section: {key: value}}
-        kept = checked_or_refused(content)
-        if isinstance(kept, str):
-            assert kept.startswith("ds.json: ")
-            assert "\n" not in kept
-        elif value is None and isinstance(keys.get(key), Mapping):
-            assert kept == {}
-        elif value not in ("auto", {}):
-            assert kept == content
-            assert isinstance(kept[section][key], type(value)) or kept[section][key] == int(value)
-
-
-def checked_or_refused(content: Mapping[str, Any]) -> dict[str, Any] | str:
-    try:
-        return checked(content, where="ds.json").settings
-    except UserError as error:
-        return str(error)
-
-
-@pytest.mark.slow  # it loads DeepSpeed
-def test_all_keys_are_deepspeeds() -> None:
-    """DeepSpeed refuses what it does not know in these sections, so that a key it drops shows."""
-    from deepspeed.compile.config import CompileConfig  # noqa: PLC0415 - slow
-    from deepspeed.runtime.precision_config import (  # noqa: PLC0415 - slow
-        DeepSpeedBF16Config,
-        DeepSpeedFP16Config,
-    )
-    from deepspeed.runtime.zero.config import DeepSpeedZeroConfig  # noqa: PLC0415 - slow
-
-    models: dict[str, Any] = {
-        "zero_optimization": DeepSpeedZeroConfig,
-        "bf16": DeepSpeedBF16Config,
-        "fp16": DeepSpeedFP16Config,
-        "compile": CompileConfig,
-    }
-    for section, model in models.items():
-        known = {*model.model_fields, *(f.alias for f in model.model_fields.values())}
-        keys = KEYS[section]
-        assert isinstance(keys, Mapping)
-        assert keys.keys() <= known
-
-
-@pytest.mark.slow  # it loads DeepSpeed
-def test_types_are_deepspeeds() -> None:
-    from deepspeed.runtime.config import DtypeEnum  # noqa: PLC0415 - slow
-
-    data_types = KEYS["data_types"]
-    assert isinstance(data_types, Mapping)
-    kind = data_types["param_dtype"]
-    assert isinstance(kind, Kind)
-    for member in (DtypeEnum.fp32, DtypeEnum.fp16, DtypeEnum.bf16):
-        for name in (str(value) for value in member._all_values):
-            assert kind.accepts(name)
-            assert DtypeEnum(name) is member
-            assert not kind.accepts(name.upper())
+@given(section=st.sampled_from(SECTIONS), name=st.text(), value=LEAVES)
+def test_whatever_stands_there_is_refused_in_one_paragraph_or_kept(
+    section: str, name: str, value: Any
+) -> None:
+    for content in ({section: {name: value}}, {section: value}, {name: value}):
+        with suppress(UserError):
+            assert checked(content, where="ds.json").settings in (content, {})

@@ -2,17 +2,15 @@ import io
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from shards.errors import UserError
-from shards.shown import PartPrinter, visible
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Reading
-from trainer.decode.text import Unfolding, text_of
+from trainer.decode.text import StreamDecoder, text_of
 from trainer.generate.__main__ import main
 from trainer.generate.writing import generate_texts
 from trainer.model.model import GLM
@@ -129,8 +127,11 @@ def test_lines_of_the_standard_input(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([TWO[0], "", TWO[2]])))
     assert main(published) == 0
-    streamed = capsys.readouterr().out
+    streamed, told = capsys.readouterr()
+    assert told.endswith("waiting for prompts, one a line of the standard input.\n")
     assert main([*published, TWO[0], TWO[2]]) == 0
+    assert streamed == capsys.readouterr().out.replace("\n\n", "\n")
+    assert main([*published, "--prompt", TWO[0], "--prompt", TWO[2]]) == 0
     assert streamed == capsys.readouterr().out.replace("\n\n", "\n")
 
 
@@ -151,83 +152,20 @@ def test_a_conversation(
     assert [answer[:5] for answer in answers] == ["Bread", "Bread", "Paper", "Paper"]
     assert len(set(answers)) == 4
     assert shown.err.count("> ") == 4
-    assert "a prompt a line; Ctrl-D ends" in shown.err
+    assert "waiting for prompts, one a line; Ctrl-D ends" in shown.err
     assert "shorten it by hand" in shown.err
 
 
 def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
     tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token a byte
-    growing = Unfolding(tokenizer)
+    growing = StreamDecoder(tokenizer)
     parts = [growing.add(token) for token in tokens]
     assert "".join(parts).endswith("a🜁b")
     assert "" in parts
     assert growing.end() == ""
-    broken = Unfolding(tokenizer)
+    broken = StreamDecoder(tokenizer)
     assert "".join(broken.add(token) for token in tokens[:-2]).endswith("a")
     assert broken.end() == "\ufffd"
-
-
-EMOJI = {
-    "a picture": "\u2764\ufe0f",
-    "a family": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
-    "a skin tone": "\U0001f44d\U0001f3fd",
-    "a profession": "\U0001f469\U0001f3fd\u200d\U0001f680",
-    "a flag": "\U0001f1e9\U0001f1ea",
-    "a flag of tags": "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
-    "a rainbow": "\U0001f3f3\ufe0f\u200d\U0001f308",
-}
-
-
-@pytest.mark.parametrize("emoji", EMOJI.values(), ids=EMOJI)
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_emoji_come_whole(emoji: str, size: int, capsys: pytest.CaptureFixture[str]) -> None:
-    flag, other = EMOJI["a flag"], "\U0001f1eb\U0001f1f7"
-    text = f"So{emoji}{emoji} {emoji}{flag}{other}. {emoji}"
-    parts = parts_of(text, size)
-    assert "".join(parts) == text
-    for part in parts:
-        for sign in (*emoji, *flag, *other):
-            whole = part.replace(emoji, "").replace(flag, "").replace(other, "")
-            assert sign not in whole
-    assert printed(parts, capsys) == text
-
-
-JOINED = ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "1\ufe0f\u20e3", "\u845b\U000e0100"]
-"""Persian with a joiner, a digit in a frame, a variant of a Chinese character."""
-
-
-@pytest.mark.parametrize("text", [*JOINED, "a\u200cb", "\ufe0f", "a\u200d", "x\U000e0041y"])
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_what_is_printed_in_parts_is_as_if_printed_at_once(
-    text: str, size: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parts = parts_of(f"{text} {text}{text}", size)
-    shown = printed(parts, capsys)
-    assert shown == visible(f"{text} {text}{text}")
-    assert ("\u2039" in shown) is (text not in JOINED)
-
-
-def test_plain_text_is_not_held_back() -> None:
-    text = "Bread \u9762\u5305, 12 caf\xe9s."
-    assert parts_of(text, 99) == [text, ""]
-
-
-def parts_of(text: str, size: int) -> list[str]:
-    """A text as it grows by tokens of so many bytes."""
-    content = text.encode()
-    cuts = [content[first : first + size] for first in range(0, len(content), size)]
-    tokens: Any = SimpleNamespace(
-        vocabulary_size=len(cuts), decode_bytes=lambda ids: b"".join(cuts[i] for i in ids)
-    )
-    growing = Unfolding(tokens)
-    return [*(growing.add(token) for token in range(len(cuts))), growing.end()]
-
-
-def printed(parts: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    printer = PartPrinter()
-    for part in parts:
-        printer.add(part)
-    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize("flags", [[], ["--top-k", "5"], ["--beams", "2"], ["--json"]])

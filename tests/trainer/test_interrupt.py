@@ -18,7 +18,6 @@ INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); tim
         ("trainer.export", "MODEL", "--to=hf", "--output=there"),
         ("trainer.finetune", "--task=copa", "--data=x", "--init-from=y", "--save=z"),
         ("trainer.generate", "MODEL"),
-        ("trainer.launcher", "torchrun"),
         ("trainer.train", "--data=x", "--model=tiny", "--batch-size=8", "--max-steps=1"),
         ("pipelines.wudao",),
         ("shards", "verify", "x"),

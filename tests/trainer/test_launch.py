@@ -10,7 +10,7 @@ import pytest
 LAUNCH = Path(__file__).parents[2] / "trainer" / "launch"
 PRINTS = '#!/bin/sh\necho "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT s:" "$@"\n'
 FAKES = {
-    "python": PRINTS,
+    "torchrun": PRINTS,
     "scontrol": "#!/bin/sh\necho node-a\n",
     "srun": '#!/bin/sh\nexec "$@"\n',
 }
@@ -30,6 +30,20 @@ def called(script: str, folder: Path, more: Mapping[str, str]) -> str:
         env=environment,
     )
     return done.stdout
+
+
+def test_without_a_gpu_it_says_how_to_start_on_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(LAUNCH / "torchrun.sh"), "--model", "tiny"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("torchrun.sh: there is no GPU here. Say how many ranks to start")
 
 
 @pytest.mark.parametrize(
@@ -53,8 +67,6 @@ def test_torchrun_leaves_time_to_save(
     tmp_path: Path, script: str, environment: Mapping[str, str], expected: str
 ) -> None:
     printed = called(script, tmp_path, environment)
-    assert (
-        printed == f"110 s: -m trainer.launcher torchrun {expected} -m trainer.train --model a b\n"
-    )
+    assert printed == f"110 s: {expected} -m trainer.train --model a b\n"
     longer = {**environment, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "300"}
     assert called(script, tmp_path, longer).startswith("300 s: ")

@@ -8,7 +8,9 @@ from tests.trainer.alone import ALONE
 from trainer.stop import Stop
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(number)
     with Stop() as stop:

@@ -26,7 +26,7 @@ from trainer.ranks import AgreedError, Ranks, describe_problems
 
 ADVICE = (
     "This trainer writes no such file: somebody changed it. Bring it back as it was, or remove its "
-    "folder, and the run resumes from the checkpoint before."
+    "folder, and the run resumes from an earlier checkpoint, if there is one."
 )
 """What to do about a file that could run code."""
 BAD_STREAK = "bad_streak"
@@ -270,31 +270,49 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
     )
 
 
-def newest_good_checkpoint(path: Path) -> Checkpoint | None:
-    """Return a run's newest checkpoint that is complete here, or the one that is named.
+def usable_checkpoint(path: Path) -> Checkpoint | None:
+    """Return a run's newest checkpoint that is whole and good, or the one that is named.
+
+    Newer ones are reported and skipped.
 
     Args:
         path: of a run, of one of its checkpoints, or of anything else, which has none.
 
     Raises:
-        UserError: there are only such that were saved while losses were not finite.
+        UserError: each is unfinished, damaged, or was saved while losses were not finite.
     """
     if not path.is_dir():
         return None
     named = _named(path)
+    if named is not None and not any(named.glob("whole-*.json")):
+        return None
     steps = [path / f"step-{step}" for step in reversed(steps_in(path))]
-    folders = steps if named is None else [named]
-    # One rank of as many as wrote it would need its own files only; -1 is none of them.
-    found = (read_checkpoint(folder, rank=0, world=-1) for folder in folders)
-    complete = [seen for seen in found if isinstance(seen, Checkpoint)]
-    good = [checkpoint for checkpoint in complete if named is not None or not checkpoint.bad_streak]
-    if complete and not good:
-        raise UserError(
-            f"{path} holds only checkpoints that were saved while losses were not finite: their "
-            f"weights have most likely diverged. To use one nevertheless name it: "
-            f"{complete[0].folder}."
-        )
-    return good[0] if good else None
+    skipped: list[str] = []
+    for folder in steps if named is None else [named]:
+        # One rank of as many as wrote it would need its own files only; -1 is none of them.
+        seen = read_checkpoint(folder, rank=0, world=-1)
+        problem = seen if isinstance(seen, str) else _damage_among(seen.files, seen.folder)
+        if problem is None and named is None and _as_checkpoint(seen).bad_streak:
+            problem = (
+                f"{folder} was saved while losses were not finite and has most likely diverged (to "
+                "use it nevertheless, give that folder)"
+            )
+        if problem is None:
+            if skipped:
+                _log.warning("%s is used: %s", folder, "; ".join(skipped))
+            return _as_checkpoint(seen)
+        skipped.append(problem)
+    if skipped:
+        raise UserError(f"{path} holds no checkpoint that can be used: {'; '.join(skipped)}.")
+    return None
+
+
+def _damage_among(files: Mapping[str, FileEntry], folder: Path) -> str | None:
+    """Return which of some files of a checkpoint has changed since it was written."""
+    for name, entry in files.items():
+        if crc32c(folder / name) != entry.crc32c:
+            return f"{folder / name} is damaged: its checksum differs from the list's"
+    return None
 
 
 def read_list(path: Path) -> FileList:
@@ -313,11 +331,8 @@ def _find_damage(seen: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -
     """Return which file of this rank's share of a checkpoint has changed since it was written."""
     checkpoint = _as_checkpoint(seen)
     members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
-    index = members.index(ranks.rank)
-    for name, entry in list(checkpoint.files.items())[index :: len(members)]:
-        if crc32c(checkpoint.folder / name) != entry.crc32c:
-            return f"{checkpoint.folder / name} is damaged: its checksum differs from the list's"
-    return None
+    share = list(checkpoint.files.items())[members.index(ranks.rank) :: len(members)]
+    return _damage_among(dict(share), checkpoint.folder)
 
 
 def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> None:

@@ -1,73 +1,31 @@
 """How much memory this process may still take: of the machine, and of its control groups."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Files:
-    """Where a group tells of its memory."""
-
-    limit: str
-    taken: str
-    cache: str
-    """What memory.stat calls pages of files that may go, those of the groups below included."""
-
-
-_VERSION_1 = _Files(
-    limit="memory.limit_in_bytes", taken="memory.usage_in_bytes", cache="total_inactive_file"
-)
-_VERSION_2 = _Files(limit="memory.max", taken="memory.current", cache="inactive_file")
-
-
 def free_memory(groups: Path = _GROUPS, proc: Path = _PROC) -> int:
     """Return bytes that can be taken without swapping, 0 if that is not known.
 
     Args:
-        groups: where control groups are mounted, those of version 1 in a folder `memory`: a batch
-            system or a container limits memory with them.
+        groups: where control groups of version 2 are mounted: a batch system or a container limits
+            memory with them. The page cache of a group counts as free.
         proc: where the kernel tells of processes.
     """
-    return max(0, min([_of_machine(proc), *_of_groups(groups, proc)]))
-
-
-def _of_machine(proc: Path) -> int:
-    return _figures(proc / "meminfo").get("MemAvailable:", 0) << 10
-
-
-def _of_groups(groups: Path, proc: Path) -> Iterator[int]:
-    """Yield what each group above this process leaves; the page cache counts as free."""
-    try:
-        lines = (proc / "self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, name = (*line.split(":", 2), "", "")[:3]
-        if not controllers:
-            yield from _left(groups, name, _VERSION_2)
-        elif "memory" in controllers.split(","):
-            yield from _left(groups / "memory", name, _VERSION_1)
-
-
-def _left(root: Path, name: str, files: _Files) -> Iterator[int]:
-    """Yield what a group and those above it leave, as far as they limit anything.
-
-    In a container the name may be the machine's, and the container's own group the root.
-    """
-    group = root / name.lstrip("/")
-    for folder in (group, *group.parents):
-        if not folder.is_relative_to(root):
-            return
-        try:
-            limit = int((folder / files.limit).read_text())
-            taken = int((folder / files.taken).read_text())
-        except (OSError, ValueError):  # the root has no such files, and "max" is no limit
-            continue
-        yield limit - taken + _figures(folder / "memory.stat").get(files.cache, 0)
+    left = [_figures(proc / "meminfo").get("MemAvailable:", 0) << 10]
+    name = ""
+    with suppress(OSError):
+        name = (proc / "self/cgroup").read_text().strip().rpartition("::/")[2]
+    # In a container the name may be the machine's, and the container's own group the root.
+    for group in (groups / name, *(groups / name).parents):
+        with suppress(OSError, ValueError):  # the root has no such files, and "max" is no limit
+            limit = int((group / "memory.max").read_text())
+            taken = int((group / "memory.current").read_text())
+            left.append(limit - taken + _figures(group / "memory.stat").get("inactive_file", 0))
+    return max(0, min(left))
 
 
 def _figures(path: Path) -> dict[str, int]:

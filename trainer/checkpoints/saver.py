@@ -1,6 +1,6 @@
-"""Saving a run: what it has is copied in memory, and written while training goes on.
+"""Saving a run: its files are made in memory, and written while training goes on.
 
-    saver.save(…)       copies; where memory does not allow that, writes
+    saver.save(…)       makes them; where memory does not allow that, writes
     saver.advance(…)    between steps: completes a checkpoint once every rank has its files on disk
     saver.finish(…)     waits for that
 
@@ -83,7 +83,7 @@ class Saver:
         self.finish(bad_streak=int(state[BAD_STREAK]))
         folder = self._disk.folder / f"step-{step}"
         self._ranks.together(lambda: self._remove(folder))
-        with _told(folder):
+        with _explained(folder):
             self._engine.save_checkpoint(
                 str(self._disk.folder), folder.name, client_state={"step": step}, save_latest=False
             )
@@ -147,7 +147,7 @@ class Saver:
         self._pending = None
 
         def wait() -> dict[str, FileEntry]:
-            with _told(pending.folder):
+            with _explained(pending.folder):
                 written = self._writer.entries().items()
             return {path.relative_to(pending.folder).as_posix(): entry for path, entry in written}
 
@@ -269,7 +269,7 @@ def completed_on_error(finish: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _explained(folder: Path) -> Iterator[None]:
     """Say which checkpoint could not be written, and what a run does then.
 
     Raises:
@@ -279,9 +279,9 @@ def _told(folder: Path) -> Iterator[None]:
         with disk_errors_explained(folder):
             yield
     except UserError as error:
-        raise UserError(
-            f"{folder} was not saved: {error} It resumes from the checkpoint before."
-        ) from error
+        others = [*folder.parent.glob("step-*/whole-*.json")]
+        then = "resumes from the checkpoint before" if others else "begins anew: nothing was saved"
+        raise UserError(f"{folder} was not saved: {error} It {then}.") from error
 
 
 def _flushed(path: Path) -> FileEntry:

@@ -14,7 +14,7 @@ from typing import Any
 from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
 from trainer.checkpoints.checkpoint import ADVICE, Checkpoint, torch_files
-from trainer.checkpoints.torch_file import deepspeed_types, nothing_runs, one_line, read
+from trainer.checkpoints.torch_file import deepspeed_types, one_line, read, weights_only
 from trainer.ranks import AgreedError, Ranks
 
 _SUFFIX = "-universal"
@@ -160,5 +160,5 @@ def convert_here() -> None:
 
     # A process that is not forked would know none of the types.
     multiprocessing.set_start_method("fork")
-    with nothing_runs(deepspeed_types()):
+    with weights_only(deepspeed_types()):
         ds_to_universal.main(ds_to_universal.parse_arguments())

@@ -16,9 +16,4 @@ class Filling:
     finish: str
     """Why they end."""
     score: float | None = None
-    """What the best beam is worth."""
-
-
-def room_and_reason(limit: int, room: int) -> tuple[int, str]:
-    """Return how many tokens may fill a blank, and why it ends if they all come."""
-    return (limit, LIMIT) if limit <= room else (room, POSITIONS)
+    """What the best beam is worth; None: only one text was followed."""

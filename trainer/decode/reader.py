@@ -19,7 +19,7 @@ class DivergedError(UserError):
     """A model says nothing: its logits are not numbers."""
 
 
-class Fed(NamedTuple):
+class InputToken(NamedTuple):
     """A token as a model reads it."""
 
     token: int
@@ -49,13 +49,13 @@ class Reader:
         """Read the contexts of prompts, a row for each; a GLM sees all of one at once."""
         self._cache = Cache(num_layers=self._num_layers, num_rows=len(prompts))
         rows = [
-            [Fed(token, position, 0) for position, token in enumerate(prompt.context)]
+            [InputToken(token, position, 0) for position, token in enumerate(prompt.context)]
             for prompt in prompts
         ]
         if any(rows):
             self._read(rows, sees_ahead=not prompts[0].causal)
 
-    def read(self, rows: Sequence[Sequence[Fed]]) -> Tensor:
+    def read(self, rows: Sequence[Sequence[InputToken]]) -> Tensor:
         """Read one or more tokens a row, and return the logits of the last, float32[b, V].
 
         Raises:
@@ -79,9 +79,9 @@ class Reader:
         self._cache.cut(lengths)
 
     @torch.no_grad()
-    def _read(self, rows: Sequence[Sequence[Fed]], *, sees_ahead: bool) -> Tensor:
+    def _read(self, rows: Sequence[Sequence[InputToken]], *, sees_ahead: bool) -> Tensor:
         width = max(map(len, rows))
-        padding = Fed(0, 0, 0)
+        padding = InputToken(0, 0, 0)
         padded = [[*row, *[padding] * (width - len(row))] for row in rows]
         fed = torch.tensor(padded).to(self._device)
         self._cache.begin(

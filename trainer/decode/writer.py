@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import Filling
 from trainer.decode.prompt import Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.sampling import draw_keys, fill
-from trainer.decode.text import Unfolding, text_of
+from trainer.decode.search import draw_keys, fill
+from trainer.decode.text import StreamDecoder, text_of
 from trainer.tokenizer import TextTokenizer
 
 OnText = Callable[[int, str], None]
@@ -79,13 +78,6 @@ class Writer:
                 the seed, and not on the batch.
             on_text: hears of every prompt's text as it grows; with beams, when it is whole.
         """
-        if self._decoding.beams > 1:
-            filled = search(self._reader, prompts, self._decoding)
-            generations = [self._told(*pair) for pair in zip(prompts, filled, strict=True)]
-            if on_text is not None:
-                for number, generation in enumerate(generations):
-                    on_text(number, generation.text)
-            return generations
         keys = draw_keys(self._decoding.seed, range(first, first + len(prompts)))
         on_token = None
         if on_text is not None:
@@ -114,15 +106,15 @@ class _GrowingTexts:
         self._prompts = prompts
         self._tokenizer = tokenizer
         self._on_text = on_text
-        self._unfolding = [Unfolding(tokenizer) for _ in prompts]
+        self._decoders = [StreamDecoder(tokenizer) for _ in prompts]
         for number, prompt in enumerate(prompts):
             on_text(number, prompt.parts[0])
 
     def add(self, number: int, blank: int, token: int | None) -> None:
         """Take a token of a prompt's blank; None: the blank is filled."""
         if token is not None:
-            self._on_text(number, self._unfolding[number].add(token))
+            self._on_text(number, self._decoders[number].add(token))
             return
-        rest = self._unfolding[number].end()
+        rest = self._decoders[number].end()
         self._on_text(number, rest + self._prompts[number].parts[blank + 1])
-        self._unfolding[number] = Unfolding(self._tokenizer)
+        self._decoders[number] = StreamDecoder(self._tokenizer)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shards.shown import print_line
+from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.examine import answers_of, examine, exams_asked, exams_of
 from trainer.examining import Examination
 from trainer.held_out import HeldOutReader, open_held_out
 from trainer.loss_tally import LossTally
@@ -48,10 +48,10 @@ def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
         UserError: the data have no validation documents.
     """
     started = start(config, ranks)
-    exams = ranks.together(lambda: exams_of(started))
+    benchmarks = ranks.together(lambda: benchmarks_of(started))
     tally = evaluate(started.stepper, started.data, ranks=ranks)
     _print_tally(tally, f"step {started.step:,}", ranks)
-    examine(started.stepper.answer, exams, ranks)
+    print_figures(benchmarks, started.stepper.answer, ranks)
     return 0
 
 
@@ -65,8 +65,8 @@ def evaluate_model(asked: Examination, ranks: Ranks) -> int:
     if ranks.world > 1 and opening.device is None:
         opening = replace(opening, device=str(ranks.device))
     origin = ranks.together(lambda: find_origin(asked.path, opening))
-    exams = ranks.together(lambda: exams_asked(asked, origin))
-    is_read = bool(asked.examining.data) or not exams
+    benchmarks = ranks.together(lambda: open_benchmarks(asked.files, origin, opening, asked.asking))
+    is_read = bool(asked.examining.data) or benchmarks is None
     data = ranks.together(
         lambda: (
             open_held_out(origin, asked.examining.data, eval_samples=asked.examining.eval_samples)
@@ -82,7 +82,8 @@ def evaluate_model(asked: Examination, ranks: Ranks) -> int:
         size = max(1, asked.examining.batch_tokens // data.run.length)
         tally = evaluate(HeldOutReader(model=model, micro_batch=size), data, ranks=ranks)
         _print_tally(tally, "held-out text", ranks)
-    examine(answers_of(model), exams, ranks, batch_tokens=asked.examining.batch_tokens)
+    batch_tokens = asked.examining.batch_tokens
+    print_figures(benchmarks, answers_of(model), ranks, batch_tokens=batch_tokens)
     return 0
 
 

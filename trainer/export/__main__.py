@@ -8,7 +8,7 @@ from shards.command import Parser, log_plainly, print_text
 from shards.flags import add_flags, local_path, options_of
 from shards.interrupt import ended_by_interrupt
 from trainer.export.exporting import Exporting
-from trainer.old_spellings import EXPORT
+from trainer.foreign_flags import FOREIGN_FLAGS
 
 
 def main(argv: Sequence[str]) -> int:
@@ -20,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> str:
     parser = Parser(
         prog="python -m trainer.export",
-        old=EXPORT,
+        old=FOREIGN_FLAGS,
         description="Write a trained model as files that other programs read.",
         argument_default=argparse.SUPPRESS,
     )

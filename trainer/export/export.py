@@ -2,35 +2,48 @@
 
 Files are made in `.tmp-export-NAME` beside the output, which is renamed when all of them are on the
 disk. What a killed export left there is removed by the next one to the same output.
+
+    hf            GPT2LMHeadModel.from_pretrained(OUTPUT) and AutoTokenizer read it
+    safetensors   names and layout are ours, which are those of THUDM/GLM; --init-from reads it back
 """
 
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import torch
+from huggingface_hub import save_torch_state_dict
+from safetensors import SafetensorError
+from torch import Tensor
 
 from shards.errors import DamageError, UserError
-from shards.manifest import TokenizerEntry, read_manifest
+from shards.manifest import read_manifest
+from shards.records import to_json
 from shards.run import CAUSAL
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import files, make_folder
+from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
-from trainer.export.exporting import LLMC, REFERENCE, SAFETENSORS, TRANSFORMERS, Exporting
-from trainer.export.glm import write_glm
-from trainer.export.gpt2 import write_gpt2
-from trainer.export.llmc import write_llmc
-from trainer.export.reference import write_reference
-from trainer.export.source import open_tensors
-from trainer.export.subject import Subject
+from trainer.export.exporting import SAFETENSORS, TRANSFORMERS, Exporting
+from trainer.model.model import parameter_shapes
 from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
-from trainer.weights.hugging_face import Training
+from trainer.weights import gpt2
+from trainer.weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
+from trainer.weights.read import read_weights
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_ONE_FILE = 2**62
+"""Bytes that no model has."""
+_TOKENIZER = "tokenizer.json"
+_NO_TOKENIZER = (
+    "no tokenizer's files: the run does not hold them; give --tokenizer and export again, or copy "
+    "them there"
+)
 
 
 def export(path: Path, options: Exporting) -> list[str]:
@@ -45,101 +58,144 @@ def export(path: Path, options: Exporting) -> list[str]:
         UserError: there is no model, the form cannot hold it, or the output exists.
         DamageError: a file of it is damaged.
     """
-    output = options.output
-    _check_absent(output)
-    _check_nobody_is_in(output)
-    opening = Opening(model=options.model, tokenizer=options.tokenizer)
-    origin = find_origin(path, opening)
-    _check_objective(origin, options)
+    _check_output(options.output)
     if not torch.accelerator.is_available():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
-    subject = _subject(origin, opening, options)
-    output = output.resolve()
-    place = output.parent / f".tmp-export-{output.name}"
-    with locked(place):
-        staged = place / "files"
-        with disk_errors_explained(staged):
-            shutil.rmtree(staged, ignore_errors=True)
-            make_folder(staged)
-        try:
-            notes = _write(subject, staged, options)
-            with disk_errors_explained(options.output):
-                staged.replace(output)
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+    opening = Opening(model=options.model, tokenizer=options.tokenizer)
+    origin = find_origin(path, opening)
+    if options.to == TRANSFORMERS and origin.objective != CAUSAL:
+        raise UserError(
+            f"the model in {origin.path} fills blanks (objective {origin.objective}), and --to "
+            f"{TRANSFORMERS} is for models that predict the next token: give --to {SAFETENSORS}."
+        )
+    tokenizer = _tokenizer(origin, opening)
+    config = _config(origin, tokenizer, options)
+    state = _state(origin, _DTYPES[options.dtype])
+    if options.to == TRANSFORMERS:
+        state = gpt2.exported(state, vocabulary=config["vocab_size"])
+    notes = _write(state, config, origin, tokenizer, options)
     where = f" after step {origin.step:,}" if origin.step is not None else ""
     return [
         f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
-        *(f"{options.output / name}  {size:,} bytes" for name, size in files(output).items()),
+        *(
+            f"{options.output / name}  {size:,} bytes"
+            for name, size in files(options.output).items()
+        ),
         *notes,
-        *(["the classifier's head is left out"] if subject.tensors.lacks_head else []),
     ]
 
 
-def _check_absent(output: Path) -> None:
+def _write(
+    state: Mapping[str, Tensor],
+    config: Mapping[str, Any],
+    origin: Origin,
+    tokenizer: TextTokenizer | None,
+    options: Exporting,
+) -> list[str]:
+    """Write all files, and return what is missing."""
+    output = options.output.resolve()
+    place = output.parent / f".tmp-export-{output.name}"
+    with locked(place), disk_errors_explained(options.output):
+        staged = place / "files"
+        shutil.rmtree(staged, ignore_errors=True)
+        make_folder(staged)
+        try:
+            _write_weights(state, staged, options)
+            write_json(staged / CONFIG, config)
+            if options.to == TRANSFORMERS:
+                ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
+                write_json(staged / "generation_config.json", {**ends, "_from_model_config": False})
+            notes = _write_tokenizer(origin, tokenizer, staged, options)
+            _sync(staged)
+            staged.replace(output)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    return notes
+
+
+def _check_output(output: Path) -> None:
+    """Refuse a folder that would be changed, or removed under the user's feet."""
+    if Path.cwd().is_relative_to(output.resolve()):
+        raise UserError(
+            f"--output {output} is the folder that you are in: name one to be made in it, as "
+            f"{output / 'exported'}."
+        )
     with disk_errors_explained(output):
-        if output.is_dir() and not any(output.iterdir()):
-            return
-        if output.exists() or output.is_symlink():
+        is_empty = output.is_dir() and not any(output.iterdir())
+        if not is_empty and (output.exists() or output.is_symlink()):
             raise UserError(
                 f"--output {output} exists: name a folder that does not, or remove it first. An "
                 "export never changes what is there."
             )
 
 
-def _check_nobody_is_in(output: Path) -> None:
-    """Refuse to replace the folder that the user works in, who would be left in a removed one."""
-    if Path.cwd().is_relative_to(output.resolve()):
+def _state(origin: Origin, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Return the weights of a model in a type.
+
+    Raises:
+        UserError: they do not fit the model, are not finite, or the type cannot hold them.
+        DamageError: a file is damaged.
+    """
+    weights = read_weights(origin.path, vocab_size=origin.shape.vocab_size)
+    shapes = parameter_shapes(origin.shape)
+    weights.check(shapes)
+    state = {}
+    for name in shapes:
+        value = weights.read(name).detach()
+        state[name] = value.to(dtype, copy=True)  # whose bytes no other tensor shares
+        if bool(state[name].isfinite().all()):
+            continue
+        if bool(value.isfinite().all()):
+            raise UserError(
+                f"{name} has values up to {value.abs().max().item():.3g}, which {dtype} cannot "
+                "hold: give --dtype bf16 or fp32."
+            )
         raise UserError(
-            f"--output {output} is the folder that you are in: name one to be made in it, as "
-            f"{output / 'exported'}."
+            f"{name} has values that are NaN or infinite: the run had diverged by then. Export an "
+            "earlier checkpoint: RUN/step-N."
         )
+    return state
 
 
-def _check_objective(origin: Origin, options: Exporting) -> None:
-    """Refuse to hand a model on to a reader that would ask something else of it."""
-    if options.to in (TRANSFORMERS, LLMC) and origin.objective != CAUSAL:
+def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Exporting) -> None:
+    try:
+        save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
+    except SafetensorError as error:  # what it makes of a full disk
         raise UserError(
-            f"the model in {origin.path} fills blanks (objective {origin.objective}), and --to "
-            f"{options.to} is for models that predict the next token: give --to {REFERENCE} or "
-            f"--to {SAFETENSORS}."
-        )
+            f"the weights could not be written ({error}): make room and run the same command again."
+        ) from error
 
 
-def _write(subject: Subject, folder: Path, options: Exporting) -> list[str]:
-    if options.to == TRANSFORMERS:
-        return write_gpt2(subject, folder, shard_bytes=options.shard_bytes)
-    if options.to == SAFETENSORS:
-        return write_glm(subject, folder, shard_bytes=options.shard_bytes)
-    if options.to == LLMC:
-        return write_llmc(subject, folder)
-    return write_reference(subject, folder, num_ranks=options.model_parallel or 1)
+def _config(origin: Origin, tokenizer: TextTokenizer | None, options: Exporting) -> dict[str, Any]:
+    """Return the config.json.
 
-
-def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
-    tokenizer = _tokenizer(origin, opening)
-    rows = origin.shape.vocab_size
-    entry = _entry(origin)
-    own = rows if options.to != LLMC else _own_ids(entry, tokenizer, rows=rows)
-    vocabulary = own if options.vocabulary is None else options.vocabulary
-    if not 0 < vocabulary <= rows:
+    Raises:
+        UserError: --vocabulary does not fit the model.
+    """
+    special = tokenizer.special if tokenizer else _special_of_data(origin)
+    vocabulary, rows = options.vocabulary, origin.shape.vocab_size
+    if vocabulary is not None and not 0 < vocabulary <= rows:
         raise UserError(f"--vocabulary {vocabulary:,}: the embedding has {rows:,} rows.")
-    special = tokenizer.special if tokenizer else entry.special if entry else {}
+    vocabulary = vocabulary or rows
     if special.get("eos", 0) >= vocabulary:
         raise UserError(
             f"--vocabulary {vocabulary:,} leaves out the end of a text, id {special['eos']:,}: "
             "give at least one more than that."
         )
-    return Subject(
-        tensors=open_tensors(origin, _DTYPES[options.dtype]),
-        shape=origin.shape,
-        objective=origin.objective,
-        step=origin.step,
-        vocabulary=vocabulary,
-        special=special,
-        tokenizer=tokenizer,
-        training=_training(origin, tokenizer),
-    )
+    dtype = str(_DTYPES[options.dtype]).removeprefix("torch.")
+    told = {TRAINING: to_json(_training(origin, tokenizer)), "torch_dtype": dtype}
+    if options.to == TRANSFORMERS:
+        eos = special.get("eos")
+        return {**gpt2.configuration(origin.shape, vocabulary=vocabulary, eos=eos), **told}
+    return {
+        "model_type": GLM_TYPE,
+        SHAPE: to_json(origin.shape),
+        "objective": origin.objective,
+        "step": origin.step,
+        "vocabulary": vocabulary,
+        "special_tokens": dict(special),
+        **told,
+    }
 
 
 def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
@@ -167,18 +223,42 @@ def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
         return None  # what is missing is told with the export
 
 
-def _entry(origin: Origin) -> TokenizerEntry | None:
-    """Return what the manifest of the data says of their tokenizer, if the data are there."""
+def _special_of_data(origin: Origin) -> Mapping[str, int]:
+    """Return what the manifest of the data says of special tokens, if the data are there."""
     for directory in origin.data:
         with suppress(UserError):
-            return read_manifest(any_path(directory)).tokenizer
-    return None
+            return read_manifest(any_path(directory)).tokenizer.special
+    return {}
 
 
-def _own_ids(entry: TokenizerEntry | None, tokenizer: TextTokenizer | None, *, rows: int) -> int:
-    """Return how many ids mean text or its end; all rows if it is not known."""
-    if tokenizer is not None:
-        return len(tokenizer.pieces())
-    if entry is None:
-        return rows
-    return max(entry.pieces, entry.special["eos"] + 1)
+def _write_tokenizer(
+    origin: Origin, tokenizer: TextTokenizer | None, folder: Path, options: Exporting
+) -> list[str]:
+    """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
+    if tokenizer is None:
+        return [_NO_TOKENIZER]
+    text = tokenizer.transformers_json()
+    if text is None:
+        return [
+            f"no {_TOKENIZER}: {tokenizer.spec} cannot be written as one; copy its files yourself"
+        ]
+    with atomic_write(folder / _TOKENIZER) as handle:
+        handle.write(text.encode())
+    if options.to == TRANSFORMERS:
+        end = tokenizer.pieces()[tokenizer.special["eos"]].decode()
+        content = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_max_length": origin.shape.position_rows,
+            "clean_up_tokenization_spaces": False,
+            **dict.fromkeys(("bos_token", "eos_token", "unk_token"), end),
+        }
+        write_json(folder / "tokenizer_config.json", content)
+    return []
+
+
+def _sync(folder: Path) -> None:
+    """Put all files on the disk."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)

@@ -7,7 +7,7 @@ from shards.errors import UserError
 from shards.flags import count, local_path, option, positive, same_option
 from trainer.opening import Opening
 
-TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC = "hf", "safetensors", "reference", "llm.c"
+TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,9 +16,8 @@ class Exporting:
 
     to: str = option(
         MISSING,
-        "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours; reference: "
-        "THUDM/GLM's file; llm.c: its model.bin.",
-        choices=(TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC),
+        "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours.",
+        choices=(TRANSFORMERS, SAFETENSORS),
         required=True,
     )
     output: Path = option(
@@ -27,21 +26,14 @@ class Exporting:
     dtype: str = option("fp32", "The type of the weights.", choices=("fp32", "bf16", "fp16"))
     shard_bytes: int | None = option(
         None,
-        "hf and safetensors: split the weights into files of at most this size (5G). Default: one "
-        "file.",
-        metavar="N",
-        type=positive,
-    )
-    model_parallel: int | None = option(
-        None,
-        "reference: split the weights for this many ranks of model parallelism; 1 joins them.",
+        "Split the weights into files of at most this size (5G). Default: one file.",
         metavar="N",
         type=positive,
     )
     vocabulary: int | None = option(
         None,
-        "hf and llm.c: how many ids mean something; the embedding's rows after them are padding, "
-        "which hf leaves out. Default: hf: all rows; llm.c: the tokenizer's own.",
+        "hf: how many ids mean something; the embedding's rows after them are padding and left "
+        "out. Default: all rows.",
         metavar="N",
         type=count,
     )
@@ -54,14 +46,5 @@ class Exporting:
         Raises:
             UserError: a flag does not belong to it.
         """
-        for flag, given, forms in (
-            ("--shard-bytes", self.shard_bytes, (TRANSFORMERS, SAFETENSORS)),
-            ("--model-parallel", self.model_parallel, (REFERENCE,)),
-            ("--vocabulary", self.vocabulary, (TRANSFORMERS, LLMC)),
-        ):
-            if given is not None and self.to not in forms:
-                raise UserError(f"{flag} is for --to {' and '.join(forms)}, not {self.to}.")
-        if self.to == LLMC and self.dtype == "fp16":
-            raise UserError(
-                "--dtype fp16: llm.c reads none; give bf16, or fp32 for a build in FP32."
-            )
+        if self.vocabulary is not None and self.to != TRANSFORMERS:
+            raise UserError(f"--vocabulary is for --to {TRANSFORMERS}, not {self.to}.")

@@ -10,7 +10,7 @@ from shards.errors import UserError
 from shards.flags import add_flags, local_path, option, options_of, positive
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt_file import read_prompts
-from trainer.old_spellings import GENERATE
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import Opening
 
 
@@ -18,6 +18,12 @@ from trainer.opening import Opening
 class Asking:
     """What is asked of a model, and how the answers are printed."""
 
+    prompt: tuple[str, ...] = option(
+        (),
+        "A prompt, as the words after the model; may be repeated.",
+        metavar="TEXT",
+        action="append",
+    )
     prompts: Path | None = option(
         None,
         "A file of prompts: one a line, or .jsonl with objects that have a prompt.",
@@ -56,7 +62,7 @@ def parse_asked(argv: Sequence[str]) -> Asked:
         description="Fills the blanks of prompts, or goes on with texts.\n"
         "Without prompts they are read from the standard input, one a line.",
         argument_default=argparse.SUPPRESS,
-        old=GENERATE,
+        old=FOREIGN_FLAGS,
     )
     parser.add_argument(
         "model_path", type=local_path, metavar="MODEL", help="a run, a checkpoint, a published one"
@@ -68,7 +74,7 @@ def parse_asked(argv: Sequence[str]) -> Asked:
     given = vars(parser.parse_intermixed_args(argv))
     asking = Asking(**options_of(Asking, given))
     decoding = Decoding(**options_of(Decoding, given))
-    texts = list(given.get("texts", []))
+    texts = [*given.get("texts", []), *asking.prompt]
     if asking.prompts is not None:
         texts += read_prompts(asking.prompts)
     if asking.samples > 1 and not decoding.draws:

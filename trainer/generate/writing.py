@@ -85,9 +85,9 @@ def _answer(writer: Writer, texts: Sequence[str], asking: Asking) -> None:
 def _converse(writer: Writer, trained: Trained, asking: Asking) -> None:
     """Answer the lines of the standard input, one by one."""
     is_person = sys.stdin.isatty()
-    if is_person:
-        step = "" if trained.step is None else f", step {trained.step:,}"
-        tell(f"{trained.origin}{step}: a prompt a line; Ctrl-D ends.")
+    step = "" if trained.step is None else f", step {trained.step:,}"
+    ending = "; Ctrl-D ends" if is_person else " of the standard input"
+    tell(f"{trained.origin}{step}: waiting for prompts, one a line{ending}.")
     number = 0
     for line in _lines("> " if is_person else ""):
         try:
@@ -105,7 +105,8 @@ def _converse(writer: Writer, trained: Trained, asking: Asking) -> None:
 def _lines(sign: str) -> Iterator[str]:
     """Return the lines of the standard input that have text, as they come."""
     while True:
-        tell(sign, end="")
+        if sign:
+            tell(sign, end="")
         line = sys.stdin.readline()
         if not line:
             return

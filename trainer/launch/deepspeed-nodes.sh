@@ -5,5 +5,5 @@
 # Of the environment only NCCL_*, PYTHON*, MV2_*, UCX_* and MLFLOW_* reach the other machines;
 # put the rest into .deepspeed_env as lines NAME=VALUE.
 set -euo pipefail
-exec python -m trainer.launcher deepspeed --hostfile "${HOSTFILE:-$(dirname "$0")/hostfile}" --master_addr "${MASTER:?the first node}" \
+exec deepspeed --hostfile "${HOSTFILE:-$(dirname "$0")/hostfile}" --master_addr "${MASTER:?the first node}" \
     --module trainer.train "$@"

@@ -2,4 +2,4 @@
 # One machine: all its GPUs, or GPUS of them, by DeepSpeed's launcher.
 #   GPUS=2 trainer/launch/deepspeed.sh --recipe glm-large --data build/wudao --save runs/large
 set -euo pipefail
-exec python -m trainer.launcher deepspeed ${GPUS:+--num_gpus "$GPUS"} --module trainer.train "$@"
+exec deepspeed ${GPUS:+--num_gpus "$GPUS"} --module trainer.train "$@"

@@ -5,6 +5,6 @@
 set -euo pipefail
 # Seconds that torchrun gives the ranks to save when asked to stop (torch 2.13; older ones: 30).
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
-exec python -m trainer.launcher torchrun --nnodes "${NODES:?number of machines}" --node-rank "${NODE:?this machine, from 0}" \
+exec torchrun --nnodes "${NODES:?number of machines}" --node-rank "${NODE:?this machine, from 0}" \
     --nproc-per-node "${GPUS:-gpu}" --master-addr "${MASTER:?the first machine}" --master-port 29500 \
     -m trainer.train "$@"

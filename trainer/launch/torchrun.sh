@@ -4,4 +4,8 @@
 set -euo pipefail
 # Seconds that torchrun gives the ranks to save when asked to stop (torch 2.13; older ones: 30).
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
-exec python -m trainer.launcher torchrun --standalone --nproc-per-node "${GPUS:-gpu}" -m trainer.train "$@"
+if [[ -z ${GPUS:-} && ! -e /dev/kfd ]] && ! nvidia-smi -L &>/dev/null; then
+    echo "torchrun.sh: there is no GPU here. Say how many ranks to start on the CPU: GPUS=1 $0 …" >&2
+    exit 2
+fi
+exec torchrun --standalone --nproc-per-node "${GPUS:-gpu}" -m trainer.train "$@"

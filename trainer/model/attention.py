@@ -14,13 +14,9 @@ Every token sees itself, padding included, so no row is empty. The rule is writt
 function of positions, and both forms of a mask are made from it: a dense one for PyTorch's
 scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
 
-Dropout of attention weights belongs to samples, as all dropout does (`trainer.model.dropout`). On a
-GPU PyTorch's memory-efficient kernel draws it, one tile of scores at a time:
-
-    seed of step and layer ─▶ Philox numbers ─▶ … | sample at slot 6: H · n · n numbers | slot 7 | …
-
-so it is told at which number a micro-batch begins. On a CPU nothing fused has dropout at all, and
-the matrix of scores is made in full.
+Dropout of attention weights belongs to samples, as all dropout does (`trainer.model.dropout`), on a
+CPU, where nothing fused has dropout and the matrix of scores is made in full. On a GPU PyTorch's
+kernel draws it, from a seed of the micro-batch and the layer.
 """
 
 from collections.abc import Callable
@@ -29,7 +25,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -38,13 +33,6 @@ from trainer.model.dropout import Dropout
 Mask = Tensor | BlockMask | None
 """A tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal. A bool
 tensor says what is seen, a float one is added to the scores."""
-
-_KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""Not FlashAttention, which numbers what it draws in another way."""
-_COUNTER = 2**32
-"""The kernel counts the random numbers of a batch in 32 bits."""
-_PHILOX = 4
-"""Random numbers come this many at a time, and a generator begins with the first of them."""
 
 _FLEX_CAPABILITY = (8, 0)
 """From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
@@ -130,9 +118,11 @@ def attend(
         return _fused(query, key, value, mask, 0.0)
     if not dropout.masks.is_in_kernel:
         return _unfused(query, key, value, mask, dropout)
-    if torch.compiler.is_compiling() or not dropout.masks.begins_at_slots:
-        return _fused(query, key, value, mask, dropout.probability)
-    return _from_slot_on(query, key, value, mask, dropout)
+    seed = dropout.masks.kernel
+    if seed is not None and query.is_cuda and not torch.compiler.is_compiling():
+        generator = torch.cuda.default_generators[query.get_device()]
+        generator.manual_seed(seed + dropout.layer)  # the same where a layer is computed again
+    return _fused(query, key, value, mask, dropout.probability)
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate: float) -> Tensor:
@@ -152,64 +142,6 @@ def _unfused(
     weights = scores.softmax(-1, dtype=torch.float32)
     kept = dropout.masks.weights(weights, dropout.probability, dropout.layer)
     return kept.to(value.dtype) @ value
-
-
-def _from_slot_on(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
-) -> Tensor:
-    """Return attention whose kernel draws for each sample what belongs to its slot."""
-    kernel = dropout.masks.kernel
-    assert kernel is not None
-    generator = torch.cuda.default_generators[query.get_device()]
-    num_samples, heads, queries, _ = query.shape
-    drawn = heads * queries * key.shape[-2]
-    apart = -(-drawn // _PHILOX) * _PHILOX
-
-    def attention(rows: slice) -> Tensor:
-        generator.manual_seed(kernel.seed + dropout.layer)
-        generator.set_offset((kernel.first + rows.start) * apart)
-        own = None if mask is None else mask[rows]
-        return _fused(query[rows], key[rows], value[rows], own, dropout.probability)
-
-    with sdpa_kernel(_KERNELS):
-        is_counted = drawn == apart and num_samples * drawn < _COUNTER
-        like = query.device, query.dtype, (queries, query.shape[-1])
-        if is_counted and _draws_by_slot(*like, masked=mask is not None):
-            return attention(slice(0, num_samples))
-        return torch.cat([attention(slice(i, i + 1)) for i in range(num_samples)])
-
-
-@cache
-def _draws_by_slot(
-    device: torch.device, dtype: torch.dtype, shape: tuple[int, int], *, masked: bool
-) -> bool:
-    """Try whether a sample's dropout is the same alone, at its slot, as among others.
-
-    It is by the code of PyTorch's kernel, and nothing documents it; where it is not, samples are
-    computed one by one. Which kernel is taken depends on all that is given.
-
-    Args:
-        device: where.
-        dtype: of queries and of the mask.
-        shape: tokens, and the width of a head.
-        masked: there is a mask that is added, one for each sample.
-    """
-    tokens, width = shape
-    mask: Tensor | None = None
-    if masked:
-        mask = torch.zeros(2, 1, tokens, tokens, device=device, dtype=dtype)
-        mask[..., tokens // 2 :] = float("-inf")
-    generator = torch.cuda.default_generators[device.index]
-
-    def attention(samples: Tensor, first: int) -> Tensor:
-        generator.manual_seed(0)
-        generator.set_offset(first * _PHILOX * tokens * tokens)
-        seen = None if mask is None else mask[: len(samples)]
-        return _fused(samples, samples, samples, seen, 0.5)
-
-    with torch.no_grad():
-        both = torch.randn(2, _PHILOX, tokens, width, device=device, dtype=dtype)  # heads
-        return torch.equal(attention(both, 0)[1:], attention(both[1:], 1))
 
 
 def flex_runs_on(device: torch.device) -> bool:

@@ -9,8 +9,7 @@ state, and compilers fuse it all. Words come from splitmix64, as everywhere in `
 product modulo 2^32 is multiply-shift hashing (Dietzfelbinger et al., J. Algorithms 25, 1997): seen
 over tokens, any two units are dropped independently of each other.
 
-PyTorch's fused attention makes masks of its own. `Kernel` says from which of its random numbers
-on they are to be taken.
+PyTorch's fused attention on a GPU makes masks of its own, from a seed of the micro-batch.
 """
 
 from dataclasses import dataclass
@@ -34,23 +33,13 @@ _CLASSIFIER = 2**20
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """Where the random numbers of a micro-batch begin, for kernels that draw their own."""
-
-    seed: int
-    """Of the step."""
-    first: int
-    """Slot of the first sample in the global batch; the others follow."""
-
-
-@dataclass(frozen=True)
 class Seeds:
     """What decides the masks of some samples."""
 
     keys: Tensor
     """int64[b], on the model's device."""
-    kernel: Kernel | None = None
-    """None: such kernels go on with PyTorch's generator."""
+    kernel: int | None = None
+    """What kernels that draw their own are seeded with; None: PyTorch's generator goes on."""
 
     @classmethod
     def of_slots(
@@ -58,8 +47,8 @@ class Seeds:
     ) -> "Seeds":
         """Return the seeds of samples in these slots of a step's global batch."""
         base = derive(np.array([text_key(seed, "dropout")], np.uint64), [step])
-        keys = torch.from_numpy(derive(base, np.arange(slots.start, slots.stop)).view(np.int64))
-        return cls(keys.to(device), Kernel(int(base[0]) >> 1, slots.start))
+        keys = derive(base, np.arange(slots.start, slots.stop))
+        return cls(torch.from_numpy(keys.view(np.int64)).to(device), int(keys[0]) >> 8)
 
     @classmethod
     def random(cls, num_samples: int, device: torch.device) -> "Seeds":
@@ -79,8 +68,6 @@ class Dropout:
         self.kernel = seeds.kernel
         self.is_in_kernel = seeds.keys.device.type != "cpu"
         """Whether kernels draw the masks of attention weights."""
-        self.begins_at_slots = seeds.keys.is_cuda and seeds.kernel is not None
-        """Whether those kernels can be told from which number on."""
         device = seeds.keys.device
         self._units = _units(max(config.hidden_size, tokens), device)
         sites = 1 + 2 * config.num_layers

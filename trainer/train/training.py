@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from shards.switches import numbers_of
 from trainer.bad_losses import BadLosses
+from trainer.benchmarks import benchmarks_of, main_figures
 from trainer.checkpoints.disk import gone_if_refused
 from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.config import Config
 from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate.validation import evaluate
-from trainer.examine import exams_of, told
 from trainer.follow import Follower, text_ends
 from trainer.log import SPEED, TASKS, TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
@@ -28,8 +29,9 @@ from trainer.settings import EPOCH, WAIT
 from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
-from trainer.tasks.exam import Exam
-from trainer.tasks.sitting import sit_all
+
+if TYPE_CHECKING:
+    from trainer.harness import Benchmarks
 
 _POLL = 5.0
 """Seconds between looks for a newer manifest while a run waits."""
@@ -47,13 +49,13 @@ class Training:
         self,
         started: StartedRun,
         *,
-        exams: Mapping[str, Exam],
+        benchmarks: "Benchmarks | None",
         follower: Follower,
         log: RunLog,
         stop: Stop,
     ) -> None:
         """Take over a run that is ready."""
-        self._exams = exams
+        self._benchmarks = benchmarks
         self._samples = open_samples(started, stop=stop)
         self._started = started
         self._data = started.data
@@ -291,15 +293,13 @@ class Training:
         self._started.stepper.monitor(event, figures, samples=self._position(self._step))
 
     def _examine(self) -> None:
-        figures = sit_all(
-            self._exams,
-            self._started.stepper.answer,
-            ranks=self._ranks,
-            stop=self._asked_to_stop,
-        )
+        if self._benchmarks is None:
+            return
+        answer, stop = self._started.stepper.answer, self._asked_to_stop
+        figures = self._benchmarks.score(answer, ranks=self._ranks, stop=stop)
         if figures:
             self._log.record(TASKS, self._step, figures)
-            self._log.say(f"step {self._step:,}/{self._steps:,}  {TASKS}  {told(figures)}")
+            self._log.say(f"step {self._step:,}/{self._steps:,}  {TASKS}  {main_figures(figures)}")
             samples = self._position(self._step)
             self._started.stepper.monitor(TASKS, figures, samples=samples)
 
@@ -334,7 +334,7 @@ def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     with gone_if_refused(config.settings.save):
         started = start(config, ranks)
-    exams = ranks.together(lambda: exams_of(started))
+    benchmarks = ranks.together(lambda: benchmarks_of(started))
     with Stop() as stop:
         folder = config.settings.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.steps, show=ranks.is_first)
@@ -343,7 +343,9 @@ def train(config: Config, ranks: Ranks) -> int:
         follower = Follower(started.config, disk=started.disk, ranks=ranks, say=log.say)
         try:
             follower.save()
-            training = Training(started, exams=exams, follower=follower, log=log, stop=stop)
+            training = Training(
+                started, benchmarks=benchmarks, follower=follower, log=log, stop=stop
+            )
             return training.run()
         finally:
             log.close()

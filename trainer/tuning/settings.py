@@ -34,7 +34,7 @@ from trainer.deepspeed_json import (
     presets,
     read_json,
 )
-from trainer.old_spellings import FINETUNE as FINETUNE_FLAGS
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.schedule import LINEAR
 from trainer.settings import CHECKPOINTS, LOG, OPTIMIZER, RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
@@ -289,7 +289,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="python -m trainer.finetune",
         usage="%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]",
-        old=FINETUNE_FLAGS,
+        old=FOREIGN_FLAGS,
         description="Trains a model on a task.",
         argument_default=argparse.SUPPRESS,
     )

@@ -12,11 +12,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.reader import Reader
-from trainer.decode.sampling import fill
+from trainer.decode.search import fill
 from trainer.decode.text import text_of
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
@@ -79,10 +78,7 @@ class Scribe:
     def _texts(self, questions: Sequence[Question], caller: "_Caller") -> list[str]:
         reader = Reader(caller, self.shape, self.ranks.device)
         prompts = [self._prompt(question) for question in questions]
-        if self.decoding.beams > 1:
-            filled = search(reader, prompts, self.decoding, counts_start=False)
-        else:
-            filled = fill(reader, prompts, self.decoding, keys=[0] * len(prompts))
+        filled = fill(reader, prompts, self.decoding, counts_start=False)
         return [text_of(fillings[0].tokens, self.tokenizer).strip() for fillings in filled]
 
     def _prompt(self, question: Question) -> Prompt:

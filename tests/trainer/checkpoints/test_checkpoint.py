@@ -15,8 +15,8 @@ from trainer.checkpoints.checkpoint import (
     NothingSavedError,
     find_common_checkpoint,
     find_later_steps,
-    newest_good_checkpoint,
     read_checkpoint,
+    usable_checkpoint,
 )
 from trainer.checkpoints.disk import find_disk
 from trainer.ranks import AgreedError
@@ -99,13 +99,13 @@ def test_one_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path / "run" / "step-9")
     for name in (".", "../../link"):
         found = (
-            newest_good_checkpoint(Path(name)),
+            usable_checkpoint(Path(name)),
             find_common_checkpoint(Path(name), ranks=ALONE, disk=None),
         )
         for checkpoint in found:
             assert checkpoint is not None
             assert checkpoint.folder == tmp_path / "run" / "step-9"
-    newest = newest_good_checkpoint(Path(".."))
+    newest = usable_checkpoint(Path(".."))
     assert newest is not None
     assert newest.folder == Path("../step-10")
 

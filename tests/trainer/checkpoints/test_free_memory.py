@@ -22,26 +22,5 @@ def test_the_least_of_machine_and_groups(tmp_path: Path) -> None:
     assert free_memory(groups, proc) == 0
 
 
-def test_groups_of_version_1(tmp_path: Path) -> None:
-    proc, root = tmp_path / "proc", tmp_path / "groups/memory"
-    (proc / "self").mkdir(parents=True)
-    (root / "job").mkdir(parents=True)
-    (proc / "meminfo").write_text("MemAvailable: 800 kB\n")
-    # The name is the machine's, and in a container the root is its own group.
-    for name in ("/job", "/docker/4f/job"):
-        (proc / "self/cgroup").write_text(f"12:cpu,cpuacct:/\n9:hugetlb,memory:{name}\n0::/\n")
-        (root / "memory.limit_in_bytes").write_text("9223372036854771712\n")
-        (root / "memory.usage_in_bytes").write_text("7000\n")
-        assert free_memory(tmp_path / "groups", proc) == 800 << 10
-        (root / "memory.limit_in_bytes").write_text("9000\n")
-        (root / "memory.stat").write_text("inactive_file 1\ntotal_inactive_file 600\n")
-        assert free_memory(tmp_path / "groups", proc) == 2600
-        (root / "memory.stat").unlink()
-    (proc / "self/cgroup").write_text("9:memory:/job\n")
-    (root / "job/memory.limit_in_bytes").write_text("5000\n")
-    (root / "job/memory.usage_in_bytes").write_text("4000\n")
-    assert free_memory(tmp_path / "groups", proc) == 1000
-
-
 def test_here() -> None:
     assert free_memory() > 0

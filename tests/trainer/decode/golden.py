@@ -12,7 +12,7 @@ from tests.trainer.golden import SHARED
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.published import Weights
+from trainer.weights.weights import Weights
 
 TASKS = SHARED / "tasks"
 SHAPE = ModelConfig(
@@ -40,7 +40,8 @@ def model() -> GLM:
         if name.startswith("weight/")
     }
     model = GLM(SHAPE)
-    Weights.of([weights], files=[Path("model.npz")]).copy_into(model)
+    parts = {name: [value] for name, value in weights.items()}
+    Weights(parts=parts, source=Path("model.npz")).copy_into(model)
     return model.eval().requires_grad_(False)
 
 

@@ -1,17 +1,17 @@
 import pytest
 
 from tests.trainer.decode.small import PROMPTS, TEXTS, best_text, logits_after, reader
-from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import ENDED, LIMIT
 from trainer.decode.prompt import Prompt
+from trainer.decode.search import fill
 
 
 @pytest.mark.parametrize("prompts", [PROMPTS, TEXTS])
 @pytest.mark.parametrize(("beams", "penalty"), [(2, 0.0), (3, 0.8), (3, 2.0)])
 def test_as_a_plain_search(prompts: tuple[Prompt, ...], beams: int, penalty: float) -> None:
     options = Decoding(max_new_tokens=5, beams=beams, length_penalty=penalty)
-    found = search(reader(), prompts, options)
+    found = fill(reader(), prompts, options)
     for wanted, fillings in zip(prompts, found, strict=True):
         tokens, worth = best_text(wanted, beams=beams, limit=5, penalty=penalty)
         assert list(fillings[0].tokens) == tokens
@@ -21,8 +21,8 @@ def test_as_a_plain_search(prompts: tuple[Prompt, ...], beams: int, penalty: flo
 
 def test_a_batch_is_searched_as_its_prompts() -> None:
     options = Decoding(max_new_tokens=5, beams=3)
-    together = search(reader(), PROMPTS, options)
-    alone = [search(reader(), [wanted], options)[0] for wanted in PROMPTS]
+    together = fill(reader(), PROMPTS, options)
+    alone = [fill(reader(), [wanted], options)[0] for wanted in PROMPTS]
     assert [[f.tokens for f in found] for found in together] == [
         [f.tokens for f in found] for found in alone
     ]
@@ -32,7 +32,7 @@ def test_a_batch_is_searched_as_its_prompts() -> None:
 def test_later_blanks_see_the_best_text_of_earlier_ones() -> None:
     # One beam is the most probable token each time, and its log probability is told.
     options = Decoding(max_new_tokens=3, min_new_tokens=3, beams=2)
-    (first, second), *_ = search(reader(), PROMPTS[:1], options)
+    (first, second), *_ = fill(reader(), PROMPTS[:1], options)
     total, read = 0.0, [list(first.tokens[:-1])]
     for place, token in enumerate(second.tokens):
         logits = logits_after(PROMPTS[0], [*read, list(second.tokens[:place])])
@@ -42,7 +42,7 @@ def test_later_blanks_see_the_best_text_of_earlier_ones() -> None:
 
 def test_ends_are_held_back_and_pairs_not_repeated() -> None:
     options = Decoding(max_new_tokens=8, min_new_tokens=8, beams=3, no_repeat_ngram=2)
-    for fillings in search(reader(), PROMPTS, options):
+    for fillings in fill(reader(), PROMPTS, options):
         for found in fillings:
             pairs = list(zip(found.tokens, found.tokens[1:], strict=False))
             assert len(found.tokens) == 8

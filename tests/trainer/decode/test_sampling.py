@@ -4,7 +4,7 @@ from tests.trainer.decode.small import EOP, PROMPTS, SHAPE, TEXTS, causal, greed
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import ENDED, LIMIT, POSITIONS, Filling
 from trainer.decode.prompt import Prompt
-from trainer.decode.sampling import fill
+from trainer.decode.search import fill
 
 GREEDY = Decoding(max_new_tokens=6)
 DRAWN = Decoding(max_new_tokens=6, temperature=1.5, top_k=20)

@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from tests.trainer.decode.small import EOS, causal
-from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.reader import Reader
-from trainer.decode.sampling import fill
+from trainer.decode.search import fill
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.weights.gpt2_names import PREFIX, is_transposed, name_in_transformers
+from trainer.weights.gpt2 import PREFIX, is_transposed, name_in_transformers
 
 SHAPE = ModelConfig(
     num_layers=2,
@@ -73,10 +72,7 @@ def test_the_same_tokens(
     decoding = Decoding(max_new_tokens=LIMIT, **ours)
     reader = Reader(models[0], SHAPE, torch.device("cpu"))
     prompts = [causal(text) for text in TEXTS]
-    if decoding.beams > 1:
-        found = search(reader, prompts, decoding)
-    else:
-        found = fill(reader, prompts, decoding, keys=[0] * len(prompts))
+    found = fill(reader, prompts, decoding)
     for text, (filling,) in zip(TEXTS, found, strict=True):
         tokens = torch.tensor([text])
         whole = models[1].generate(

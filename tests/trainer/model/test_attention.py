@@ -3,7 +3,6 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
-from trainer.model import attention
 from trainer.model.attention import WeightDropout, additive, attend, flex_runs_on, make_mask
 from trainer.model.dropout import Dropout, Seeds
 from trainer.model.sizes import ModelConfig
@@ -160,76 +159,3 @@ def test_a_mask_is_read_by_the_memory_efficient_kernel_as_it_is() -> None:
             seen = dense(SEPS, pieces, shape=(4, 192))
             assert torch.equal(mask == 0, seen)
             assert (mask[~seen] == -torch.inf).all()
-
-
-class Philox:
-    """Stands in for a GPU's generator: notes from which number on something is drawn."""
-
-    def __init__(self) -> None:
-        self.seed = self.offset = 0
-
-    def manual_seed(self, seed: int) -> None:
-        self.seed = seed
-
-    def set_offset(self, offset: int) -> None:
-        assert offset % 4 == 0
-        self.offset = offset
-
-
-@pytest.mark.parametrize("by_slot", [True, False])
-def test_a_kernel_draws_for_each_sample_what_belongs_to_its_slot(
-    monkeypatch: pytest.MonkeyPatch, by_slot: bool
-) -> None:
-    philox = Philox()
-    calls = 0
-
-    def kernel(query: Tensor, *_: object, **__: object) -> Tensor:
-        """Give each sample the number that its first weight is drawn with."""
-        nonlocal calls
-        calls += 1
-        drawn = philox.offset + torch.arange(len(query)) * 2 * 192 * 192 + philox.seed
-        return drawn.view(-1, 1, 1, 1).expand(query.shape)
-
-    monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
-    monkeypatch.setattr(attention, "_draws_by_slot", lambda *_, **__: by_slot)
-    monkeypatch.setattr(torch.cuda, "default_generators", {-1: philox})
-
-    def drawn(slots: range) -> list[int]:
-        dropout = weight_dropout(0.1, slots)
-        dropout.masks.is_in_kernel = dropout.masks.begins_at_slots = True
-        parts = [part[: len(slots)] for part in heads()]
-        return [int(x) for x in attend(*parts, mask=None, dropout=dropout)[:, 0, 0, 0]]
-
-    whole = drawn(range(4))
-    assert calls == (1 if by_slot else 4)
-    assert len(set(whole)) == 4
-    assert [*drawn(range(3)), *drawn(range(3, 4))] == whole
-
-
-@pytest.mark.parametrize("fails", ["masked", "narrow", "bf16", "never"])
-def test_kernels_are_tried_with_what_they_are_used_for(
-    monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
-    philox = Philox()
-
-    def kernel(query: Tensor, *_: object, attn_mask: Tensor | None, **__: object) -> Tensor:
-        """Draw by slot, but for some inputs."""
-        assert query.shape[2] == 128
-        is_masked = attn_mask is not None
-        if attn_mask is not None:
-            assert attn_mask.dtype == query.dtype
-            assert attn_mask.shape == (len(query), 1, 128, 128)
-        is_narrow, is_short = query.shape[3] == 20, query.dtype == torch.bfloat16
-        is_bad = {"masked": is_masked, "narrow": is_narrow, "bf16": is_short, "never": False}
-        apart = 1 if is_bad[fails] else query.shape[1] * 128 * 128
-        drawn = philox.offset + torch.arange(len(query)) * apart
-        return drawn.view(-1, 1, 1, 1).expand(query.shape)
-
-    monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
-    monkeypatch.setattr(torch.cuda, "default_generators", {None: philox})
-    tried = attention._draws_by_slot.__wrapped__
-    cpu = torch.device("cpu")
-    assert tried(cpu, torch.float32, (128, 64), masked=False)
-    assert tried(cpu, torch.float32, (128, 64), masked=True) is (fails != "masked")
-    assert tried(cpu, torch.float32, (128, 20), masked=False) is (fails != "narrow")
-    assert tried(cpu, torch.bfloat16, (128, 64), masked=False) is (fails != "bf16")

@@ -16,7 +16,6 @@ import torch
 
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.phrasing import Phrasing
 from trainer.tokenizer import TextTokenizer
 
 FOLDER = Path(__file__).parents[2] / "data" / "harness"
@@ -60,12 +59,6 @@ def gpt2() -> GLM:
         {name: weight.t() if is_linear[name] else weight for name, weight in weights.items()}
     )
     return model.eval().requires_grad_(False)
-
-
-def phrasing(**changes: Any) -> Phrasing:
-    """How it is asked; changes make a glm's."""
-    given = {"is_causal": True, "length": POSITIONS, "mask": None, **changes}
-    return Phrasing(tokenizer=tokenizer(), **given)
 
 
 @cache

@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from shards.errors import DamageError, UserError
+from shards.records import to_json
 from tests.trainer.saved import GPT2_SHAPE, causal_logits
+from trainer import config
 from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.start import load_weights
 from trainer.trained import find_origin
-from trainer.weights.hugging_face import CONFIG, is_hugging_face, shape_in
-from trainer.weights.safetensors import SafeTensors, write_safetensors
+from trainer.weights.config_json import CONFIG, is_hugging_face, shape_in
+from trainer.weights.read import read_weights
 
 GPT2 = {
     "model_type": "gpt2",
@@ -58,12 +61,12 @@ def test_what_transformers_saved_gives_the_same_logits(tmp_path: Path, alone: bo
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"model_type": "llama"}, r"config\.json says model_type 'llama'; what can be read"),
-        ({"activation_function": "relu"}, r"says activation_function 'relu'.* 'gelu_new'"),
-        ({"n_inner": 64}, r"says n_inner 64; .* n_inner 128"),
-        ({"tie_word_embeddings": False}, r"says tie_word_embeddings False"),
-        ({"scale_attn_by_inverse_layer_idx": True}, r"says scale_attn_by_inverse_layer_idx True"),
-        ({"n_head": 5}, r"does not describe a model \(hidden_size 32 is not a multiple"),
+        ({"model_type": "llama"}, r"config\.json does not .*model_type is 'llama'"),
+        ({"activation_function": "relu"}, r"activation_function is 'relu'.* 'gelu_new'"),
+        ({"n_inner": 64}, r"n_inner is 64"),
+        ({"tie_word_embeddings": False}, r"tie_word_embeddings is False"),
+        ({"scale_attn_by_inverse_layer_idx": True}, r"scale_attn_by_inverse_layer_idx is True"),
+        ({"n_head": 5}, r"does not describe a model .*\(hidden_size 32 is not a multiple"),
         ({"n_layer": "2"}, r"does not describe a model"),
         ({"n_embd": None}, r"does not describe a model"),
     ],
@@ -84,13 +87,41 @@ def test_what_is_computed_in_the_same_way(tmp_path: Path) -> None:
 
 
 def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
-    shapes = {"wte.weight": torch.Size([300, 32])}
-    write_safetensors(
-        put_config(tmp_path) / "model.safetensors",
-        shapes,
-        lambda name: torch.zeros(shapes[name]),
-        dtype=torch.float32,
-    )
-    assert len(SafeTensors(tmp_path)) == 1
+    save_file({"wte.weight": torch.zeros(300, 32)}, put_config(tmp_path) / "model.safetensors")
     with pytest.raises(DamageError, match=r"has no transformer\.wpe\.weight, which a GPT-2 has"):
         load_weights(tmp_path, GLM(GPT2_SHAPE))
+
+
+def test_a_run_that_begins_with_a_folder_has_its_shape(tmp_path: Path) -> None:
+    (put_config(tmp_path) / "model.safetensors").touch()
+    flags = ["--data", "x", "--batch-size", "8", "--max-steps", "1"]
+    begun = config.parse([*flags, "--init-from", str(tmp_path)], world=1)
+    assert begun.shape == GPT2_SHAPE
+    assert begun.run.length == GPT2_SHAPE.max_positions
+    named = config.parse([*flags, "--init-from", str(tmp_path), "--model", "tiny"], world=1)
+    assert named.shape != GPT2_SHAPE
+    with pytest.raises(UserError, match="say which model to train"):
+        config.parse([*flags, "--init-from", str(tmp_path / "model.safetensors")], world=1)
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    path = put_config(tmp_path) / "model.safetensors"
+    for content in (b"", b"\xff" * 16, b"\x02" + bytes(7) + b"{}"[:1]):
+        path.write_bytes(content)
+        with pytest.raises(DamageError, match=r"is no file of safetensors, or was damaged"):
+            load_weights(tmp_path, GLM(GPT2_SHAPE))
+    path.rename(tmp_path / "model.safetensors.index.json").write_text(
+        '{"weight_map": {"a": "../b"}}'
+    )
+    with pytest.raises(DamageError, match=r"does not name files beside it"):
+        load_weights(tmp_path, GLM(GPT2_SHAPE))
+
+
+def test_weights_that_are_quantized(tmp_path: Path) -> None:
+    save_file(
+        {"a": torch.arange(3)},
+        put_config(tmp_path, model_type="corpusmill-glm", shape=to_json(GPT2_SHAPE))
+        / "model.safetensors",
+    )
+    with pytest.raises(UserError, match=r"torch\.int64: save the weights without quantization"):
+        read_weights(tmp_path, vocab_size=1).read("a")

@@ -21,7 +21,7 @@ from tests.trainer.golden import (
 from tests.trainer.poison import Payload
 from trainer.model.model import GLM
 from trainer.start import load_weights
-from trainer.weights.published import read_published, split_part
+from trainer.weights.published import read_published
 
 FILE = "mp_rank_{:02}_model_states.pt"
 FUSED = ("query_key_value.weight", "query_key_value.bias")
@@ -101,13 +101,7 @@ def test_a_folder_of_parts(
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 4])
-def test_parts_are_split_as_they_are_joined(
-    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int
-) -> None:
-    for name, whole in weights.items():
-        for rank in range(num_ranks):
-            expected = part(name, whole, rank=rank, num_ranks=num_ranks)
-            assert torch.equal(split_part(name, whole, rank=rank, num_ranks=num_ranks), expected)
+def test_parts_are_joined(tmp_path: Path, weights: dict[str, Tensor], num_ranks: int) -> None:
     save_parts(tmp_path, weights, num_ranks)
     joined = read_published(tmp_path)
     assert all(torch.equal(joined.read(name), weights[name]) for name in weights)
@@ -119,14 +113,6 @@ def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor])
     model = GLM(SHAPE)
     load_weights(path, model)
     assert_holds(model, {name: value.half().float() for name, value in weights.items()})
-
-
-def test_files_from_before_the_zip_format(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    path = tmp_path / "old.pt"
-    torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
-    model = GLM(SHAPE)
-    load_weights(path, model)
-    assert_holds(model, weights)
 
 
 def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Tensor]) -> None:
@@ -144,15 +130,10 @@ def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Te
     assert torch.equal(blocks.weight[:65], weights["transformer.block_position_embeddings.weight"])
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-def test_a_file_that_would_run_code_is_refused(
-    tmp_path: Path, weights: dict[str, Tensor], zipped: bool
-) -> None:
+def test_a_file_that_would_run_code_is_refused(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path, trace = tmp_path / "evil.pt", tmp_path / "it-ran"
-    torch.save(
-        {"module": weights, "args": Payload(trace)}, path, _use_new_zipfile_serialization=zipped
-    )
-    named = r": it names posix\.mkdir" if zipped else ""
+    torch.save({"module": weights, "args": Payload(trace)}, path)
+    named = r": it names posix\.mkdir"
     with pytest.raises(UserError, match=rf"evil\.pt was not loaded.* run code{named}\. If you"):
         load_weights(path, GLM(SHAPE))
     assert not trace.exists()
@@ -191,7 +172,7 @@ BIAS = "transformer.layers.2.mlp.dense_h_to_4h.bias"
         (lambda w: {**w, DENSE: w[DENSE][:, :9]}, rf"{DENSE} has the shape \(256, 9\)"),
         (
             lambda w: {**w, WORDS: w[WORDS][0, 0]},
-            r"the shape \(\), .* \(256, 64\)\. It was made",
+            r"the shape \(\), .* \(256, 64\)\. .*it was made",
         ),
         (lambda w: {**w, BIAS: w[BIAS][0]}, rf"{BIAS} has the shape \(\), but the model expects"),
         (lambda _: {"a": 1}, r"is not a GLM checkpoint: it has no entry 'module' with tensors"),
@@ -235,37 +216,11 @@ def test_a_rank_alone_asks_for_its_folder(tmp_path: Path, weights: dict[str, Ten
         load_weights(tmp_path / FILE.format(0), GLM(SHAPE))
 
 
-def test_flipped_bytes_are_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    path = tmp_path / "flipped.pt"
-    save(path, weights)
-    content = bytearray(path.read_bytes())
-    place = content.find(weights[DENSE].numpy().tobytes())
-    content[place + 100] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(DamageError, match=r"flipped\.pt is damaged: .*CRC-32.*Copy it"):
-        load_weights(path, GLM(SHAPE))
-
-
-def test_files_without_checksums(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    torch.serialization.set_crc32_options(False)
-    try:
-        save(tmp_path / "a.pt", weights)
-    finally:
-        torch.serialization.set_crc32_options(True)
-    model = GLM(SHAPE)
-    load_weights(tmp_path / "a.pt", model)
-    assert_holds(model, weights)
-
-
 def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "cut.pt"
     save(path, weights)
     path.write_bytes(path.read_bytes()[:200_000])
-    with pytest.raises(DamageError, match=r"cut\.pt is not a PyTorch file, or was cut short"):
-        load_weights(path, GLM(SHAPE))
-    torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
-    path.write_bytes(path.read_bytes()[:200_000])
-    with pytest.raises(DamageError, match=r"cut\.pt cannot be read"):
+    with pytest.raises(DamageError, match=r"cut\.pt is not a PyTorch file .*, or was cut short"):
         load_weights(path, GLM(SHAPE))
 
 

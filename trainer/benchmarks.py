@@ -1,0 +1,128 @@
+"""Benchmarks of a trained model, and of one in training, by lm-evaluation-harness.
+
+    python -m trainer.evaluate MODEL --task hellaswag=FILE    a run, a checkpoint, a published one
+    python -m trainer.train … --eval-task hellaswag=FILE      at every --eval-every
+
+Under a launcher each rank answers its share; the figures are the same on any number of ranks. The
+harness is loaded where a benchmark is asked for only: the extra `evaluate` brings it.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from shards.errors import UserError
+from shards.run import CAUSAL
+from shards.shown import print_line
+from trainer.log import TASK_FIGURES
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.opening import Opening
+from trainer.ranks import Ranks
+from trainer.start import StartedRun
+from trainer.tasks.collate import placed
+from trainer.tasks_asked import BATCH_TOKENS, GMASK, MASK, Asking, parse_tasks
+from trainer.trained import Origin, find_tokenizer, origin_of
+
+if TYPE_CHECKING:
+    from trainer.harness import Answer, Benchmarks
+
+
+def open_benchmarks(
+    files: Mapping[str, Path], origin: Origin, opening: Opening, asking: Asking
+) -> "Benchmarks | None":
+    """Return the benchmarks of a model, None without files.
+
+    Raises:
+        UserError: there is no such task, or the file, the tokenizer or the length does not fit.
+    """
+    if not files:
+        return None
+    positions = origin.shape.max_positions
+    if asking.length is not None and asking.length > positions:
+        raise UserError(
+            f"--length {asking.length:,}: the model has {positions:,} positions; give as many or "
+            "fewer."
+        )
+    is_causal = origin.objective == CAUSAL
+    if asking.blank is not None and is_causal:
+        raise UserError("--blank is for a glm; this model is causal and fills none.")
+    from trainer.harness import Benchmarks, Phrasing, load_tasks  # noqa: PLC0415 - takes seconds
+
+    tokenizer = find_tokenizer(origin, opening)
+    # A run without task masks has seen no other blank.
+    blank = asking.blank or (GMASK if origin.task_mask else MASK)
+    phrasing = Phrasing(
+        tokenizer=tokenizer,
+        length=asking.length or positions,
+        mask=None if is_causal else tokenizer.special[blank],
+    )
+    return Benchmarks(tasks=load_tasks(files), phrasing=phrasing)
+
+
+def benchmarks_of(started: StartedRun) -> "Benchmarks | None":
+    """Return the benchmarks of a run in training, None without any; as `open_benchmarks`."""
+    settings = started.config.settings
+    files = parse_tasks("--eval-task", settings.eval_task)
+    opening = Opening(tokenizer=settings.tokenizer)
+    return open_benchmarks(files, origin_of(started), opening, Asking())
+
+
+def answers_of(model: GLM) -> "Answer":
+    """Return what a model makes of batches, where it is."""
+    device = model.word_embeddings.weight.device
+
+    def answer(batch: dict[str, Tensor]) -> LossSums:
+        with torch.no_grad():
+            return model.loss_sum(placed(batch, device))
+
+    return answer
+
+
+def print_figures(
+    benchmarks: "Benchmarks | None",
+    answer: "Answer",
+    ranks: Ranks,
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+) -> None:
+    """Print what a model's answers are worth, accuracies with their standard error.
+
+    All ranks call this.
+    """
+    if benchmarks is None:
+        return
+    figures = benchmarks.score(answer, ranks=ranks, batch_tokens=batch_tokens)
+    if figures is None or not ranks.is_first:
+        return
+    for name, count in benchmarks.counts.items():
+        print_line(f"{name}: {count:,} items")
+        for key, value in figures.items():
+            figure, _, of_task = key.partition("/")
+            if of_task == name:
+                print_line(f"{value:12.4f}  {figure}{_error(figure, value, count)}")
+
+
+def _error(figure: str, value: float, count: int) -> str:
+    if not figure.startswith("acc") or count <= 1:
+        return ""
+    return f" ± {math.sqrt(value * (1 - value) / (count - 1)):.4f}"
+
+
+def main_figures(figures: Mapping[str, float]) -> str:
+    """Return the main figures of benchmarks, FIGURE/NAME, for the line of a step."""
+    names = dict.fromkeys(name.partition("/")[2] for name in figures)
+    shown = [
+        [name]
+        + [
+            f"{figure} {figures[f'{figure}/{name}']:.4g}"
+            for figure in TASK_FIGURES
+            if f"{figure}/{name}" in figures
+        ]
+        for name in names
+    ]
+    return "  ".join(" ".join(words) for words in shown)
