@@ -225,7 +225,6 @@ FINETUNE: Mapping[str, str] = {
     "--multi-token": "here --form spelled",
     "--pattern-id": "here --pattern N",
     "--loss-func": "here --loss",
-    "--pool-token": "here --pool",
     "--seq-length": "here --length N",
     "--max-seq-length": "here --length N",
     "--src-seq-length": "here --source-length N",

@@ -129,7 +129,6 @@ _FINETUNE: Mapping[str, str] = {
     "here --form spelled": "--multi-token",
     "here --pattern N": "--pattern-id",
     "here --loss": "--loss-func",
-    "here --pool": "--pool-token",
     "here --length N": "--seq-length --max-seq-length",
     "here --source-length N": "--src-seq-length --max-source-length",
     "here --target-length N": "--tgt-seq-length --max-target-length",

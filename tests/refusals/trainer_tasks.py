@@ -622,7 +622,7 @@ _USES = (
 
 _NUM_PATTERNS = {
     "wsc": 3, "wic": 3, "boolq": 6, "multirc": 5, "copa": 3, "rte": 5, "cb": 5, "afqmc": 2,
-    "cluewsc": 2, "tnews": 1, "record": 1,
+    "tnews": 1, "record": 1,
 }  # fmt: skip
 _PATTERNS = tuple(
     refused(

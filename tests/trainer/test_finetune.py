@@ -341,21 +341,6 @@ def test_texts_that_diverge(
     assert "Traceback" not in running.output()
 
 
-@pytest.mark.nightly
-def test_seeds(trial: Trial, finetune: Callable[..., Any]) -> None:
-    run = trial.folder / "seeds"
-    for _ in range(2):  # the second time there is nothing left to train
-        output = finetune("--save", run, "--seeds", "1,2", "--epochs", 1).wait().output()
-        lines = output.splitlines()
-        table = lines[lines.index(next(line for line in lines if line.startswith("seed  "))) :]
-        assert [line.split()[0] for line in table] == ["seed", "1", "2", "mean", "spread"]
-        figures = [float(line.split()[-1]) for line in table[1:]]
-        assert figures[2] == pytest.approx(sum(figures[:2]) / 2)
-    told = json.loads((run / "seeds.json").read_text())
-    assert [told[seed]["metrics"]["accuracy"] for seed in ("1", "2")] == figures[:2]
-    assert losses(run / "seed-1") != losses(run / "seed-2")
-
-
 def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None:
     (trial.folder / "alone").mkdir()
     write_lines(trial.folder / "alone" / "train.jsonl", pets(8, seed=4))
@@ -378,7 +363,6 @@ REFUSED = {
     "another seed": (["--seed", 7], "seed was 1234, now it is 7"),
     "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
     "no texts": (["--beams", 3], "--beams: the task copa writes no texts"),
-    "no classifier": (["--pool", "pad"], "--pool says where a classifier looks"),
     "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
     "other items": (["--data", "{folder}/lesson"], "items.test was .* now it is"),
     "another batch": (["--batch-size", 16], "batch_size was 8, now it is 16"),

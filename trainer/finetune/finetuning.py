@@ -6,16 +6,12 @@ RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
 RUN/log.jsonl            losses, and the metrics of each epoch
 """
 
-import gc
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-import torch
-
-from shards.shown import json_text, print_line
-from shards.storage.files import atomic_write, write_json
+from shards.shown import json_text
+from shards.storage.files import atomic_write
 from trainer.bad_losses import BadLosses
 from trainer.checkpoints.checkpoint import BAD_STREAK
 from trainer.checkpoints.disk import gone_if_refused
@@ -33,7 +29,6 @@ from trainer.tuning.step import Outcome
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
-SEEDS = "seeds.json"
 
 
 class Finetuning:
@@ -232,28 +227,6 @@ def _diverged(tuning: Tuning) -> str:
 
 def finetune(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    if not config.tuning.seeds:
-        return _finetune_once(config, ranks)[0]
-    results: dict[int, Best] = {}
-    for seed in config.tuning.seeds:
-        folder = config.tuning.save / f"seed-{seed}"
-        own = replace(config.tuning, seed=seed, seeds=(), save=folder)
-        code, best = _finetune_once(replace(config, tuning=own), ranks)
-        if code:
-            return code
-        assert best is not None  # a run that has ended was evaluated
-        results[seed] = best
-        # The engines refer to themselves, so that their memory comes back only now.
-        gc.collect()
-        if torch.accelerator.is_available():
-            torch.accelerator.memory.empty_cache()
-    if ranks.is_first:
-        _tell_seeds(config, results)
-    return 0
-
-
-def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
-    """Train with one seed; return the exit code, and the best epoch if it ended."""
     stop = Stop()
     with gone_if_refused(config.tuning.save):
         started = start(config, ranks, stop=stop)
@@ -267,32 +240,6 @@ def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
             code = run.run()
             if run.best is not None and not code:
                 log.say(f"the best is {best_of_run.folder_of(config.tuning.save, run.best)}")
-            return code, run.best
+            return code
         finally:
             log.close()
-
-
-def _tell_seeds(config: Config, results: Mapping[int, Best]) -> None:
-    """Print the best epoch of each seed, mean and spread, and write them to a file."""
-    first, *others = (best.metrics for best in results.values())
-    names = [name for name in first if all(name in metrics for metrics in others)]
-    columns = {name: [best.metrics[name] for best in results.values()] for name in names}
-    print_line("".join(["seed      epoch", *(f"{name:>16}" for name in names)]))
-    for seed, best in results.items():
-        figures = (f"{best.metrics[name]:16.4f}" for name in names)
-        print_line("".join([f"{seed:<9} {best.epoch:>5}", *figures]))
-    for title, figure in (("mean", statistics.fmean), ("spread", _spread)):
-        figures = (f"{figure(column):16.4f}" for column in columns.values())
-        print_line("".join([f"{title:<15}", *figures]))
-    write_json(
-        config.tuning.save / SEEDS,
-        {
-            str(seed): {"epoch": best.epoch, "step": best.step, "metrics": dict(best.metrics)}
-            for seed, best in results.items()
-        },
-    )
-
-
-def _spread(figures: Sequence[float]) -> float:
-    """Return the standard deviation of a sample, 0 of a single figure."""
-    return statistics.stdev(figures) if len(figures) > 1 else 0.0

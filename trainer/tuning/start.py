@@ -33,21 +33,21 @@ from trainer.start import (
 )
 from trainer.step import check_settings, make_model
 from trainer.stop import Stop
+from trainer.tasks.figures import rouge
 from trainer.tasks.question import Question
-from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
 from trainer.tuning.evaluation import KNOWN, Evaluation
-from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.model import TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Config, Tuning
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
 
-_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
+_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
 _DECISIVE = (*_LEARNING, *_JUDGING)
 
@@ -150,16 +150,13 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
         content, micro=micro, size=tuning.batch_size, world=ranks.world, node_local=disk.node_local
     )
     ranks.together(lambda: check_settings(complete))
-    answering = Answering(
-        classes=questions[TRAIN][0].classes, pool=tuning.pool, smoothing=tuning.label_smoothing
-    )
     model = make_model(
         shape,
         seed=tuning.seed,
         checkpoint_activations=settings.checkpoint_activations,
         deepspeed=complete,
         ranks=ranks,
-        make=partial(TunedGLM, answering=answering),
+        make=partial(TunedGLM, smoothing=tuning.label_smoothing),
     )
     # The newest of a run's checkpoints, where init_from is its folder.
     settings = replace(settings, init_from=origin.path)
@@ -265,7 +262,7 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             is_causal=origin.objective == CAUSAL,
             task_mask=origin.task_mask,
         )
-        _check_positions(questions[name], origin.shape, takes=task.defaults.takes, where=path)
+        _check_positions(questions[name], origin.shape, takes=task.takes, where=path)
     _check_uses(tuning, questions)
     return tokenizer, questions
 
@@ -277,19 +274,17 @@ def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> 
         UserError: they have none; the message names the flag.
     """
     chosen, first = are_chosen(questions[TRAIN]), questions[TRAIN][0]
-    is_summed = chosen and not (first.words or first.classes)
+    is_summed = chosen and not first.words
     has_use = {
         "loss": chosen,
         "length_penalty": is_summed,
         "label_smoothing": not chosen,
-        "pool": first.classes > 0,
         "by_loss": VALIDATION in questions,
     }
     what = {
         "loss": "is of questions with choices",
         "length_penalty": "is of choices that may have several tokens",
         "label_smoothing": "is of texts",
-        "pool": "says where a classifier looks: --form classifier",
         "by_loss": "picks the best epoch by val.jsonl, which is not there",
     }
     for name in given(tuning):

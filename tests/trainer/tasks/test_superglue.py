@@ -7,7 +7,7 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.task import CLASSIFIER, SPELLED, TEST, TRAIN
+from trainer.tasks.task import SPELLED, TEST, TRAIN
 
 COPA = {
     "premise": "It “rained”.",
@@ -184,24 +184,6 @@ def test_training_on_copa_mirrors_every_item(desk: Desk) -> None:
         ("train-8m", 1),
     ]
     assert desk.text(questions[2].rows[0]).startswith('<cls>"i stayed dry" or "i got wet"?')
-
-
-def test_classifier(desk: Desk) -> None:
-    (copa,) = desk.ask(find_task("copa"), COPA, form=CLASSIFIER)
-    assert copa.classes == 1
-    assert [desk.text(row) for row in copa.rows] == [
-        '<cls>It "rained". so<sep>I got wet!<eos>',
-        '<cls>It "rained". so<sep>I stayed dry.<eos>',
-    ]
-    (wic,) = desk.ask(find_task("wic"), WIC, form=CLASSIFIER)
-    assert (wic.classes, [desk.text(row) for row in wic.rows]) == (
-        2,
-        ["<cls>bank: A bank.<sep>The bank!<eos>"],
-    )
-    (cut,) = desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=16)
-    assert (desk.text(cut.rows[0]), cut.num_shortened) == ("<cls>bank:<sep>The bank!<eos>", 1)
-    with pytest.raises(UserError, match=r"line 1: the second of two texts has \d+ tokens, which"):
-        desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=9)
 
 
 def test_wsc_with_candidates(desk: Desk) -> None:

@@ -15,7 +15,7 @@ from trainer.opening import Opening
 from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rows import causal_row
-from trainer.tasks.task import TRAIN, VALIDATION, Asked
+from trainer.tasks.task import TRAIN, VALIDATION, TaskContext
 from trainer.trained import Origin, find_origin
 from trainer.tuning import start as module
 from trainer.tuning.order import Order
@@ -64,7 +64,7 @@ DECISIVE = {
 
 @pytest.mark.parametrize(("name", "flags"), DECISIVE.items(), ids=DECISIVE)
 def test_what_decides_figures_stays(name: str, flags: tuple[str, ...]) -> None:
-    before, now = (module._decisive(config("--task", "xsum", *more), {}) for more in ((), flags))
+    before, now = (module._decisive(config("--task", "seq2seq", *more), {}) for more in ((), flags))
     state = {"identity": {}, "tuning": before}
     checkpoint: Any = SimpleNamespace(state=state, folder=Path("step-3"))
     module._check_same_run(checkpoint, state)
@@ -100,18 +100,16 @@ def test_more_epochs_leave_no_items_out() -> None:
 ROWS = tuple(causal_row([1, 2], [3, 4]) for _ in range(2))
 CHOICES = Question(guid="0", idx=0, rows=ROWS, label=0)
 WORDS = Question(guid="0", idx=0, rows=ROWS[:1], label=0, words=(5, 6))
-CLASSES = Question(guid="0", idx=0, rows=ROWS[:1], label=0, classes=2)
 TEXT = Question(guid="0", idx=0, rows=ROWS[:1], label=None)
 USES = {
-    "--loss hinge": [CHOICES, WORDS, CLASSES],
+    "--loss hinge": [CHOICES, WORDS],
     "--length-penalty 1": [CHOICES],
     "--label-smoothing 0.1": [TEXT],
-    "--pool start": [CLASSES],
 }
 
 
 @pytest.mark.parametrize("flags", USES)
-@pytest.mark.parametrize("question", [CHOICES, WORDS, CLASSES, TEXT])
+@pytest.mark.parametrize("question", [CHOICES, WORDS, TEXT])
 def test_flags_without_use(flags: str, question: Question) -> None:
     tuning = config("--task", "copa", *flags.split()).tuning
     if question in USES[flags]:
@@ -122,7 +120,7 @@ def test_flags_without_use(flags: str, question: Question) -> None:
 
 
 def test_without_other_items_there_is_nothing_to_pick_by() -> None:
-    tuning = config("--task", "xsum", "--by-loss").tuning
+    tuning = config("--task", "seq2seq", "--by-loss").tuning
     module._check_uses(tuning, {TRAIN: [TEXT], VALIDATION: [TEXT]})
     with pytest.raises(UserError, match=r"--by-loss picks the best epoch by val.jsonl, which is"):
         module._check_uses(tuning, {TRAIN: [TEXT]})
@@ -175,7 +173,7 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
     def origin(path: Path, opening: Opening) -> Origin:
         return replace(find_origin(path, opening), task_mask=task_mask)
 
-    def ask(_: Path, asked: Asked) -> list[Question]:
+    def ask(_: Path, asked: TaskContext) -> list[Question]:
         raise CheckedError(f"task masks: {asked.task_mask}")
 
     monkeypatch.setattr(module, "find_origin", origin)
