@@ -151,6 +151,18 @@ def test_the_best_epoch_opens_as_a_trained_model(
             assert task.lines(questions, given) == lines_of(run / "predictions.jsonl")
 
 
+def test_the_example_of_the_page(
+    trial: Trial, finished: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    opened = f'open_trained("{finished()}", Opening(tokenizer="{TOKENIZER}", device="cpu"))'
+    code = code.replace('open_trained("runs/copa")', opened)
+    code = code.replace('"data/copa"', f'"{trial.folder / "short"}"')
+    exec(f"from trainer import Opening\n{code}", {})
+    assert capsys.readouterr().out.startswith("{'accuracy': ")
+
+
 @pytest.mark.parametrize("stage", [pytest.param(1, marks=pytest.mark.nightly), 3])
 def test_killed_and_run_again_is_as_if_it_had_not_been(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path], stage: int
