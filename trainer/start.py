@@ -154,8 +154,13 @@ def _shown(held_out: OnePass) -> str:
     return f"{read:,} windows" if read == there else f"{read:,} of {there:,} windows"
 
 
-def start(config: Config, ranks: Ranks) -> StartedRun:
+def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     """Return a run that is ready to train; all ranks call this.
+
+    Args:
+        config: the run.
+        ranks: of the run.
+        trains: whether it is to take steps, so that it may not have passed its end.
 
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
@@ -177,6 +182,8 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
         ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
+        if trains:
+            check_end(checkpoint, config.run.steps or 0)
         if ranks.is_first:
             tell_changes(checkpoint, changeable(config.settings, schedule))
     deepspeed = engine_settings(
@@ -468,6 +475,19 @@ def _check_same_run(
             f"with the current --batch-size it would have taken {data.run.position_of(step):,}. "
             "Give the earlier batch size first, and start the new one at this step: --batch-size "
             f"SIZE {step}:SIZE."
+        )
+
+
+def check_end(checkpoint: Checkpoint, steps: int) -> None:
+    """Check that a run has not passed the end that it is given.
+
+    Raises:
+        AgreedError: it has; all ranks know it.
+    """
+    if checkpoint.step > steps:
+        raise AgreedError(
+            f"the run in {checkpoint.folder.parent} has taken {checkpoint.step:,} steps, and would "
+            f"end after {steps:,}: give it more, or another --save."
         )
 
 

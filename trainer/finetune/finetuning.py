@@ -170,11 +170,6 @@ def finetune(config: Config, ranks: Ranks) -> int:
     tuning, stop = config.tuning, Stop()
     with gone_if_refused(tuning.save):
         started = start(config, ranks, stop=stop)
-        if started.step > started.order.steps:
-            raise AgreedError(
-                f"the run in {tuning.save} has taken {started.step:,} steps, and would end after "
-                f"{started.order.steps:,}: give it more --epochs, or another --save."
-            )
     with stop:
         folder = tuning.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)

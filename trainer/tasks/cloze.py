@@ -68,8 +68,8 @@ def questions_of(drafts: Iterable[Draft], pattern: Pattern, context: TaskContext
 def _question(draft: Draft, pattern: Pattern, context: TaskContext) -> Question:
     words: tuple[int, ...] = ()
     if pattern.words and context.options.form != SPELLED:
-        words = tuple(_word(word, context, draft.item) for word in pattern.words)
         filled = [_filled(pattern, draft.item, (), context)]
+        words = tuple(_word(word, context, draft.item) for word in pattern.words)
     else:
         filled = [
             _filled(pattern, item, _spelled(answer, context, item), context)

@@ -19,7 +19,7 @@ from trainer.follow import Follower, text_ends
 from trainer.log import TASKS, VALIDATION, RunLog
 from trainer.loss_tally import LossTally
 from trainer.model.flops import peak_flops
-from trainer.ranks import AgreedError, Ranks
+from trainer.ranks import Ranks
 from trainer.run import Journal, Ready, Running
 from trainer.samples import open_samples
 from trainer.settings import EPOCH, WAIT
@@ -209,12 +209,7 @@ def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     settings = config.settings
     with gone_if_refused(settings.save):
-        started = start(config, ranks)
-        if started.step > started.steps:
-            raise AgreedError(
-                f"the run in {settings.save or settings.resume} has taken {started.step:,} steps, "
-                f"and would end after {started.steps:,}: give it more, or another --save."
-            )
+        started = start(config, ranks, trains=True)
     exams = ranks.together(lambda: exams_of(started))
     with Stop() as stop:
         folder = settings.save if ranks.is_first else None

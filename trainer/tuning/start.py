@@ -25,6 +25,7 @@ from trainer.ranks import Ranks
 from trainer.schedule import Schedule
 from trainer.start import (
     changeable,
+    check_end,
     differences,
     find_checked,
     make_stepper,
@@ -140,6 +141,7 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
     if checkpoint is not None:
         ranks.together(lambda: _check_same_run(checkpoint, fixed))
         ranks.together(lambda: _check_no_items_lost(checkpoint, order))
+        check_end(checkpoint, order.steps)
         if ranks.is_first:
             tell_changes(checkpoint, fixed["schedule"])
     complete = engine_settings(
