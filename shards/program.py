@@ -93,7 +93,6 @@ GROUPS = {
     ),
     TRAIN: (
         Entry("train", "trainer.train", "train GLM on datasets"),
-        Entry("launcher", "trainer.launcher", "the same on several cards or machines"),
         Entry("finetune", "trainer.finetune", "tune a model on a task"),
         Entry("evaluate", "trainer.evaluate", "held-out loss, and tasks"),
         Entry("tasks", "trainer.tasks", "what a task makes of a file"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 from shards.interrupt import ended_by_interrupt
+from shards.shown import tell
 from trainer.config import Config, parse
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def run_on_ranks(program: str, read: Reader[T], work: "Callable[[T, Ranks], int]
     def run() -> int:
         nonlocal known_to_all
         config = read(sys.argv[1:], world=int(os.environ.get("WORLD_SIZE", "1")))
+        if sys.stderr.isatty():
+            tell(f"{program}: loading torch and DeepSpeed")
         with ended_by_interrupt():
             from trainer import ranks  # noqa: PLC0415  loads torch; --help and wrong flags need none
 

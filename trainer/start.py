@@ -5,8 +5,9 @@ Everything that can be refused is refused here, before the first step, and by al
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoints.checkpoint import (
-    BAD_STREAK,
     Checkpoint,
     NothingSavedError,
     check_files,
@@ -46,7 +46,7 @@ from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
-from trainer.step import Stepper, check_settings, make_model
+from trainer.step import Stepper, after_removal, check_settings, make_model
 from trainer.weights.read import read_weights
 from trainer.weights.weights import Weights, parameters_of
 
@@ -131,16 +131,13 @@ class StartedRun:
             return []
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
-    def state(
-        self, step: int, data: RunData, *, bad_losses: int, bad_streak: int = 0
-    ) -> dict[str, Any]:
+    def state(self, step: int, data: RunData, *, bad_losses: int) -> dict[str, Any]:
         """Return what a checkpoint after a step records about the run and its data then.
 
         Args:
             step: that was taken last.
             data: that it was taken with.
             bad_losses: how many were not finite so far.
-            bad_streak: how many of them came last, in a row.
         """
         position = data.run.position_of(step)
         return {
@@ -149,7 +146,6 @@ class StartedRun:
             "identity": _identity(self.config, data, precision=self.precision),
             "schedule": changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
-            BAD_STREAK: bad_streak,
         }
 
 
@@ -159,18 +155,19 @@ def _shown(held_out: OnePass) -> str:
     return f"{read:,} windows" if read == there else f"{read:,} of {there:,} windows"
 
 
-def start(config: Config, ranks: Ranks) -> StartedRun:
+def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     """Return a run that is ready to train; all ranks call this.
+
+    Args:
+        config: the run.
+        ranks: of the run.
+        trains: whether it is to take steps, so that it may not have passed its end.
 
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    checkpoint = find_checkpoint(config.settings, disk, ranks)
-    if checkpoint is not None:
-        own = disk is not None and checkpoint.folder.parent == disk.folder
-        check_files(checkpoint, ranks=ranks, disk=disk if own else None)
-        ranks.together(lambda: _check_state(checkpoint))
+    checkpoint = find_checked(config.settings, disk, ranks, check=_check_state)
     run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
     epoch = ranks.together(lambda: _epoch(run)) if config.settings.counts_epochs else 0
     run = _ended(run, config.settings.epochs, epoch=epoch)
@@ -186,6 +183,8 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
         ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
+        if trains:
+            check_end(checkpoint, config.run.steps or 0)
         if ranks.is_first:
             tell_changes(checkpoint, changeable(config.settings, schedule))
     deepspeed = engine_settings(
@@ -196,20 +195,14 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
-    ranks.together(lambda: check_settings(deepspeed))
-    model = make_model(
-        data.shape,
-        seed=config.run.seed,
-        checkpoint_activations=config.settings.checkpoint_activations,
-        deepspeed=deepspeed,
-        ranks=ranks,
-    )
+    make = partial(make_model, data.shape, seed=config.run.seed)
+    stepper = make_stepper(make, config.settings, deepspeed, checkpoint=checkpoint, ranks=ranks)
     return StartedRun(
         config=config,
         ranks=ranks,
         data=data,
         schedule=schedule,
-        stepper=make_stepper(model, config.settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
+        stepper=stepper,
         disk=disk,
         step=step,
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
@@ -281,7 +274,14 @@ def with_agreed_precision(
     """
     supported = ranks.precisions()
     content = ranks.together(lambda: with_precision(deepspeed, asked, supported=supported))
-    return content, precision_of(content) or FP32
+    precision = precision_of(content) or FP32
+    if asked is None and ranks.is_first and ranks.device.type == "cpu" and precision != FP32:
+        _log.warning(
+            "the DeepSpeed JSON computes in %s, which a CPU does many times more slowly than in "
+            "fp32: give --precision fp32",
+            precision,
+        )
+    return content, precision
 
 
 def _dealt(config: Config, ranks: Ranks) -> Ranks:
@@ -321,6 +321,29 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
 def _accumulation(size: int, micro: int, ranks: Ranks) -> int:
     """Return how many micro-batches of each rank make up a global batch."""
     return size // ranks.at_once(micro)
+
+
+def find_checked(
+    settings: Settings,
+    disk: Disk | None,
+    ranks: Ranks,
+    *,
+    check: Callable[[Checkpoint], None],
+) -> Checkpoint | None:
+    """Return the checkpoint to resume from, its files checked; None to start from the beginning.
+
+    Args:
+        settings: of the run.
+        disk: where it is saved.
+        ranks: all of them call this.
+        check: checks the state that it records.
+    """
+    checkpoint = find_checkpoint(settings, disk, ranks)
+    if checkpoint is not None:
+        is_own = disk is not None and checkpoint.folder.parent == disk.folder
+        check_files(checkpoint, ranks=ranks, disk=disk if is_own else None)
+        ranks.together(lambda: check(checkpoint))
+    return checkpoint
 
 
 def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
@@ -397,7 +420,7 @@ def _check_state(checkpoint: Checkpoint) -> None:
         raise DamageError(
             f"{checkpoint.folder} does not hold the state of a run: {wrong[0]} in its "
             "whole-*.json is missing or of a wrong type. Bring the file back as it was, or remove "
-            "the folder, and the run resumes from the checkpoint before."
+            f"the folder, and the run {after_removal(checkpoint.folder.parent, checkpoint.step)}."
         )
 
 
@@ -456,6 +479,19 @@ def _check_same_run(
         )
 
 
+def check_end(checkpoint: Checkpoint, steps: int) -> None:
+    """Check that a run has not passed the end that it is given.
+
+    Raises:
+        AgreedError: it has; all ranks know it.
+    """
+    if checkpoint.step > steps:
+        raise AgreedError(
+            f"the run in {checkpoint.folder.parent} has taken {checkpoint.step:,} steps, and would "
+            f"end after {steps:,}: give it more, or another --save."
+        )
+
+
 def tell_changes(checkpoint: Checkpoint, options: Mapping[str, Any]) -> None:
     """Report which options are other than they were before a checkpoint, and may be."""
     for name, before, now in differences(checkpoint.state["schedule"], options):
@@ -506,7 +542,7 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
 
 
 def make_stepper(
-    model: GLM,
+    make: Callable[..., GLM],
     settings: Settings,
     deepspeed: Mapping[str, Any],
     *,
@@ -516,12 +552,19 @@ def make_stepper(
     """Return the engine of a model, with the weights that the run resumes or starts with.
 
     Args:
-        model: of `make_model`.
+        make: `make_model` with its shape and seed.
         settings: of the run.
         deepspeed: complete settings.
         checkpoint: to resume from; None: the run begins, with the weights of its --init-from.
         ranks: all of them call this.
+
+    Raises:
+        UserError: DeepSpeed does not take the settings, or the weights do not fit.
     """
+    ranks.together(lambda: check_settings(deepspeed))
+    model = make(
+        checkpoint_activations=settings.checkpoint_activations, deepspeed=deepspeed, ranks=ranks
+    )
     converts = checkpoint is not None and needs_conversion(
         checkpoint, world=ranks.world, stage=stage_of(deepspeed)
     )

@@ -13,7 +13,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from torch import Tensor
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.shown import visible_line
+from trainer.checkpoints.checkpoint import steps_in
 from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
 from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
 from trainer.loader import Tensors
@@ -47,11 +50,11 @@ _ROWS = (*_MODEL_INPUTS, "source", "task")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepResult:
+class Outcome:
     """The outcome of a step, the same on every rank."""
 
-    tally: LossTally
-    """Of the global batch."""
+    loss: float
+    """Of the global batch, in nats."""
     num_tokens: int
     """Of the global batch, padding not counted."""
     num_samples: int
@@ -59,11 +62,16 @@ class StepResult:
     """Whether the weights changed; they do not if the loss or a gradient was not finite."""
     grad_norm: float
     """Before clipping."""
+    is_finite: bool
+    """Whether the loss is finite; a step without target tokens counts as finite."""
+    flops: float = 0.0
+    waited: float = 0.0
+    """Seconds, for its batch."""
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether the loss is finite; a step without target tokens counts as finite."""
-        return self.tally.num_targets == 0 or math.isfinite(self.tally.loss)
+
+Part = tuple[range, Callable[[Seeds], Tensor]]
+"""Of a micro-batch the slots of its rows in the global batch, and what computes its share of the
+loss, a scalar with gradients, with the seeds of dropout."""
 
 
 def check_settings(deepspeed: Mapping[str, Any]) -> None:
@@ -187,8 +195,8 @@ class Stepper:
 
     def __call__(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
-    ) -> StepResult:
-        """Train on this rank's part of a global batch.
+    ) -> tuple[Outcome, LossTally]:
+        """Train on this rank's part of a global batch; return its tally too.
 
         Args:
             batch: one row per sample, on the CPU.
@@ -205,34 +213,63 @@ class Stepper:
         total, num_tokens = self._ranks.sum(counts).tolist()
         share = len(batch["tokens"]) // self._ranks.num_parts
         first = self._ranks.first_part * share
-        for group in self.engine.optimizer.param_groups:
-            group["lr"] = lr
-        tally = LossTally.empty(sources)
         results = []
-        parts = micro_batches(batch, self.micro_batch, width=self._common_width(batch))
-        for i, part in enumerate(parts):
-            self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            slot = first + i * self.micro_batch
-            slots = range(slot, slot + len(part["tokens"]))
-            torch.manual_seed(seed_of(seed, "dropout", step=step, slot=slot))
-            seeds = Seeds.of_slots(seed, step, slots, device=self._ranks.device)
+
+        def loss_of(part: Tensors, seeds: Seeds) -> Tensor:
             sums = self.engine(self._placed(part), seeds=seeds)
-            loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
-            # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
-            # step.
-            loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
-            self.engine.backward(loss, scale_wrt_gas=False)
-            results.append(LossSums(*(part.detach() for part in sums)))
-        applied, grad_norm = self.apply()
+            results.append(LossSums(*(column.detach() for column in sums)))
+            loss: Tensor = sums.loss.sum() * (self._ranks.world / max(total, 1))
+            return loss
+
+        parts = micro_batches(batch, self.micro_batch, width=self._common_width(batch))
+        slots = count(first, self.micro_batch)
+        applied, grad_norm = self.learn(
+            [
+                (range(slot, slot + len(part["tokens"])), partial(loss_of, part))
+                for slot, part in zip(slots, parts, strict=False)
+            ],
+            lr=lr,
+            seed=seed,
+            step=step,
+        )
+        tally = LossTally.empty(sources)
         for part, sums in zip(parts, results, strict=True):
             tally = tally.plus(part, sums)
-        return StepResult(
-            tally=tally.summed_over(self._ranks),
+        tally = tally.summed_over(self._ranks)
+        outcome = Outcome(
+            loss=tally.loss,
             num_tokens=num_tokens,
             num_samples=share * self._ranks.all_parts,
             applied=applied,
             grad_norm=grad_norm,
+            is_finite=tally.is_finite,
         )
+        return outcome, tally
+
+    def learn(
+        self, parts: Sequence[Part], *, lr: float, seed: int, step: int, purpose: str = "dropout"
+    ) -> tuple[bool, float]:
+        """Take a step of this rank's micro-batches; return whether weights changed, and the norm.
+
+        Args:
+            parts: equally many on every rank. DeepSpeed averages over the ranks: the losses are
+                multiplied by their number.
+            lr: learning rate.
+            seed: of dropout.
+            step: its number.
+            purpose: of the numbers that kernels draw from PyTorch's generator.
+        """
+        for group in self.engine.optimizer.param_groups:
+            group["lr"] = lr
+        for i, (slots, loss_of) in enumerate(parts):
+            self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
+            torch.manual_seed(seed_of(seed, purpose, step=step, slot=slots.start))
+            loss = loss_of(Seeds.of_slots(seed, step, slots, device=self._ranks.device))
+            # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
+            # step.
+            loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
+            self.engine.backward(loss, scale_wrt_gas=False)
+        return self._apply()
 
     def load(self, folder: Path, tag: str, *, step: int) -> None:
         """Take weights and optimizer from a checkpoint; nothing that stands in its files is run.
@@ -248,7 +285,7 @@ class Stepper:
             folder / tag,
             f"DeepSpeed could not read {folder / tag}",
             ": it was damaged or changed. Bring it back as it was, or remove it, and the run "
-            "resumes from the previous checkpoint.",
+            f"{after_removal(folder, step)}.",
         )
         with told, weights_only(deepspeed_types()):
             path, state = self.engine.load_checkpoint(str(folder), tag)
@@ -256,7 +293,7 @@ class Stepper:
         if path is None or state.get("step") != step:
             raise DamageError(
                 f"{folder / tag} does not hold step {step}, although its file list says so: remove "
-                "it, and the run resumes from the previous checkpoint."
+                f"it, and the run {after_removal(folder, step)}."
             )
 
     def _repair_optimizer(self, options: Sequence[Mapping[str, Any]]) -> None:
@@ -336,7 +373,7 @@ class Stepper:
         finally:
             self.engine.train()
 
-    def apply(self) -> tuple[bool, float]:
+    def _apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
 
         DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does
@@ -379,6 +416,12 @@ class Stepper:
                 f"the data have a token {largest}, but the vocabulary ends at "
                 f"{self._vocab_size - 1}: python -m shards verify DIR says which file is damaged."
             )
+
+
+def after_removal(folder: Path, step: int) -> str:
+    """Return what a run does once the checkpoint of a step is removed from its folder."""
+    is_earlier = any(other < step for other in steps_in(folder))
+    return "resumes from the checkpoint before" if is_earlier else "starts from the beginning"
 
 
 def micro_batches(batch: Tensors, size: int, *, width: int | None = None) -> list[Tensors]:

@@ -81,24 +81,11 @@ _AFQMC = (
     {"sentence1": "怎么还钱", "sentence2": "如何还款", "label": "1", "id": 0},
     {"sentence1": "花园在哪", "sentence2": "小河很宽", "label": "0", "id": 1},
 )
-_CLUEWSC = (
-    {"text": "小明看见小红，她在唱歌。", "label": "true", "id": 0,
-     "target": {"span1_text": "小红", "span1_index": 4, "span2_text": "她", "span2_index": 8}},
-    {"text": "他说他累了。", "label": "false", "id": 1,
-     "target": {"span1_text": "累了", "span1_index": 3, "span2_text": "他", "span2_index": 2}},
-)  # fmt: skip
 _PAIRS = (
     {"source": "The  -lrb- old -rrb- mill &amp; UNK , ``it '' is n't <unk> -LRB- here -RRB- 's . ",
      "target": "old mill UNK <S_SEP> it is n't “here”"},
     {"source": f"{_LONG} At the end there was – a bird.", "target": "A bird ."},
 )  # fmt: skip
-_SQUAD = {"data": [{"paragraphs": [
-    {"context": f"{_LONG} The bird was blue. ", "qas": [
-        {"id": "q1", "question": "What colour was the bird?",
-         "answers": [{"text": "blue"}, {"text": "blue"}, {"text": "The bird"}]},
-        {"question": "Who saw it? ", "answers": [{"text": "all"}]}]},
-    {"context": "小河很宽。", "qas": [
-        {"id": "q2", "question": "小河怎么样？", "answers": [{"text": " 很宽 "}]}]}]}]}  # fmt: skip
 _SAID = (
     {"prompt": "The word is dog. ", "answer": "A dog it is."},
     {"prompt": "The word is river.", "answer": " A river it is.", "idx": "r"},
@@ -136,11 +123,9 @@ def tasks(folder: Path) -> None:
     }.items():
         for split in ("train", "val", "test"):
             write_lines(folder / name / f"{split}.jsonl", items)
-    for name, items in {"tnews": _TNEWS, "afqmc": _AFQMC, "cluewsc": _CLUEWSC}.items():
+    for name, items in {"tnews": _TNEWS, "afqmc": _AFQMC}.items():
         for split in ("train", "dev", "test"):
             write_lines(folder / name / f"{split}.json", items)
-    for split in ("train", "dev", "test"):
-        write_lines(folder / "squad" / f"{split}.json", [_SQUAD])
     for name, description in _OWN.items():
         (folder / f"{name}.json").write_text(json.dumps(description), "utf-8")
     (folder / "lines").mkdir()
@@ -157,8 +142,8 @@ def _entailed(name: str) -> list[dict]:
 
 
 _PATTERNS = {"copa": 3, "boolq": 6, "cb": 5, "rte": 5, "wic": 3, "wsc": 3, "multirc": 5,
-             "afqmc": 2, "cluewsc": 2}  # fmt: skip
-_SEQUENCES = ("gigaword", "cnn_dm", "cnn_dm_original", "xsum", "seq2seq", "customization")
+             "afqmc": 2}  # fmt: skip
+_SEQUENCES = ("seq2seq", "customization")
 
 
 def shown_tasks(folder: Path) -> None:
@@ -167,26 +152,19 @@ def shown_tasks(folder: Path) -> None:
         *(f"{task} {task} --pattern {at}" for task, count in _PATTERNS.items()
           for at in range(count)),
         *(f"{task} {task}" for task in ("copa", "boolq", "cb", "rte", "wic", "wsc", "multirc",
-                                        "record", "tnews", "afqmc", "cluewsc", "prompted")),
+                                        "record", "tnews", "afqmc", "prompted")),
         *(f"{task} {task} --split train --show 9" for task in ("copa", "wsc", "record", "rte",
                                                                "tnews", "prompted")),
-        *(f"{task} {task} --form classifier --split train --length 48"
-          for task in ("copa", "boolq", "cb", "wic", "wsc", "multirc", "record", "tnews",
-                       "cluewsc")),
         *(f"{task} {task} --form spelled --length 64" for task in ("boolq", "rte", "multirc")),
         *(f"{task} pairs --split train --cut-targets --target-length 6 --source-length 40"
           for task in _SEQUENCES),
         *(f"{task} pairs --split train --hide-padding" for task in _SEQUENCES),
-        *(f"{task} squad --split train --source-length 60" for task in ("squad_generation",
-                                                                        "cmrc")),
-        *(f"{task} squad --hide-padding" for task in ("squad_generation", "cmrc")),
         "wsc wsc --candidates", "wsc wsc --candidates --split train --show 9",
-        "wsc wsc --split test --form classifier",
         "copa copa --length 30", "copa copa --causal", "seq2seq pairs", "seq2seq pairs --causal",
         "seq2seq lines --split train --hide-padding", "prompted prompted --length 30",
-        "prompted prompted --split train --causal", "gigaword pairs --split train",
+        "prompted prompted --split train --causal", "seq2seq pairs --split train --target-length 5",
         "mood.json moods", "mood.json moods --pattern 1 --length 20 --split train",
-        "mood.json moods --form spelled", "mood.json moods --form classifier --length 20",
+        "mood.json moods --form spelled",
         "pick.json moods", "ends.json moods --split train", "ends.json moods --length 24",
         "reply.json moods --split train", "reply.json moods", "reply.json moods --causal",
     ]  # fmt: skip

@@ -234,8 +234,7 @@ _MODEL_ROWS = (
             f"{_LEARNT} --task cb --data more-cb --loss hinge --batch-size 5 --across-epochs"
             " --schedule cosine --warmup 1 --epochs 3 --save cb",
             Command(
-                words=f"{_LEARNT} --task wic --data wic --form classifier --pool start"
-                " --batch-size 4 --save wic",
+                words=f"{_LEARNT} --task wic --data wic --batch-size 4 --save wic",
                 ranks=2,
             ),
             f"{_LEARNT} --task wsc --data wsc --candidates --loss mix --save wsc",
@@ -247,20 +246,20 @@ _MODEL_ROWS = (
     ),
     Row(
         name="finetuning-texts",
-        about="texts that are learnt: smoothing, beams, seeds, the best by loss or by ROUGE",
+        about="texts that are learnt: smoothing, beams, the best by loss or by ROUGE",
         after=_MODELS,
         corpora=(items.tasks, items.tuned),
         commands=(
             f"{_WRITTEN} --task seq2seq --data more-pairs --label-smoothing 0.1 --beams 2"
             " --beam-penalty 0.7 --no-repeat-ngram 2 --min-answer 2 --max-answer 8 --save pairs",
-            f"{_LEARNT} --task prompted --data more-said --length 40 --seeds 1,2 --by-loss"
+            f"{_LEARNT} --task prompted --data more-said --length 40 --seed 1 --by-loss"
             " --max-answer 8 --save said",
             f"{_LEARNT} --task prompted --data more-said --length 40 --init-from left --dropout 0"
             " --max-answer 8 --epochs 6 --batch-size 8 --save left-said",
-            f"{_WRITTEN} --task gigaword --data pairs --hide-padding --cut-targets --max-answer 5"
-            " --epochs 1 --source-length 40 --save gigaword",
+            f"{_WRITTEN} --task seq2seq --data pairs --hide-padding --cut-targets --max-answer 5"
+            " --epochs 1 --source-length 40 --save hidden",
         ),
-        keeps=("*/predictions.jsonl", "*/*/predictions.jsonl", "*/seeds.json"),
+        keeps=("*/predictions.jsonl",),
     ),
     Row(
         name="writing",

@@ -439,12 +439,6 @@ _TUNING = (
                 r"9223372036854775808\.$",
             ),
             ("--seed -1", r"--seed: '-1' is not a whole number from 0 on"),
-            (
-                "--seeds 1,2,1",
-                r"--seeds 1,2,1: give each seed once; every one has its own folder\.$",
-            ),
-            ("--seed 5 --seeds 1,2", r"--seed 5 and --seeds 1,2: give the one or the other\.$"),
-            ("--seeds 1,9223372036854775808", r"--seed 9223372036854775808: a whole number below"),
             ("--betas 0.9 1", r"--betas \(0\.9, 1\.0\): two numbers from 0 to below 1\.$"),
             ("--eps 0", r"--eps 0\.0: a number above 0\.$"),
             ("--weight-decay -1", r"--weight-decay -1\.0: a number from 0 on\.$"),
@@ -455,7 +449,6 @@ _TUNING = (
                 r"lower it, or raise --max-answer\.$",
             ),
             ("--loss hing", r"--loss hing: did you mean hinge\? Give one of "),
-            ("--pool middle", r"--pool middle: .*[Gg]ive one of "),
             ("--save-every 0", r"--save-every: 0 is not at least 1\."),
             ("--keep 0", r"--keep: 0 is not at least 1\."),
             (

@@ -1,5 +1,6 @@
 """Runs that cannot start: data and model that do not fit, checkpoints of other runs, damage."""
 
+import shutil
 from typing import Any
 
 from tests.refusals.refusal import Refusal
@@ -314,6 +315,14 @@ _RESUMED = (
         command=_AGAIN,
     ),
     _row(
+        "--max-steps 3",
+        "an end that the run has passed",
+        r"the run in run has taken 4 steps, and would end after 3: give it more, or another "
+        r"--save\.$",
+        trained,
+        command=_AGAIN.replace("--max-steps 4 ", ""),
+    ),
+    _row(
         "--save tuned",
         "a run of fine-tuning",
         r"tuned/step-\d is a checkpoint of trainer\.finetune, and this run "
@@ -326,6 +335,17 @@ _RESUMED = (
 
 _LIST = "run/step-4/whole-00000.json"
 _STATE = (
+    _row(
+        "",
+        "the only checkpoint, damaged",
+        r"remove the folder, and the run starts from the beginning\.$",
+        together(
+            trained,
+            lambda folder: shutil.rmtree(folder / "run" / "step-2"),
+            json_changed(_LIST, "state.loader", []),
+        ),
+        command=_AGAIN,
+    ),
     *(
         _row(
             "",

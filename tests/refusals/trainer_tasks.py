@@ -206,6 +206,37 @@ _ITEMS = (
         r"--candidates: the task prompted has no use for it\.$",
         flags="--candidates",
     ),
+    _items(
+        "padding longer than the model",
+        [{"source": "the sea", "target": "is cold"}],
+        r"train-0 takes \d+ tokens, and the model has 64 positions, .*: give --source-length and "
+        r"--target-length of at most 64 each\.$",
+        task="seq2seq",
+        flags="--by-loss",
+    ),
+    *(
+        _items(
+            f"no use for {flags}",
+            [_GOOD],
+            rf"{flags.split()[0]} {what}; prompted has no use for it\.$",
+            flags=flags,
+        )
+        for flags, what in (
+            ("--loss hinge", "is of questions with choices"),
+            ("--length-penalty 1", "is of choices that may have several tokens"),
+            ("--by-loss", r"picks the best epoch by val\.jsonl, which is not there"),
+        )
+    ),
+    _items(
+        "no use for --label-smoothing",
+        together(
+            holding_json("own.json", {"pattern": "{text} [MASK]", "choices": ["{a}", "{b}"]}),
+            lines("items/train.jsonl", [{"text": "a", "a": "sea", "b": "ship", "label": 0}]),
+        ),
+        r"--label-smoothing is of texts; own\.json has no use for it\.$",
+        flags="--label-smoothing 0.1",
+        task="own.json",
+    ),
 )
 
 
@@ -270,6 +301,21 @@ _TUNED = (
         "--epochs 2 --batch-size 3",
         r"this run cannot resume from tuned/step-\d: "
         r"batch_size was 2, now it is 3\. Set it back, or",
+    ),
+    *(
+        _resumed(
+            f"with {flags}",
+            f"--epochs 2 {flags}",
+            rf"this run cannot resume from tuned/step-\d: {name} was ",
+        )
+        for name, flags in (
+            ("label_smoothing", "--label-smoothing 0.1"),
+            ("beams", "--beams 2"),
+            ("beam_penalty", "--beams 2 --beam-penalty 1"),
+            ("no_repeat_ngram", "--no-repeat-ngram 3"),
+            ("min_answer", "--min-answer 2"),
+            ("max_answer", "--max-answer 9"),
+        )
     ),
     _resumed(
         "with --save of training",
@@ -605,7 +651,7 @@ _USES = (
 
 _NUM_PATTERNS = {
     "wsc": 3, "wic": 3, "boolq": 6, "multirc": 5, "copa": 3, "rte": 5, "cb": 5, "afqmc": 2,
-    "cluewsc": 2, "tnews": 1, "record": 1,
+    "tnews": 1, "record": 1,
 }  # fmt: skip
 _PATTERNS = tuple(
     refused(

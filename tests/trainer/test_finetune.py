@@ -151,6 +151,18 @@ def test_the_best_epoch_opens_as_a_trained_model(
             assert task.lines(questions, given) == lines_of(run / "predictions.jsonl")
 
 
+def test_the_example_of_the_page(
+    trial: Trial, finished: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    opened = f'open_trained("{finished()}", Opening(tokenizer="{TOKENIZER}", device="cpu"))'
+    code = code.replace('open_trained("runs/copa")', opened)
+    code = code.replace('"data/copa"', f'"{trial.folder / "short"}"')
+    exec(f"from trainer import Opening\n{code}", {})
+    assert capsys.readouterr().out.startswith("{'accuracy': ")
+
+
 @pytest.mark.parametrize("stage", [pytest.param(1, marks=pytest.mark.nightly), 3])
 def test_killed_and_run_again_is_as_if_it_had_not_been(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path], stage: int
@@ -341,21 +353,6 @@ def test_texts_that_diverge(
     assert "Traceback" not in running.output()
 
 
-@pytest.mark.nightly
-def test_seeds(trial: Trial, finetune: Callable[..., Any]) -> None:
-    run = trial.folder / "seeds"
-    for _ in range(2):  # the second time there is nothing left to train
-        output = finetune("--save", run, "--seeds", "1,2", "--epochs", 1).wait().output()
-        lines = output.splitlines()
-        table = lines[lines.index(next(line for line in lines if line.startswith("seed  "))) :]
-        assert [line.split()[0] for line in table] == ["seed", "1", "2", "mean", "spread"]
-        figures = [float(line.split()[-1]) for line in table[1:]]
-        assert figures[2] == pytest.approx(sum(figures[:2]) / 2)
-    told = json.loads((run / "seeds.json").read_text())
-    assert [told[seed]["metrics"]["accuracy"] for seed in ("1", "2")] == figures[:2]
-    assert losses(run / "seed-1") != losses(run / "seed-2")
-
-
 def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None:
     (trial.folder / "alone").mkdir()
     write_lines(trial.folder / "alone" / "train.jsonl", pets(8, seed=4))
@@ -378,7 +375,6 @@ REFUSED = {
     "another seed": (["--seed", 7], "seed was 1234, now it is 7"),
     "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
     "no texts": (["--beams", 3], "--beams: the task copa writes no texts"),
-    "no classifier": (["--pool", "pad"], "--pool says where a classifier looks"),
     "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
     "other items": (["--data", "{folder}/lesson"], "items.test was .* now it is"),
     "another batch": (["--batch-size", 16], "batch_size was 8, now it is 16"),

@@ -20,7 +20,7 @@ from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SHAPE, build, grow
 from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
-from trainer import follow
+from trainer import follow, run
 from trainer.data import RunData
 from trainer.train import training
 
@@ -58,7 +58,7 @@ def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
 def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
     """Let generations come just before a run looks at a position; kill it after some step."""
     look: Callable[..., None] = follow.Follower.look
-    take: Callable[..., None] = training.Training._take_step
+    take: Callable[..., None] = run.Running._take_step
 
     def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
         if os.environ["RANK"] == "0" and position in comes:
@@ -66,15 +66,15 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
         self._ranks.barrier()
         look(self, run_data, position)
 
-    def take_step(self: training.Training) -> None:
+    def take_step(self: run.Running) -> None:
         take(self)
-        if self._step == kill_after:
+        if self.step == kill_after:
             self._saver.finish(bad_streak=0)  # else the checkpoint may not be whole yet
             kill_minus_nine()
 
     vars(training)["_POLL"] = 0.05
     setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
-    setattr(training.Training, "_take_step", take_step)  # noqa: B010 - as above
+    setattr(run.Running, "_take_step", take_step)  # noqa: B010 - as above
 
 
 def switches(run: Path) -> dict[str, int]:

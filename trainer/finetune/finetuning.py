@@ -1,4 +1,4 @@
-"""The steps of a run of fine-tuning, from where it starts to its end.
+"""A run that learns the items of a task.
 
 RUN/step-N               the newest checkpoint
 RUN/best/step-N          that of the best epoch, by the task's first metric
@@ -6,159 +6,100 @@ RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
 RUN/log.jsonl            losses, and the metrics of each epoch
 """
 
-import gc
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
-import torch
-
-from shards.shown import json_text, print_line
-from shards.storage.files import atomic_write, write_json
-from trainer.bad_losses import BadLosses
-from trainer.checkpoints.checkpoint import BAD_STREAK
+from shards.shown import json_text
+from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import gone_if_refused
-from trainer.checkpoints.saver import Saver, completed_on_error
-from trainer.log import TRAIN, Meter, RunLog
+from trainer.log import RunLog
 from trainer.ranks import AgreedError, Ranks
+from trainer.run import Journal, Ready, Running
+from trainer.step import Outcome
 from trainer.stop import Stop
-from trainer.tasks.task import TRAIN as ITEMS
+from trainer.tasks.task import TRAIN
 from trainer.tuning import best as best_of_run
 from trainer.tuning.best import Best
 from trainer.tuning.progress import Progress, Since
-from trainer.tuning.settings import Config, Tuning
+from trainer.tuning.settings import Config
 from trainer.tuning.start import Started, start
-from trainer.tuning.step import Outcome
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
-SEEDS = "seeds.json"
 
 
-class Finetuning:
-    """The steps of a run, from where it starts to its end."""
+class Items:
+    """The `run.Work` of a task: its items, epoch by epoch, of which the best is kept."""
 
-    def __init__(self, started: Started, *, log: RunLog, stop: Stop) -> None:
-        """Take over a run that is ready."""
+    def __init__(self, started: Started, *, journal: Journal, stop: Stop) -> None:
+        """Take over the items of a run that is ready."""
         self._started = started
         self._tuning = started.config.tuning
-        self._items = started.evaluation.questions[ITEMS]
+        self._items = started.evaluation.questions[TRAIN]
         self._evaluation = started.evaluation
-        self._ranks = started.ranks
-        self._tuner = started.tuner
         self._order = started.order
-        self._log = log
+        self._ranks = started.ranks
+        self._journal = journal
         self._stop = stop
-        self._step = started.step
         self._evaluated = started.progress.evaluated
         self.best = started.progress.best
         """Of the epochs so far."""
         self._kept: Best | None = None
         """The best whose checkpoint is known to be kept."""
-        self._bad_losses = BadLosses(started.progress.bad_losses, most=self._tuning.max_bad_losses)
-        self._is_saved = True
-        """Whether nothing has changed since the last checkpoint."""
         self._since = started.progress.since
-        self._meter = Meter()
-        self._saver = Saver(
-            started.tuner.stepper.engine, started.disk, keep=self._tuning.keep, ranks=self._ranks
+
+    def take(self, step: int, *, lr: float) -> Outcome:
+        """Take a step."""
+        batch = [self._items[number] for number in self._order.items(step)]
+        outcome, accuracy = self._started.tuner.learn(
+            batch, lr=lr, seed=self._tuning.seed, step=step
         )
+        if outcome.is_finite:
+            self._since = self._since.plus(loss=outcome.loss, accuracy=accuracy)
+        return outcome
 
-    def run(self) -> int:
-        """Train to the end, or until asked to stop; return the exit code."""
-        with completed_on_error(self._finish_saving):
-            return self._take_steps()
+    def figures(self) -> Mapping[str, float]:
+        """Return loss and accuracy since the last call."""
+        means, self._since = self._since.means(), Since()
+        return means
 
-    def _take_steps(self) -> int:
-        self._keep_best()
-        code = self._between_steps() if self._step else 0
-        while self._step < self._order.steps and not code:
-            self._take_step()
-            code = self._asked_to_stop() or self._between_steps()
-        if not self._is_saved:
-            self._save()
-        self._finish_saving()
-        if self.best is None and not code:
-            raise AgreedError(
-                "no epoch counts as the best: at the end of each the loss or the deciding figure "
-                f"was not finite. {_diverged(self._tuning)}"
-            )
-        return code
+    def position(self, step: int) -> int:
+        """Return how many items were taken up to a step, short batches as whole ones."""
+        return step * self._tuning.batch_size
 
-    def _take_step(self) -> None:
-        self._step += 1
-        self._is_saved = False
-        batch = [self._items[number] for number in self._order.items(self._step)]
-        lr = self._started.schedule.rate(self._step)
-        outcome = self._tuner.learn(batch, lr=lr, seed=self._tuning.seed, step=self._step)
-        self._count(outcome)
-        self._meter.add(tokens=outcome.num_tokens, samples=len(batch), flops=0, waited=0)
-        self._log.advance(self._step)
-        if self._step % self._tuning.log_every == 0 or self._step == self._order.steps:
-            figures = {
-                **self._since.means(),
-                "lr": lr,
-                "grad_norm": outcome.grad_norm,
-                "bad_losses": self._bad_losses.total,
-                **self._meter.read(peak_flops=None),
-            }
-            self._log.write(TRAIN, self._step, figures)
-            self._monitor(TRAIN, figures)
-            self._since = Since()
-
-    def _count(self, outcome: Outcome) -> None:
-        """Add a step to the figures of the next log line, unless its loss is not finite.
-
-        Raises:
-            AgreedError: too many losses in a row were not finite.
-        """
-        bad, is_finite = self._bad_losses, math.isfinite(outcome.loss)
-        if is_finite:
-            self._since = self._since.plus(outcome)
-        bad.count(outcome.loss, step=self._step, is_finite=is_finite, log=self._log)
-        if not bad.are_too_many:
-            return
-        bad.condemn(self._saver, step=self._step)
-        raise AgreedError(
-            f"the loss was not finite {bad.streak} times in a row, the last time at step "
-            f"{self._step:,}. {_diverged(self._tuning)}"
-        )
-
-    def _between_steps(self) -> int:
-        """Evaluate and save when due; return the exit code if asked to stop, else 0."""
-        self._saver.advance(bad_streak=self._bad_losses.streak)
-        self._keep_best()
-        epoch = self._order.ended_epoch(self._step)
-        is_due = epoch is not None and epoch > self._evaluated
-        if epoch is not None and is_due:
-            self._is_saved = False
-            if self._bad_losses.streak:
-                self._pass_over(epoch)
-            elif not self._evaluate(epoch):
-                return self._asked_to_stop()
-        every = self._tuning.save_every
-        if is_due or (every and self._step % every == 0 and not self._is_saved):
-            self._save()
+    def ready(self, step: int, *, look: bool, save: Callable[[], None]) -> int:  # noqa: ARG002
+        """Return 0: all items are there."""
         return 0
 
-    def _pass_over(self, epoch: int) -> None:
-        """Let an epoch count for nothing, because nobody knows whether its weights are any good."""
-        self._evaluated = epoch
-        self._log.say(
-            f"epoch {epoch:,}/{self._tuning.epochs:,} is not evaluated: the loss was not finite "
-            f"{self._bad_losses.streak} times in a row at its end"
-        )
+    def judges(self, step: int, *, is_taken: bool) -> bool:  # noqa: ARG002
+        """Return whether an epoch has ended that was not evaluated, in this start or before it."""
+        epoch = self._order.ended_epoch(step)
+        return epoch is not None and epoch > self._evaluated
 
-    def _evaluate(self, epoch: int) -> bool:
+    def judge(self, step: int, *, bad_streak: int) -> bool:
+        """Evaluate an epoch; return whether that was not stopped."""
+        epoch = self._order.ended_epoch(step)
+        assert epoch is not None  # judges() says so
+        if not bad_streak:
+            return self._evaluate(epoch, step)
+        self._evaluated = epoch
+        self._journal.log.say(
+            f"epoch {epoch:,}/{self._tuning.epochs:,} is not evaluated: the loss was not finite "
+            f"{bad_streak} times in a row at its end"
+        )
+        return True
+
+    def _evaluate(self, epoch: int, step: int) -> bool:
         """Evaluate an epoch and note if it is the best; return whether it was not stopped."""
-        metrics = self._evaluation.metrics(stop=self._asked_to_stop)
+        metrics = self._evaluation.metrics(stop=self._asked)
         if metrics is None:
             return False
         is_judged = bool(metrics)
         # Without anything to tell epochs apart, the last one is the best.
-        metrics = metrics or {"steps": self._step}
-        here = Best(epoch=epoch, step=self._step, metrics=metrics)
+        metrics = metrics or {"steps": step}
+        here = Best(epoch=epoch, step=step, metrics=metrics)
         best = best_of_run.better(self.best, here)
         if best is here:
             # JSON, of which checkpoints are made, has no other figures.
@@ -166,133 +107,104 @@ class Finetuning:
             best = here = replace(here, metrics=finite)
             if not self._predict():
                 return False
-        self._log.record(EVALUATION, self._step, {"epoch": epoch, **metrics})
-        self._monitor(EVALUATION, metrics)
         shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
-        note = f"  ({_standing(here, best)})" if is_judged else ""
-        self._log.say(f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}{note}")
+        note = f"  ({_rank_note(here, best)})" if is_judged else ""
+        self._journal.write(
+            EVALUATION,
+            step,
+            {"epoch": epoch, **metrics},
+            samples=self.position(step),
+            line=f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}{note}",
+        )
         self.best, self._evaluated = best, epoch
         return True
 
-    def _monitor(self, event: str, figures: Mapping[str, float]) -> None:
-        """Give figures to the monitors that DeepSpeed's JSON enables."""
-        samples = self._step * self._tuning.batch_size
-        self._tuner.stepper.monitor(event, figures, samples=samples)
-
     def _predict(self) -> bool:
         """Write the answers to the test items, if there are any; return whether not stopped."""
-        lines = self._evaluation.predictions(stop=self._asked_to_stop)
+        lines = self._evaluation.predictions(stop=self._asked)
         if lines and self._ranks.is_first:
             with atomic_write(self._tuning.save / PREDICTIONS) as handle:
                 for line in lines:
                     handle.write(json_text(line).encode() + b"\n")
         return lines is not None
 
-    def _asked_to_stop(self) -> int:
+    def _asked(self) -> int:
         return self._stop.agreed_exit_code(self._ranks)
 
-    def _save(self) -> None:
-        self._is_saved = True
-        progress = Progress(
-            evaluated=self._evaluated,
-            bests=() if self.best is None else (self.best,),
-            bad_losses=self._bad_losses.total,
-            since=self._since,
+    def saves(self, step: int) -> bool:
+        """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
+        every = self._tuning.save_every
+        return self._order.ended_epoch(step) is not None or bool(every and step % every == 0)
+
+    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a checkpoint records of the run."""
+        return self._started.state(
+            Progress(
+                evaluated=self._evaluated,
+                bests=() if self.best is None else (self.best,),
+                bad_losses=bad_losses,
+                since=self._since,
+            )
         )
-        state = {**self._started.state(progress), BAD_STREAK: self._bad_losses.streak}
-        if self._started.is_saved and self._step == self._started.step:
-            self._saver.amend(self._step, state)
-        else:
-            self._saver.save(step=self._step, state=state)
-        self._keep_best()
 
-    def _finish_saving(self) -> None:
-        self._saver.finish(bad_streak=self._bad_losses.streak)
-        self._keep_best()
-
-    def _keep_best(self) -> None:
+    def saved(self) -> None:
+        """Keep the checkpoint of the best epoch, once it is whole."""
         if self.best is None or self.best is self._kept:
             return
         if best_of_run.keep(self._started.disk, self.best.step, self._ranks):
             self._kept = self.best
 
+    def hint(self, step: int) -> str:  # noqa: ARG002
+        """Return nothing."""
+        return ""
 
-def _standing(here: Best, best: Best | None) -> str:
+
+def _rank_note(here: Best, best: Best | None) -> str:
     if best is None:
         return "none counts so far: its figure is not finite"
     return "the best so far" if best is here else f"the best was epoch {best.epoch}"
 
 
-def _diverged(tuning: Tuning) -> str:
-    return (
-        "The weights have most likely diverged. Start again in another --save than "
-        f"{tuning.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than fp16."
-    )
-
-
 def finetune(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    if not config.tuning.seeds:
-        return _finetune_once(config, ranks)[0]
-    results: dict[int, Best] = {}
-    for seed in config.tuning.seeds:
-        folder = config.tuning.save / f"seed-{seed}"
-        own = replace(config.tuning, seed=seed, seeds=(), save=folder)
-        code, best = _finetune_once(replace(config, tuning=own), ranks)
-        if code:
-            return code
-        assert best is not None  # a run that has ended was evaluated
-        results[seed] = best
-        # The engines refer to themselves, so that their memory comes back only now.
-        gc.collect()
-        if torch.accelerator.is_available():
-            torch.accelerator.memory.empty_cache()
-    if ranks.is_first:
-        _tell_seeds(config, results)
-    return 0
-
-
-def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
-    """Train with one seed; return the exit code, and the best epoch if it ended."""
-    stop = Stop()
-    with gone_if_refused(config.tuning.save):
+    tuning, stop = config.tuning, Stop()
+    with gone_if_refused(tuning.save):
         started = start(config, ranks, stop=stop)
     with stop:
-        folder = config.tuning.save if ranks.is_first else None
+        folder = tuning.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)
         for line in started.lines():
             log.say(line)
         try:
-            run = Finetuning(started, log=log, stop=stop)
-            code = run.run()
-            if run.best is not None and not code:
-                log.say(f"the best is {best_of_run.folder_of(config.tuning.save, run.best)}")
-            return code, run.best
+            journal = Journal(log=log, stepper=started.tuner.stepper)
+            items = Items(started, journal=journal, stop=stop)
+            code = Running(_ready(started), items, journal=journal, stop=stop).run()
+            if items.best is not None and not code:
+                log.say(f"the best is {best_of_run.folder_of(tuning.save, items.best)}")
         finally:
             log.close()
+    if items.best is None and not code:
+        raise AgreedError(
+            "no epoch counts as the best: at the end of each the loss or the deciding figure was "
+            "not finite. The weights have most likely diverged. Start again in another --save than "
+            f"{tuning.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than "
+            "fp16."
+        )
+    return code
 
 
-def _tell_seeds(config: Config, results: Mapping[int, Best]) -> None:
-    """Print the best epoch of each seed, mean and spread, and write them to a file."""
-    first, *others = (best.metrics for best in results.values())
-    names = [name for name in first if all(name in metrics for metrics in others)]
-    columns = {name: [best.metrics[name] for best in results.values()] for name in names}
-    print_line("".join(["seed      epoch", *(f"{name:>16}" for name in names)]))
-    for seed, best in results.items():
-        figures = (f"{best.metrics[name]:16.4f}" for name in names)
-        print_line("".join([f"{seed:<9} {best.epoch:>5}", *figures]))
-    for title, figure in (("mean", statistics.fmean), ("spread", _spread)):
-        figures = (f"{figure(column):16.4f}" for column in columns.values())
-        print_line("".join([f"{title:<15}", *figures]))
-    write_json(
-        config.tuning.save / SEEDS,
-        {
-            str(seed): {"epoch": best.epoch, "step": best.step, "metrics": dict(best.metrics)}
-            for seed, best in results.items()
-        },
+def _ready(started: Started) -> Ready:
+    tuning = started.config.tuning
+    return Ready(
+        stepper=started.tuner.stepper,
+        schedule=started.schedule,
+        ranks=started.ranks,
+        disk=started.disk,
+        step=started.step,
+        steps=started.order.steps,
+        bad_losses=started.progress.bad_losses,
+        is_saved=started.is_saved,
+        keep=tuning.keep,
+        log_every=tuning.log_every,
+        max_bad_losses=tuning.max_bad_losses,
     )
-
-
-def _spread(figures: Sequence[float]) -> float:
-    """Return the standard deviation of a sample, 0 of a single figure."""
-    return statistics.stdev(figures) if len(figures) > 1 else 0.0

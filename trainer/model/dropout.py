@@ -28,8 +28,6 @@ _SHIFTS = (30, 27, 31)
 _UNITS_KEY = 1
 _SITE, _HEAD = 2**40, 2**24
 """Strides of a place's number: sites, heads, tokens."""
-_CLASSIFIER = 2**20
-"""The site of a classifier's head, beyond those of any number of layers."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,6 @@ class Dropout:
     def weights(self, weights: Tensor, probability: float, layer: int) -> Tensor:
         """Return attention weights [b, heads, tokens, tokens] with some dropped."""
         return _drop(weights, self._weight_words[layer], self._units, probability)
-
-
-def classifier_dropout(pooled: Tensor, probability: float, seeds: Seeds) -> Tensor:
-    """Return what a classifier's head has of samples [b, n], with units dropped as in `Dropout`."""
-    place = torch.tensor(_CLASSIFIER * _SITE, device=pooled.device)
-    units = _units(pooled.shape[1], pooled.device)
-    return _drop(pooled, _words(seeds.keys, place), units, probability)
 
 
 def _drop(values: Tensor, words: Tensor, units: Tensor, probability: float) -> Tensor:

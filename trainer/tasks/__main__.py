@@ -46,7 +46,7 @@ def _parser() -> Parser:
         description="Shows what a task makes of a file, without a model.",
         argument_default=argparse.SUPPRESS,
     )
-    known = f"one of {', '.join(sorted(TASKS))}; or FILE.json of one's own"
+    known = f"one of {', '.join(TASKS)}; or FILE.json of one's own"
     parser.add_argument("task", metavar="TASK", help=known)
     parser.add_argument(
         "data", type=local_path, metavar="PATH", help="a file, or a folder with the split's"

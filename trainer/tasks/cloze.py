@@ -1,125 +1,137 @@
-"""Cloze patterns: strings around a blank, encoded one by one, and cut to the length of a row.
+"""Cloze questions: of some answers, which one fills the blank of a pattern best."""
 
-The rules are those of THUDM/GLM (commit 4f61ed7, tasks/superglue/pvp): what stands in a pattern is
-encoded string by string; where a row is too long, tokens are taken from the end of the last string
-that may be cut. Where that is not enough, the reference breaks down, and here is an error.
-"""
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
+from shards.errors import UserError
 from trainer.tasks.items import Item
-from trainer.tasks.rows import Blank
-from trainer.tasks.task import Asked
+from trainer.tasks.question import Question
+from trainer.tasks.rows import Blank, BlankRows
+from trainer.tasks.task import SPELLED, TaskContext
+from trainer.tasks.template import Template, fill, pieces_of, text_of
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A string of a pattern."""
-
-    text: str
-    may_shrink: bool = False
-    """Tokens may be taken from its end."""
-    mask: str = ""
-    """The blank: mask, smask or gmask; it has no text."""
-
-
-MASK = Piece("", mask="mask")
-
-
-def cut(text: str) -> Piece:
-    """Return a string that may be cut."""
-    return Piece(text, may_shrink=True)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A pattern with its fields filled in; exactly one piece is the mask."""
+    """A text with a blank, and what fills it."""
 
-    first: tuple[Piece | str, ...]
-    second: tuple[Piece | str, ...] = ()
-    """Of two groups, the one with more tokens to cut is cut; the second where they have as many."""
-
-    @property
-    def groups(self) -> list[list[Piece]]:
-        """Return the pieces of both groups."""
-        return [
-            [piece if isinstance(piece, Piece) else Piece(piece) for piece in group]
-            for group in (self.first, self.second)
-        ]
+    template: Template
+    words: tuple[str, ...] = ()
+    """For each label what fills the blank; none: an item's choices do."""
+    filler: Template | None = None
+    """What fills the blank instead of a choice, which then stands in the pattern as {choice}."""
 
 
-def fill(
-    pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item
-) -> tuple[Blank, bool]:
-    """Return the blank of a pattern with its answer, and whether it was cut.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Draft:
+    """What an item asks."""
 
-    Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.
-
-    Args:
-        pattern: filled in.
-        answer: with the token that ends it; none: what follows sop is asked for.
-        asked: how.
-        item: what an error is about.
-
-    Raises:
-        UserError: it does not fit, and nothing is left that may be cut.
-    """
-    special = asked.tokenizer.special
-    blank = next(piece for group in pattern.groups for piece in group if piece.mask)
-    last = [piece for group in pattern.groups for piece in group][-1]
-    ending = [] if last.mask == "gmask" else [special["eos"]]
-    context, was_cut = fitted(
-        pattern, asked, item=item, taken=1 + len(ending) + max(1, len(answer))
-    )
-    filled = Blank.of(
-        [special["cls"], *context, *ending],
-        mask_at=1 + context.index(special[blank.mask]),
-        sop=special["sop"],
-        answer=answer,
-    )
-    return filled, was_cut
+    item: Item
+    """Its fields fill the pattern."""
+    name: Any
+    """What its guid ends with."""
+    idx: Any
+    """What predictions call it."""
+    label: int | None
+    """The number of the right answer; None: not known."""
+    choices: Sequence[str] = ()
+    facts: Mapping[str, Any] | None = None
 
 
-def fitted(pattern: Pattern, asked: Asked, *, item: Item, taken: int) -> tuple[list[int], bool]:
-    """Return a pattern's ids, cut to what is left of the length, and whether they were.
-
-    Args:
-        pattern: filled in.
-        asked: how.
-        item: what an error is about.
-        taken: tokens that the row has besides.
+def questions_of(drafts: Iterable[Draft], pattern: Pattern, context: TaskContext) -> list[Question]:
+    """Return drafts as questions, in their order.
 
     Raises:
-        UserError: they do not fit, and nothing is left that may be cut.
+        UserError: one does not fit, has an empty answer or a guid that another has; or the model
+            has no blanks.
     """
-    special, groups = asked.tokenizer.special, pattern.groups
-    encoded = [
-        [[special[piece.mask]] if piece.mask else asked.ids(piece.text) for piece in group]
-        for group in groups
-    ]
-    shrinkable = [[piece.may_shrink for piece in group] for group in groups]
-    size = taken + sum(len(ids) for group in encoded for ids in group)
-    if size > asked.length and not _shrink(encoded, shrinkable, by=size - asked.length):
-        raise item.wrong(
-            f"the pattern with its answer has {size} tokens, --length is {asked.length}, and "
-            "cutting all that may be cut is not enough. Make it longer, as far as the model has "
-            "positions; else shorten the item, or leave it out. A pattern of one's own may say "
-            "what else may be cut: {name:cut}."
+    if context.is_causal:
+        raise UserError(
+            "this task fills blanks, and the model reads from left to right. Take a model that was "
+            "trained with the objective glm, or a task of prompts and answers (prompted)."
         )
-    return [i for group in encoded for ids in group for i in ids], size > asked.length
+    questions: dict[str, Question] = {}
+    lines: dict[str, int] = {}
+    for draft in drafts:
+        question = _question(draft, pattern, context)
+        if question.guid in lines:
+            raise draft.item.wrong(
+                f"its idx makes it {question.guid}, as line {lines[question.guid]} is. Every item "
+                "needs an idx of its own."
+            )
+        questions[question.guid], lines[question.guid] = question, draft.item.line
+    return list(questions.values())
 
 
-def _shrink(encoded: list[list[list[int]]], shrinkable: list[list[bool]], *, by: int) -> bool:
-    """Take so many tokens away in place; return whether there were enough."""
-    for _ in range(by):
-        left = [
-            [ids for ids, may in zip(group, flags, strict=True) if may and ids]
-            for group, flags in zip(encoded, shrinkable, strict=True)
+def _question(draft: Draft, pattern: Pattern, context: TaskContext) -> Question:
+    words: tuple[int, ...] = ()
+    if pattern.words and context.options.form != SPELLED:
+        filled = [_filled(pattern, draft.item, (), context)]
+        words = tuple(_word(word, context, draft.item) for word in pattern.words)
+    else:
+        filled = [
+            _filled(pattern, item, _spelled(answer, context, item), context)
+            for item, answer in _answers(draft, pattern)
         ]
-        first, second = (sum(map(len, group)) for group in left)
-        giving = left[0] if first > second else left[1]
-        if not giving:
-            return False
-        giving[-1].pop()
-    return True
+    return Question(
+        guid=context.guid(draft.name),
+        idx=draft.idx,
+        rows=BlankRows([blank for blank, _ in filled]),
+        words=words,
+        label=draft.label,
+        num_shortened=sum(was_cut for _, was_cut in filled),
+        facts=draft.facts,
+    )
+
+
+def _answers(draft: Draft, pattern: Pattern) -> list[tuple[Item, str]]:
+    """Return each answer with the fields of the pattern that it fills."""
+    item, filler = draft.item, pattern.filler
+    if filler is None:
+        return [(item, answer) for answer in pattern.words or draft.choices]
+    several = [replace(item, fields={**item.fields, "choice": choice}) for choice in draft.choices]
+    return [(one, text_of(filler, one)) for one in several]
+
+
+def _filled(
+    pattern: Pattern, item: Item, answer: Sequence[int], context: TaskContext
+) -> tuple[Blank, bool]:
+    return fill(pieces_of(pattern.template, item), answer, context, item=item)
+
+
+def _spelled(answer: str, context: TaskContext, item: Item) -> list[int]:
+    """Return an answer's ids with the token that ends it."""
+    ids = context.ids(answer)
+    if not ids:
+        raise item.wrong(f"an answer is empty ({answer!r}): every choice needs a text.")
+    return [*ids, context.tokenizer.special["eop"]]
+
+
+def _word(answer: str, context: TaskContext, item: Item) -> int:
+    """Return the one id of a word."""
+    ids = context.ids(answer)
+    if len(ids) != 1:
+        raise item.wrong(
+            f"the word {answer!r} has {len(ids)} tokens with {context.tokenizer.spec}, and one "
+            f"fills a blank. Take --form {SPELLED}, or another word."
+        )
+    return ids[0]
+
+
+def check_differ(answers: Sequence[str], context: TaskContext, *, item: Item) -> None:
+    """Check that no two answers are the same to a model: one would be right, and one wrong.
+
+    Raises:
+        UserError: two are.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    for number, answer in enumerate(answers):
+        before = numbers.setdefault(tuple(context.ids(answer)), number)
+        if before != number:
+            raise item.wrong(
+                f"the choices {before} and {number} are the same, {reprlib.repr(answers[before])} "
+                f"and {reprlib.repr(answer)}: nothing tells the right one from the wrong one. "
+                "Correct the item, or leave it out."
+            )

@@ -11,6 +11,10 @@ from typing import Any
 from shards.errors import UserError
 from trainer.json_file import parse
 
+_NAMES = ("idx", "id")
+"""The fields that name an item."""
+_SOURCES = ".source"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Item:
@@ -60,6 +64,17 @@ class Item:
         """Return a field that is a text; UserError where it is none."""
         value: str = self._typed(str, "a text", keys)
         return value
+
+    def shown(self, name: str) -> str:
+        """Return a field as a text stands for it, `outer.inner` below another; numbers are texts.
+
+        Raises:
+            UserError: it is neither, or not there.
+        """
+        keys = (name,) if self.has(name) else tuple(name.split("."))
+        value = self.value(*keys)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return str(value) if is_number else self.text(*keys)
 
     def words(self, *keys: str) -> str:
         """Return a field that is a text and not blank; UserError where it is none."""
@@ -126,14 +141,32 @@ class Item:
 def read_items(path: Path) -> list[Item]:
     """Return the objects of a file of JSON lines; blank lines are none.
 
+    Of a file NAME.source the lines are the field source, and those of NAME.target beside it, if
+    there is one, the field target.
+
     Raises:
         UserError: the file cannot be read, or a line of it is no JSON object.
     """
-    text = read_text(path)
+    if path.suffix == _SOURCES:
+        return _read_pairs(path, path.with_suffix(".target"))
     return [
         _item(line, path, number)
-        for number, line in enumerate(text.split("\n"), start=1)
+        for number, line in enumerate(read_text(path).split("\n"), start=1)
         if line.strip()
+    ]
+
+
+def _read_pairs(path: Path, beside: Path) -> list[Item]:
+    columns = {"source": path} | ({"target": beside} if beside.exists() else {})
+    lines = [read_text(one).removesuffix("\n").split("\n") for one in columns.values()]
+    if len({*map(len, lines)}) > 1:
+        raise UserError(
+            f"{path} has {len(lines[0]):,} lines and {beside} {len(lines[1]):,}: each source needs "
+            "its target in the line of the same number."
+        )
+    return [
+        Item(fields=dict(zip(columns, texts, strict=True)), path=path, line=number)
+        for number, texts in enumerate(zip(*lines, strict=True), start=1)
     ]
 
 
@@ -148,13 +181,10 @@ def read_some_items(path: Path) -> list[Item]:
     raise UserError(f"{path} holds nothing. Expected an object a line, as the task has it.")
 
 
-def names_of(items: Sequence[Item], *, keys: Sequence[str] = ("idx", "id")) -> list[Any]:
+def names_of(items: Sequence[Item]) -> list[Any]:
     """Return what each item calls itself, by which its prediction is told from others.
 
-    Args:
-        items: of a file.
-        keys: the fields; the first that an item has counts. Without any it is the item's number in
-            the file, from 0 on.
+    That is its idx or id; without any it is the item's number in the file, from 0 on.
 
     Raises:
         UserError: two items have the same name.
@@ -162,27 +192,18 @@ def names_of(items: Sequence[Item], *, keys: Sequence[str] = ("idx", "id")) -> l
     names: list[Any] = []
     lines: dict[str, int] = {}
     for number, item in enumerate(items):
-        key = next((key for key in keys if item.fields.get(key) is not None), None)
+        key = next((key for key in _NAMES if item.fields.get(key) is not None), None)
         names.append(number if key is None else item.fields[key])
         shown = json.dumps(names[-1], sort_keys=True)
         if shown in lines:
             what = f'the field "{key}" is' if key else "without a name its number is"
             raise item.wrong(
                 f"{what} {reprlib.repr(names[-1])}, which names line {lines[shown]} too: nobody "
-                f'could tell their predictions apart. Give each item its own "{keys[0]}", or '
+                f'could tell their predictions apart. Give each item its own "{_NAMES[0]}", or '
                 "leave it out of all."
             )
         lines[shown] = item.line
     return names
-
-
-def read_document(path: Path) -> Item:
-    """Return the one JSON object that a file is.
-
-    Raises:
-        UserError: the file cannot be read, or is none.
-    """
-    return _item(read_text(path), path, 1)
 
 
 def read_text(path: Path) -> str:

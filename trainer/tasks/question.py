@@ -17,9 +17,6 @@ class Question:
         one row, the ids of words in `words` the most probable word after the row is the answer
         one row, no words                    all targets must be the most probable ones; or, where
                                              the task's answers are written, a decoder writes on
-        `classes`                            rows without targets: a head (heads.py) gives each of
-                                             them so many numbers, one row all classes', or a row
-                                             per choice one number each
     """
 
     guid: str
@@ -31,9 +28,7 @@ class Question:
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, by label."""
     label: int | None = None
-    """The number of the right choice, word or class; None: not known, or there are none."""
-    classes: int = 0
-    """How many numbers a head gives for a row; 0: no head is asked."""
+    """The number of the right choice or word; None: not known, or there are none."""
     num_shortened: int = 0
     """Of its rows, those that were too long, with text cut away that its pattern lets go."""
     facts: Mapping[str, Any] | None = None

@@ -8,8 +8,8 @@
 `catalogue.find_task` finds one by its name, or makes one of a file.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,13 @@ from trainer.tokenizer import TextTokenizer
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
 
-CLOZE, SPELLED, CLASSIFIER = FORMS = ("cloze", "spelled", "classifier")
+_SUFFIXES = (".jsonl", ".json", ".source")
 
-POOLS = ("cls", "pad", "start")
-"""Where a classifier looks: at [CLS]; the last place of the row; or the padding after it."""
+CLOZE, SPELLED = FORMS = ("cloze", "spelled")
 
 Prediction = int | str
-"""The number of a choice, word or class, 1 or 0 for an answer that is the most probable or not,
-or the text that was written."""
+"""The number of a choice or word, 1 or 0 for an answer that is the most probable or not, or the
+text that was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class Asking:
     form: str | None = option(
         None,
         "cloze: a word or an answer fills a blank. spelled: words too are scored as answers, "
-        "which may be of several tokens. classifier: a new head decides. Default: the task's.",
+        "which may be of several tokens. Default: the task's.",
         choices=FORMS,
     )
     candidates: bool = option(
@@ -76,35 +75,28 @@ class Asking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Defaults:
-    """What a task takes where `Asking` leaves it open."""
+class Options:
+    """How a task's items become questions, nothing left open: `Asking` and what a task takes."""
 
     pattern: int = 0
-    num_patterns: int = 1
     form: str = CLOZE
+    """One of FORMS."""
     length: int = 256
+    candidates: bool = False
     source_length: int = 512
     target_length: int = 128
-    takes: tuple[str, ...] = ("form", "length", "pattern")
-    """The fields of `Asking` that mean something to the task."""
+    cut_targets: bool = False
+    hide_padding: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
-    """All that items need to become questions; nothing is left open."""
+class TaskContext:
+    """All that items need to become questions."""
 
+    options: Options
     tokenizer: TextTokenizer
     split: str
     """One of SPLITS."""
-    form: str
-    """One of FORMS."""
-    pattern: int
-    length: int
-    candidates: bool
-    source_length: int
-    target_length: int
-    cut_targets: bool
-    hide_padding: bool
     is_causal: bool
     """The model reads from left to right, and has no blanks."""
     task_mask: bool
@@ -114,6 +106,11 @@ class Asked:
     def is_train(self) -> bool:
         """Whether the answers are to be learnt."""
         return self.split == TRAIN
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the answers need not be known."""
+        return self.split == TEST
 
     def blank(self, kind: str) -> str:
         """Return the blank to ask with where a kind is meant: mask, if the model lacks that one."""
@@ -138,18 +135,16 @@ class Task:
     """A task; see the module."""
 
     name: str
-    ask: Callable[[Path, Asked], list[Question]]
+    ask: Callable[[Path, TaskContext], list[Question]]
     """Read a file's items."""
     measure: Callable[[Sequence[Question], Sequence[Prediction]], dict[str, float]]
     hand_in: Callable[[Sequence[Question], Sequence[Prediction]], list[dict[str, Any]]]
     """Return the lines of predictions."""
-    defaults: Defaults = field(default_factory=Defaults)
-    files: Mapping[str, str] = field(
-        default_factory=lambda: {split: f"{split}.jsonl" for split in SPLITS}
-    )
-    """Name of the file by split."""
-    other_files: Mapping[str, str] = field(default_factory=dict)
-    """Another name by split, taken where there is only that."""
+    defaults: Options = field(default_factory=Options)
+    """Where `Asking` leaves it open."""
+    num_patterns: int = 1
+    takes: tuple[str, ...] = ("form", "length", "pattern")
+    """The fields of `Asking` that mean something to the task."""
     is_written: bool = False
     """Answers are written by a decoder, not chosen; predictions are texts."""
 
@@ -176,9 +171,15 @@ class Task:
         Raises:
             UserError: an item lacks a field, has an unknown label or does not fit; says which.
         """
-        asked = self._asked(split, tokenizer, asking, is_causal=is_causal, task_mask=task_mask)
+        context = TaskContext(
+            options=self._options(asking),
+            tokenizer=tokenizer,
+            split=split,
+            is_causal=is_causal,
+            task_mask=task_mask,
+        )
         file = self.file(path, split) if path.is_dir() else path
-        questions = self.ask(file, asked)
+        questions = self.ask(file, context)
         if not questions:
             raise UserError(f"{file} holds nothing to ask for the task {self.name}.")
         return questions
@@ -199,41 +200,23 @@ class Task:
         return self.hand_in(questions, predictions)
 
     def file(self, folder: Path, split: str) -> Path:
-        """Return a split's file in a folder."""
-        file = folder / self.files[split]
-        other = folder / self.other_files.get(split, file.name)
-        return other if other.is_file() and not file.exists() else file
-
-    def _asked(
-        self,
-        split: str,
-        tokenizer: TextTokenizer,
-        asking: Asking,
-        *,
-        is_causal: bool,
-        task_mask: bool,
-    ) -> Asked:
-        own = self.defaults
-        for name in given(asking):
-            if name not in own.takes:
-                raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
-        pattern = own.pattern if asking.pattern is None else asking.pattern
-        if not 0 <= pattern < own.num_patterns:
-            raise UserError(
-                f"--pattern {pattern}: the task {self.name} has {own.num_patterns}, numbered from "
-                "0 on."
-            )
-        return Asked(
-            tokenizer=tokenizer,
-            split=split,
-            form=asking.form or own.form,
-            pattern=pattern,
-            length=asking.length or own.length,
-            candidates=asking.candidates,
-            source_length=asking.source_length or own.source_length,
-            target_length=asking.target_length or own.target_length,
-            cut_targets=asking.cut_targets,
-            hide_padding=asking.hide_padding,
-            is_causal=is_causal,
-            task_mask=task_mask,
+        """Return a split's file in a folder: val.jsonl, or as CLUE and GLM name it."""
+        stems = (split, "dev") if split == VALIDATION else (split,)
+        names = [f"{stem}{suffix}" for suffix in _SUFFIXES for stem in stems]
+        return next(
+            (folder / name for name in names if (folder / name).is_file()), folder / names[0]
         )
+
+    def _options(self, asking: Asking) -> Options:
+        """Return the options of a call; UserError where the task has no use for one."""
+        names = given(asking)
+        for name in names:
+            if name not in self.takes:
+                raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
+        options = replace(self.defaults, **{name: getattr(asking, name) for name in names})
+        if not 0 <= options.pattern < self.num_patterns:
+            raise UserError(
+                f"--pattern {options.pattern}: the task {self.name} has {self.num_patterns}, "
+                "numbered from 0 on."
+            )
+        return options

@@ -22,7 +22,7 @@ class Answer:
     """What a model gives for a question."""
 
     prediction: int
-    """The number of the best choice, word or class; 1 or 0 for a text that is the most probable or
+    """The number of the best choice or word; 1 or 0 for a text that is the most probable or
     not."""
     loss: float
     """Of a text in nats, summed over its tokens."""
@@ -65,10 +65,7 @@ def answer(
 
     Raises:
         UserError: a score is not a finite number.
-        ValueError: the questions are for a classifier, whose head a model that is opened lacks.
     """
-    if any(question.classes for question in questions):
-        raise ValueError("questions for a classifier need its head, which a trained model lacks")
     # Rows may be filled up with any token: none sees what follows it.
     scoring = Scoring(pad=0, chosen=are_chosen(questions), penalty=length_penalty)
     device, given = model.word_embeddings.weight.device, []

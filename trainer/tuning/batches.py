@@ -18,10 +18,8 @@ Unit = Question | Packed
 
 
 def are_chosen(questions: Sequence[Question]) -> bool:
-    """Return whether the questions of a task offer choices, words or classes, not ask for texts."""
-    return any(
-        len(question.rows) > 1 or question.words or question.classes for question in questions
-    )
+    """Return whether the questions of a task offer choices or words, not ask for texts."""
+    return any(len(question.rows) > 1 or question.words for question in questions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +29,7 @@ class Scoring:
     pad: int
     """The token that fills rows up."""
     chosen: bool
-    """Whether questions offer choices, words or classes (`are_chosen`)."""
+    """Whether questions offer choices or words (`are_chosen`)."""
     penalty: float = 0.0
     """Scores are divided by (number of targets)^penalty if that is above 0."""
 
@@ -53,8 +51,6 @@ class Scoring:
             return self._widened(collate_packed(joined, pad=self.pad), width)
         questions = [unit for unit in units if isinstance(unit, Question)]
         batch = collate(rows_of(questions), pad=self.pad)
-        if questions[0].classes:
-            return self._widened(batch, max(width, longest(units)))
         if questions[0].words:
             widest = max(len(question.words) for question in questions)
             words = [[*q.words, *[ABSENT] * (widest - len(q.words))] for q in questions]
@@ -91,12 +87,9 @@ def num_rows(unit: Unit) -> int:
 
 
 def longest(units: Sequence[Unit]) -> int:
-    """Return the number of tokens that the longest row of units needs.
-
-    A classifier's head may look at the place after the text.
-    """
+    """Return the number of tokens of the longest row of units."""
     return max(
-        len(row) + bool(isinstance(unit, Question) and unit.classes)
+        len(row)
         for unit in units
         for row in (unit.rows if isinstance(unit, Question) else (unit.row,))
     )

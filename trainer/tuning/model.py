@@ -1,10 +1,6 @@
-"""A GLM that is fine-tuned: it gives the scores of answers, by a classifier's head if asked to.
-
-Its state dict is a GLM's, and `head.…` beside it, so that its checkpoints open as a GLM's do.
-"""
+"""A GLM that is fine-tuned: it gives the scores of answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -15,31 +11,17 @@ from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums, Project, loss_sums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.heads import Head
-from trainer.tasks.task import POOLS
 from trainer.tuning.losses import NO_CHOICE
 
 ABSENT = -1
 """Among a question's words: there is none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answering:
-    """What a fine-tuned model has beyond a GLM."""
-
-    classes: int = 0
-    """How many numbers a head gives for a row; 0: there is no head."""
-    pool: str = POOLS[0]
-    """Where it looks."""
-    smoothing: float = 0.0
-    """Of targets in training: the share that is spread over the vocabulary."""
-
-
 class Outputs(NamedTuple):
     """Of a batch of b rows; all have gradients but `correct` and `num_targets`."""
 
     scores: Tensor
-    """float32[b, k]: logits of words or classes, or k = 1 and log p of all targets."""
+    """float32[b, k]: logits of words, or k = 1 and log p of all targets."""
     loss: Tensor
     """float32[b]: cross-entropy in nats, smoothed in training, summed over targets."""
     correct: Tensor
@@ -52,12 +34,17 @@ class TunedGLM(GLM):
     """A GLM whose `forward` takes a batch of rows and returns `Outputs`."""
 
     def __init__(
-        self, config: ModelConfig, *, answering: Answering, checkpoint_activations: bool = False
+        self, config: ModelConfig, *, smoothing: float = 0.0, checkpoint_activations: bool = False
     ) -> None:
-        """Make the model with initial values."""
+        """Make the model with initial values.
+
+        Args:
+            config: its shape.
+            smoothing: of targets in training: the share that is spread over the vocabulary.
+            checkpoint_activations: recompute layers in the backward pass.
+        """
         super().__init__(config, checkpoint_activations=checkpoint_activations)
-        self.smoothing = answering.smoothing
-        self.head = _head(config, answering) if answering.classes else None
+        self.smoothing = smoothing
 
     def forward(  # type: ignore[override]  # a batch gives more than losses
         self, batch: Mapping[str, Tensor] | Cache, *, seeds: Seeds | None = None
@@ -77,14 +64,13 @@ class TunedGLM(GLM):
     def outputs(self, batch: Mapping[str, Tensor], seeds: Seeds | None = None) -> Outputs:
         """Return the outputs of a batch, as `forward` does."""
         smoothing = self.smoothing if self.training else 0.0
-        return outputs_of(self, batch, head=self.head, smoothing=smoothing, seeds=seeds)
+        return outputs_of(self, batch, smoothing=smoothing, seeds=seeds)
 
 
 def outputs_of(
     model: GLM,
     batch: Mapping[str, Tensor],
     *,
-    head: Head | None = None,
     smoothing: float = 0.0,
     seeds: Seeds | None = None,
 ) -> Outputs:
@@ -93,14 +79,11 @@ def outputs_of(
     Args:
         model: on the batch's device.
         batch: as `TunedGLM.forward` takes it.
-        head: of a classifier, there too.
         smoothing: of targets.
         seeds: of dropout while training.
     """
     mask = model.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
     hidden = model.hidden_states(batch["tokens"], batch.get("position_ids"), mask, seeds=seeds)
-    if head is not None:
-        return _scored(head(hidden, batch["lengths"], seeds))
     if "words" in batch:
         rows = torch.arange(len(hidden), device=hidden.device)
         last = hidden[rows, batch["lengths"] - 1]
@@ -121,15 +104,6 @@ def outputs_of(
 
     sums = LossSums(*model.word_embeddings(hidden, reduce=sums_of))
     return Outputs(-sums.loss[:, None], *sums)
-
-
-def _head(config: ModelConfig, answering: Answering) -> Head:
-    return Head(
-        config.hidden_size,
-        answering.classes,
-        pool=answering.pool,
-        dropout=config.hidden_dropout,
-    )
 
 
 def _scored(scores: Tensor) -> Outputs:

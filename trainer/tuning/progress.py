@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass, field
 
 from trainer.tuning.best import Best
-from trainer.tuning.step import Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,13 +14,9 @@ class Since:
     accuracy: float = 0.0
     steps: int = 0
 
-    def plus(self, outcome: Outcome) -> "Since":
+    def plus(self, *, loss: float, accuracy: float) -> "Since":
         """Return these sums with a step added."""
-        return Since(
-            loss=self.loss + outcome.loss,
-            accuracy=self.accuracy + outcome.accuracy,
-            steps=self.steps + 1,
-        )
+        return Since(loss=self.loss + loss, accuracy=self.accuracy + accuracy, steps=self.steps + 1)
 
     def means(self) -> dict[str, float]:
         """Return figures of a line; NaN if there was no step."""

@@ -15,7 +15,6 @@ from shards.errors import UserError
 from shards.flags import (
     add_flags,
     count,
-    counts,
     flag_of,
     given,
     local_path,
@@ -38,7 +37,7 @@ from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.schedule import LINEAR
 from trainer.settings import CHECKPOINTS, LOG, OPTIMIZER, RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.task import POOLS, Asking, Task
+from trainer.tasks.task import Asking, Task
 from trainer.tuning.kinds import CROSS_ENTROPY, LOSSES
 
 ITEMS, ASKED = "the task and the model", "how items are asked"
@@ -128,24 +127,10 @@ class Tuning:
         "test.jsonl.",
         action="store_true",
     )
-    pool: str = option(
-        POOLS[0],
-        "Where a classifier looks: at [CLS], at the end of the text, after it.",
-        choices=POOLS,
-        group=LEARNING,
-    )
     dropout: float = option(
         0.1, "All dropout probabilities.", metavar="P", type=float, group=LEARNING
     )
-    seed: int = option(
-        1234, "Of the order, of dropout and of a new head's values.", metavar="S", type=count
-    )
-    seeds: tuple[int, ...] = option(
-        (),
-        "Train once for each, as 1,2,3, in --save/seed-S, and tell mean and spread.",
-        metavar="S,S",
-        type=counts,
-    )
+    seed: int = option(1234, "Of the order and of dropout.", metavar="S", type=count)
     deepspeed: str | None = same_option(Settings, "deepspeed", group=BATCH)
     precision: str | None = same_option(Settings, "precision")
     micro_batch: int | None = option(
@@ -191,18 +176,9 @@ class Tuning:
             raise UserError(f"--beam-penalty {self.beam_penalty}: a number.")
         if self.beam_penalty and self.beams == 1:
             raise UserError("--beam-penalty compares beams: give --beams N with it.")
-        self._check_seeds()
+        if self.seed >= _SEEDS:
+            raise UserError(f"--seed {self.seed}: a whole number below {_SEEDS}.")
         self.settings()  # which checks what the two have in common
-
-    def _check_seeds(self) -> None:
-        for seed in (self.seed, *self.seeds):
-            if seed >= _SEEDS:
-                raise UserError(f"--seed {seed}: a whole number below {_SEEDS}.")
-        shown = ",".join(map(str, self.seeds))
-        if len(set(self.seeds)) < len(self.seeds):
-            raise UserError(f"--seeds {shown}: give each seed once; every one has its own folder.")
-        if self.seeds and "seed" in given(self):
-            raise UserError(f"--seed {self.seed} and --seeds {shown}: give the one or the other.")
 
     def settings(self) -> Settings:
         """Return what trainer.train calls these settings."""
@@ -282,7 +258,7 @@ def parse(argv: Sequence[str], *, world: int) -> Config:
 
 
 def _known(name: str) -> str:
-    return f" Known are {', '.join(sorted(TASKS))}." if name == "task" else ""
+    return f" Known are {', '.join(TASKS)}." if name == "task" else ""
 
 
 def _parser() -> Parser:

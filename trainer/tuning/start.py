@@ -13,7 +13,7 @@ from shards.errors import DamageError, UserError
 from shards.flags import flag_of, given
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
-from trainer.checkpoints.checkpoint import Checkpoint, check_files
+from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.disk import Disk, find_disk
 from trainer.deepspeed_json import (
     engine_settings,
@@ -25,29 +25,30 @@ from trainer.ranks import Ranks
 from trainer.schedule import Schedule
 from trainer.start import (
     changeable,
+    check_end,
     differences,
-    find_checkpoint,
+    find_checked,
     make_stepper,
     tell_changes,
     with_agreed_precision,
 )
-from trainer.step import check_settings, make_model
+from trainer.step import after_removal, make_model
 from trainer.stop import Stop
+from trainer.tasks.figures import rouge
 from trainer.tasks.question import Question
-from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
 from trainer.tuning.evaluation import KNOWN, Evaluation
-from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.model import TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Config, Tuning
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
 
-_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
+_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
 _DECISIVE = (*_LEARNING, *_JUDGING)
 
@@ -114,11 +115,7 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
     """
     tuning, settings = config.tuning, config.tuning.settings()
     disk = find_disk(tuning.save, ranks)
-    checkpoint = find_checkpoint(settings, disk, ranks)
-    is_saved = checkpoint is not None and checkpoint.folder.parent == disk.folder
-    if checkpoint is not None:
-        check_files(checkpoint, ranks=ranks, disk=disk if is_saved else None)
-        ranks.together(lambda: _check_state(checkpoint))
+    checkpoint = find_checked(settings, disk, ranks, check=_check_state)
     origin = ranks.together(lambda: _origin(config, checkpoint))
     tokenizer, questions = ranks.together(lambda: _read(config, origin))
     shape = replace(origin.shape, hidden_dropout=tuning.dropout, attention_dropout=tuning.dropout)
@@ -144,26 +141,17 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
     if checkpoint is not None:
         ranks.together(lambda: _check_same_run(checkpoint, fixed))
         ranks.together(lambda: _check_no_items_lost(checkpoint, order))
+        check_end(checkpoint, order.steps)
         if ranks.is_first:
             tell_changes(checkpoint, fixed["schedule"])
     complete = engine_settings(
         content, micro=micro, size=tuning.batch_size, world=ranks.world, node_local=disk.node_local
     )
-    ranks.together(lambda: check_settings(complete))
-    answering = Answering(
-        classes=questions[TRAIN][0].classes, pool=tuning.pool, smoothing=tuning.label_smoothing
-    )
-    model = make_model(
-        shape,
-        seed=tuning.seed,
-        checkpoint_activations=settings.checkpoint_activations,
-        deepspeed=complete,
-        ranks=ranks,
-        make=partial(TunedGLM, answering=answering),
-    )
     # The newest of a run's checkpoints, where init_from is its folder.
     settings = replace(settings, init_from=origin.path)
-    stepper = make_stepper(model, settings, complete, checkpoint=checkpoint, ranks=ranks)
+    glm = partial(TunedGLM, smoothing=tuning.label_smoothing)
+    make = partial(make_model, shape, seed=tuning.seed, make=glm)
+    stepper = make_stepper(make, settings, complete, checkpoint=checkpoint, ranks=ranks)
     tuner = Tuner(
         stepper=stepper,
         scoring=Scoring(
@@ -197,7 +185,7 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
         tuner=tuner,
         disk=disk,
         step=0 if checkpoint is None else checkpoint.step,
-        is_saved=is_saved,
+        is_saved=checkpoint is not None and checkpoint.folder.parent == disk.folder,
         progress=Progress() if checkpoint is None else _progress(checkpoint),
         fixed=fixed,
     )
@@ -223,8 +211,8 @@ def _progress(checkpoint: Checkpoint) -> Progress:
     except ValueError as error:
         raise DamageError(
             f"{checkpoint.folder} does not say how far its run has come ({error}): bring its "
-            "whole-*.json back as it was, or remove the folder, and the run resumes from the "
-            "checkpoint before."
+            "whole-*.json back as it was, or remove the folder, and the run "
+            f"{after_removal(checkpoint.folder.parent, checkpoint.step)}."
         ) from error
 
 
@@ -265,7 +253,7 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             is_causal=origin.objective == CAUSAL,
             task_mask=origin.task_mask,
         )
-        _check_positions(questions[name], origin.shape, takes=task.defaults.takes, where=path)
+        _check_positions(questions[name], origin.shape, takes=task.takes, where=path)
     _check_uses(tuning, questions)
     return tokenizer, questions
 
@@ -277,19 +265,17 @@ def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> 
         UserError: they have none; the message names the flag.
     """
     chosen, first = are_chosen(questions[TRAIN]), questions[TRAIN][0]
-    is_summed = chosen and not (first.words or first.classes)
+    is_summed = chosen and not first.words
     has_use = {
         "loss": chosen,
         "length_penalty": is_summed,
         "label_smoothing": not chosen,
-        "pool": first.classes > 0,
         "by_loss": VALIDATION in questions,
     }
     what = {
         "loss": "is of questions with choices",
         "length_penalty": "is of choices that may have several tokens",
         "label_smoothing": "is of texts",
-        "pool": "says where a classifier looks: --form classifier",
         "by_loss": "picks the best epoch by val.jsonl, which is not there",
     }
     for name in given(tuning):
@@ -372,8 +358,10 @@ def _check_same_run(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    for part in ("identity", "tuning"):
-        for name, before, now in differences(checkpoint.state[part], fixed[part]):
+    before_this = {name: dict(checkpoint.state[name]) for name in ("identity", "tuning")}
+    before_this["tuning"].pop("pool", None)  # of classifiers, which former versions had
+    for part, state in before_this.items():
+        for name, before, now in differences(state, fixed[part]):
             raise UserError(
                 f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
                 f"{now}. Set it back, or start a new run: give another --save."

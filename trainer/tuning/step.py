@@ -7,6 +7,7 @@ where texts are asked for, however the batch is split into ranks and micro-batch
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from torch import Tensor
 from shards.errors import UserError
 from trainer.model.dropout import Seeds
 from trainer.ranks import AgreedError, Ranks
-from trainer.step import Stepper, seed_of
+from trainer.step import Outcome, Stepper
 from trainer.tasks.collate import placed
 from trainer.tasks.question import Question
 from trainer.tuning.answers import NONE, Answer, answers_in
@@ -25,27 +26,12 @@ from trainer.tuning.losses import losses
 from trainer.tuning.model import Outputs
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """Of a step, the same on every rank."""
-
-    loss: float
-    accuracy: float
-    """Share of the questions answered right, or of the tokens where texts are asked for."""
-    num_tokens: int
-    """Of the global batch, padding not counted."""
-    grad_norm: float
-    """Before clipping."""
-    applied: bool
-    """Whether the weights changed; they do not if the loss or a gradient was not finite."""
-
-
 class _Part(NamedTuple):
     """A micro-batch."""
 
     units: Sequence[Unit]
-    slot: int
-    """Where its rows begin among those of the global batch."""
+    slots: range
+    """The places of its rows among those of the global batch."""
     share: int
     """1, or 0 where it counts nothing."""
 
@@ -60,8 +46,13 @@ class Tuner:
     """One of `LOSSES`."""
     ranks: Ranks
 
-    def learn(self, questions: Sequence[Question], *, lr: float, seed: int, step: int) -> Outcome:
+    def learn(
+        self, questions: Sequence[Question], *, lr: float, seed: int, step: int
+    ) -> tuple[Outcome, float]:
         """Take a step; all ranks call this with the same questions.
+
+        Returns the accuracy too: the share of the questions answered right, or of the tokens where
+        texts are asked for.
 
         Args:
             questions: the global batch; each rank learns from its part.
@@ -69,37 +60,38 @@ class Tuner:
             seed: of dropout.
             step: its number.
         """
-        engine = self.stepper.engine
         total = len(questions) if self.scoring.chosen else target_count(questions)
-        for group in engine.optimizer.param_groups:
-            group["lr"] = lr
-        figures = torch.zeros(2, dtype=torch.float64)
+        counted: list[Tensor] = []
+
+        def loss_of(part: _Part, seeds: Seeds) -> Tensor:
+            lost, right = self._lost(
+                part.units, self._forward(part.units, width=width, seeds=seeds)
+            )
+            counted.append(part.share * torch.stack([lost.detach(), right]).double())
+            return lost * (part.share * self.ranks.world / max(total, 1))
+
         units = self.scoring.units(questions)
         # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
         width = longest(units) if self.ranks.device.type == "cuda" else 0
         parts = list(self._parts(units))
-        for i, part in enumerate(parts):
-            engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            slots = range(part.slot, part.slot + sum(map(num_rows, part.units)))
-            # Of kernels that go on with PyTorch's generator.
-            torch.manual_seed(seed_of(seed, "head", step=step, slot=part.slot))
-            seeds = Seeds.of_slots(seed, step, slots, device=self.ranks.device)
-            outputs = self._forward(part.units, width=width, seeds=seeds)
-            lost, right = self._lost(part.units, outputs)
-            loss = lost * (part.share * self.ranks.world / max(total, 1))
-            # As in Stepper: all ranks skip a step whose loss is not finite on one of them.
-            loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
-            engine.backward(loss, scale_wrt_gas=False)
-            figures += part.share * torch.stack([lost.detach(), right]).double().cpu()
-        applied, grad_norm = self.stepper.apply()
-        loss_sum, right_sum = self.ranks.sum(figures).tolist()
-        return Outcome(
-            loss=loss_sum / max(total, 1),
-            accuracy=right_sum / max(total, 1),
-            num_tokens=sum(len(row) for question in questions for row in question.rows),
-            grad_norm=grad_norm,
-            applied=applied,
+        applied, grad_norm = self.stepper.learn(
+            [(part.slots, partial(loss_of, part)) for part in parts],
+            lr=lr,
+            seed=seed,
+            step=step,
+            purpose="head",
         )
+        sums = self.ranks.sum(torch.stack(counted).sum(0).cpu())
+        loss_sum, right_sum = sums.tolist()
+        outcome = Outcome(
+            loss=loss_sum / max(total, 1),
+            num_tokens=sum(len(row) for question in questions for row in question.rows),
+            num_samples=len(questions),
+            applied=applied,
+            grad_norm=grad_norm,
+            is_finite=math.isfinite(loss_sum),
+        )
+        return outcome, right_sum / max(total, 1)
 
     def answer(
         self, questions: Sequence[Question], *, stop: Callable[[], int] = lambda: 0
@@ -139,13 +131,13 @@ class Tuner:
         """
         size, share = self.stepper.micro_batch, -(-len(units) // self.ranks.world)
         first = share * self.ranks.rank
-        slots = [0, *accumulate(map(num_rows, units))]
+        ends = [0, *accumulate(map(num_rows, units))]
         for begin in range(first, first + share, size):
             end = min(begin + size, first + share, len(units))
             if begin < end:
-                yield _Part(units[begin:end], slots[begin], 1)
+                yield _Part(units[begin:end], range(ends[begin], ends[end]), 1)
             else:
-                yield _Part(units[:1], 0, 0)
+                yield _Part(units[:1], range(ends[1]), 0)
 
     def _forward(
         self, part: Sequence[Unit], *, width: int = 0, seeds: Seeds | None = None

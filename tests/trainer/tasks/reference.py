@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.trainer.golden import SHARED
-from trainer.tasks.task import CLASSIFIER, CLOZE, SPELLED, Asking
+from trainer.tasks.task import CLOZE, SPELLED, Asking
 from trainer.tokenizer import TextTokenizer
 
 TASKS = SHARED / "tasks"
@@ -35,11 +35,10 @@ def asking(case: Mapping[str, Any]) -> Asking:
     """What the reference's options ask for."""
     options = case["options"].split()
     given = dict(zip(options, [*options[1:], ""], strict=True))
-    form = CLOZE if "--cloze-eval" in given else CLASSIFIER
     return Asking(
         pattern=int(given.get("--pattern-id", 0)),
         length=int(given.get("--seq-length", 96)),
-        form=SPELLED if "--multi-token" in given else form,
+        form=SPELLED if "--multi-token" in given else CLOZE,
         candidates="--wsc-negative" in given,
     )
 

@@ -8,7 +8,7 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.task import CLASSIFIER, TEST, TRAIN, VALIDATION, Asking, Task
+from trainer.tasks.task import TEST, TRAIN, VALIDATION, Asking, Task
 
 MOOD = {
     "pattern": ["{review.text:cut} It was [MASK].", "So [MASK]: {review.text:cut} ({stars})"],
@@ -35,11 +35,51 @@ def test_verbalizer(desk: Desk) -> None:
     (second,) = desk.ask(task, REVIEW, pattern=1, length=26)
     assert desk.text(second.rows[0]) == "<cls>So<mask>: We [MASK] laug (4)<eos><sop>"
     assert second.num_shortened == 1
-    (plain,) = desk.ask(task, REVIEW, form=CLASSIFIER)
-    assert (plain.classes, desk.text(plain.rows[0])) == (
-        2,
-        "<cls>We [MASK] laughed. It was.<sep><eos>",
+
+
+@pytest.mark.parametrize(
+    ("pattern", "length", "shown"),
+    [
+        ("{a:cut}ef[MASK]", 10, "<cls>abcdef<mask><eos><sop>"),
+        ("{a:cut}ef[MASK]", 9, "<cls>abcef<mask><eos><sop>"),
+        # The last that may be cut, until nothing of it is left; then the one before.
+        ("{b:cut}{c:cut}ef[MASK]", 9, "<cls>abcef<mask><eos><sop>"),
+        ("{b:cut}{c:cut}ef[MASK]", 7, "<cls>aef<mask><eos><sop>"),
+        # The longest first, the last of equals.
+        ("{a:even}[MASK]{c:even}", 9, "<cls>abc<mask>cd<eos><sop>"),
+        ("{b:even}[MASK]{c:even}", 7, "<cls>ab<mask>c<eos><sop>"),
+        ("{b:even}[MASK]{c:even}", 6, "<cls>a<mask>c<eos><sop>"),
+        # Several fields as one string.
+        ("{b} {c}{|:cut}ef[MASK]", 9, "<cls>ab ef<mask><eos><sop>"),
+        ("{d:plain} {d:open}{|}[MASK]", 30, '<cls>"x"?! “x”<mask><eos><sop>'),
+    ],
+)
+def test_what_is_cut_and_filtered(desk: Desk, pattern: str, length: int, shown: str) -> None:
+    task = described(desk, {"pattern": pattern, "verbalizer": {"n": " No", "y": " Yes"}})
+    item = {"a": "abcd", "b": "ab", "c": "cd", "d": "“x”?!", "label": "n"}
+    (question,) = desk.ask(task, item, length=length)
+    assert desk.text(question.rows[0]) == shown
+    assert question.num_shortened == (length < 10)
+
+
+def test_patterns_with_words_and_fillers_of_their_own(desk: Desk) -> None:
+    task = described(
+        desk,
+        {
+            "pattern": ["{a}[MASK]", {"text": "[MASK] {a}{choice}", "filler": "{b}"}],
+            "choices": [" {b}", " {c}"],
+            "default": 1,
+        },
     )
+    (question,) = desk.ask(task, {"a": "a", "b": "b", "c": "c", "label": 1})
+    assert [desk.text(row) for row in question.rows] == [
+        "<cls><mask> a b<eos><sop>b",
+        "<cls><mask> a c<eos><sop>b",
+    ]
+    words = {"bad": " false", "good": " true"}
+    task = described(desk, {**MOOD, "pattern": ["[MASK]", {"text": "[MASK]", "verbalizer": words}]})
+    (question,) = desk.ask(task, REVIEW, pattern=1)
+    assert [desk.tokenizer.decode([word]) for word in question.words] == [" false", " true"]
 
 
 def test_first_metric(desk: Desk) -> None:
@@ -123,6 +163,16 @@ def test_an_answer_in_the_middle(desk: Desk) -> None:
         ({**MOOD, "pattern": []}, r"there is no pattern"),
         ({**MOOD, "verbalizer": {"good": " great"}}, r"only one answer to choose from"),
         ({**MOOD, "metric": "bleu"}, r"metric is 'bleu', not one of accuracy, f1-macro"),
+        ({**MOOD, "form": "long"}, r"form is 'long', not one of cloze, spelled"),
+        ({**MOOD, "default": 2}, r"default is 2, not one of 0, 1"),
+        (
+            {**MOOD, "pattern": {"text": "[MASK]"}},
+            r"the task\.pattern is ",
+        ),
+        (
+            {**MOOD, "pattern": [{"text": "[MASK]", "verbalizer": {"bad": " x"}}]},
+            r"the words of '\[MASK\]' are not for the labels of verbalizer",
+        ),
         ({**MOOD, "patern": "x"}, r"the task\.patern is not known"),
         ({**MOOD, "verbalizer": {"a": 1, "b": " x"}}, r"verbalizer\.a is 1, not of type str"),
         ({"pattern": "{a}", "answer": "[MASK]"}, r"an answer has a blank"),

@@ -1,44 +1,34 @@
 """Rows of sources and targets, of invented items."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.question import Question
-from trainer.tasks.task import TEST, TRAIN, VALIDATION, Asking
+from trainer.tasks.task import TEST, TRAIN, Asking
 
-ITEM = {"source": " “Tea” is hot. ", "target": "tea "}
+ITEM = {"source": ' "Tea" is hot. ', "target": "tea "}
 
 
-def test_summary(desk: Desk) -> None:
-    (question,) = desk.ask(find_task("xsum"), ITEM, split=TRAIN, source_length=28, target_length=8)
+def test_a_source_is_padded_and_its_target_follows(desk: Desk) -> None:
+    (question,) = desk.ask(find_task("seq2seq"), ITEM, split=TRAIN, source_length=16)
     (row,) = question.rows
-    prompt = '<cls><smask> Content: "Tea" is hot.'
-    assert desk.text(row) == f"{prompt}<eos><eos><eos><sop> tea"
+    assert desk.text(row) == '<cls>"Tea" is hot.<smask><eos><sop> tea'
     assert desk.answer(row) == " tea<eop>"
-    assert row.sep == 28
     assert row.position_ids is not None
-    assert row.position_ids[:, 28:].tolist() == [[1] * 4, [1, 2, 3, 4]]
     assert question.facts == {"reference": "tea"}
+    (padded,) = desk.ask(find_task("seq2seq"), ITEM, split=TRAIN, source_length=24)
+    (hidden,) = desk.ask(
+        find_task("seq2seq"), ITEM, split=TRAIN, source_length=24, hide_padding=True
+    )
+    assert (padded.rows[0].sep, hidden.rows[0].sep) == (24, row.sep)
+    assert padded.rows[0].position_ids[:, 24:].tolist() == [[14] * 4, [1, 2, 3, 4]]
 
 
-def test_padding_may_be_hidden(desk: Desk) -> None:
-    (question,) = desk.ask(find_task("xsum"), ITEM, split=TRAIN, hide_padding=True)
-    assert desk.text(question.rows[0]) == '<cls><smask> Content: "Tea" is hot.<sop> tea'
-
-
-def test_a_long_source_is_cut_at_its_end_or_start(desk: Desk) -> None:
-    (summary,) = desk.ask(find_task("xsum"), ITEM, split=TEST, source_length=16)
-    assert desk.text(summary.rows[0]) == '<cls><smask> Content: "Tea"'[:-1] + "<sop>"
-    (plain,) = desk.ask(find_task("seq2seq"), ITEM, split=TEST, source_length=8)
-    assert desk.text(plain.rows[0]) == "<cls> hot.<smask><eos><sop>"
-    assert (summary.num_shortened, plain.num_shortened) == (1, 1)
-    with pytest.raises(UserError, match="--source-length 3 leaves no token to the source"):
-        desk.ask(find_task("seq2seq"), ITEM, split=TEST, source_length=3)
+def test_a_long_source_is_cut_at_its_start(desk: Desk) -> None:
+    (question,) = desk.ask(find_task("seq2seq"), ITEM, split=TEST, source_length=8)
+    assert desk.text(question.rows[0]) == "<cls> hot.<smask><eos><sop>"
+    assert question.num_shortened == 1
 
 
 def test_a_long_target_is_refused_unless_it_may_be_cut(desk: Desk) -> None:
@@ -57,107 +47,20 @@ def test_a_long_target_is_refused_unless_it_may_be_cut(desk: Desk) -> None:
     assert len(desk.ask(seq2seq, *items, target_length=5)) == 3  # nothing is learnt there
 
 
-def test_words_of_gigaword_and_cnn(desk: Desk) -> None:
-    item = {"source": "-lrb- UNK &amp; [UNK] ``x'' n't <S_SEP>", "target": "a <S_SEP> <unk>"}
-    (giga,) = desk.ask(find_task("gigaword"), item, split=TRAIN, hide_padding=True)
-    assert desk.text(giga.rows[0]) == (
-        "<cls><smask> Content: ( <unk> & [<unk>] ``x'' n't <S_SEP><sop> a <S_SEP> <unk>"
-    )
-    (cnn,) = desk.ask(find_task("cnn_dm"), item, split=TRAIN, hide_padding=True)
-    assert desk.text(cnn.rows[0]) == (
-        '<cls><smask> Content: -lrb- UNK &amp; <unk> "x"n\'t <sop> a <sep> <unk>'
-    )
-    (xsum,) = desk.ask(find_task("xsum"), item, split=TRAIN, hide_padding=True)
-    assert "[UNK]" in desk.text(xsum.rows[0])
-    assert 307 not in xsum.rows[0].tokens
-
-
-def test_questions_of_a_context(desk: Desk) -> None:
-    answers = [{"text": "hot"}, {"text": "hot"}, {"text": " warm"}]
-    question = {"question": "How is it?", "id": "q1", "answers": answers}
-    paragraph = {"context": "Tea is hot or warm.", "qas": [question]}
-    path = desk.folder / "items.json"
-    path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
-
-    def texts(name: str, length: int) -> list[str]:
-        questions = find_task(name).questions(
-            path,
-            split=TRAIN,
-            tokenizer=desk.tokenizer,
-            asking=Asking(source_length=length, hide_padding=True),
-        )
-        return [desk.text(question.rows[0]) for question in questions]
-
-    assert texts("squad_generation", 99) == [
-        "<cls>Tea is hot or warm. Question:<smask> Answer: hot<sop> How is it?",
-        "<cls>Tea is hot or warm. Question:<smask> Answer:  warm<sop> How is it?",
-    ]
-    assert texts("squad_generation", 21)[0] == "<cls> is hot<smask> Answer: hot<sop> How is it?"
-    assert texts("cmrc", 99)[1] == (
-        "<cls>问题：How is it?答案：<mask>Tea is hot or warm.<sop> warm"
-    )
-
-
-def squad(desk: Desk, *questions: dict[str, object]) -> Path:
-    paragraph = {"context": "Tea is hot.", "qas": [*questions]}
-    path = desk.folder / "items.json"
-    path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
-    return path
-
-
-ANSWERED = {"question": "How is it?", "id": "q1", "answers": [{"text": "hot"}]}
-
-
-@pytest.mark.parametrize("split", [TRAIN, VALIDATION, TEST])
-@pytest.mark.parametrize("name", ["cmrc", "squad_generation"])
-@pytest.mark.parametrize("answers", [{"answers": []}, {}])
-def test_a_question_without_answers(
-    desk: Desk, name: str, split: str, answers: dict[str, object]
-) -> None:
-    path = squad(desk, ANSWERED, {"question": "Is it wet?", "id": "q2", **answers})
-    task = find_task(name)
-
-    def ask() -> list[Question]:
-        return task.questions(
-            path, split=split, tokenizer=desk.tokenizer, asking=Asking(hide_padding=True)
-        )
-
-    if split == TEST and name == "cmrc":  # whose answers are what is asked for
-        said = task.lines(ask(), ["a", "b"])
-        assert said == [
-            {"idx": "q1", "prediction": "a", "reference": "hot"},
-            {"idx": "q2", "prediction": "b", "reference": None},
-        ]
-        return
-    with pytest.raises(UserError, match=r"items\.json, line 1: the question 'q2' has no answers, "):
-        ask()
-
-
-def test_questions_to_be_written_are_not_known_in_a_test_file(desk: Desk) -> None:
-    path = squad(desk, {"answers": [{"text": "hot"}]}, {"id": "q", "answers": [{"text": "Tea"}]})
-    task = find_task("squad_generation")
-    questions = task.questions(
-        path, split=TEST, tokenizer=desk.tokenizer, asking=Asking(hide_padding=True)
-    )
-    assert desk.text(questions[1].rows[0]) == ("<cls>Tea is hot. Question:<smask> Answer: Tea<sop>")
-    assert [line["idx"] for line in task.lines(questions, ["a", "b"])] == [0, "q"]
-
-
 def test_without_task_masks_the_blank_is_mask(desk: Desk) -> None:
-    path = squad(desk, ANSWERED)
-    given = {"tokenizer": desk.tokenizer, "asking": Asking(hide_padding=True), "split": TEST}
-    (asked,) = find_task("squad_generation").questions(path, task_mask=False, **given)
-    assert desk.text(asked.rows[0]) == "<cls>Tea is hot. Question:<mask> Answer: hot<sop>"
-    rows = {"xsum": "<cls><mask> Content: x<sop>", "seq2seq": "<cls>x<mask><eos><sop>"}
-    for name, row in rows.items():
-        (asked,) = find_task(name).questions(desk.file({"source": "x"}), task_mask=False, **given)
-        assert desk.text(asked.rows[0]) == row
+    (asked,) = find_task("seq2seq").questions(
+        desk.file({"source": "x"}),
+        task_mask=False,
+        split=TEST,
+        tokenizer=desk.tokenizer,
+        asking=Asking(hide_padding=True),
+    )
+    assert desk.text(asked.rows[0]) == "<cls>x<mask><eos><sop>"
 
 
-@pytest.mark.parametrize("name", ["xsum", "seq2seq"])
-def test_two_items_of_one_idx(desk: Desk, name: str) -> None:
+def test_two_items_of_one_idx(desk: Desk) -> None:
     with pytest.raises(UserError, match=r'line 2: the field "idx" is 4, which names line 1 too'):
-        desk.ask(find_task(name), {**ITEM, "idx": 4}, {**ITEM, "idx": 4})
+        desk.ask(find_task("seq2seq"), {**ITEM, "idx": 4}, {**ITEM, "idx": 4})
 
 
 @pytest.mark.slow  # torchmetrics takes seconds to import
@@ -182,13 +85,13 @@ def test_an_empty_target(desk: Desk) -> None:
 
 
 def test_files_of_lines(desk: Desk) -> None:
-    xsum = find_task("xsum")
+    seq2seq = find_task("seq2seq")
     source, target = desk.folder / "train.source", desk.folder / "train.target"
     source.write_text("Tea\n\nIce\n")
     target.write_text("a\nb\nc\n")
 
     def texts() -> list[str]:
-        questions = xsum.questions(
+        questions = seq2seq.questions(
             desk.folder,
             split=TRAIN,
             tokenizer=desk.tokenizer,
@@ -196,8 +99,8 @@ def test_files_of_lines(desk: Desk) -> None:
         )
         return [desk.text(question.rows[0]) for question in questions]
 
-    prompt = "<cls><smask> Content:"
-    assert texts() == [f"{prompt} Tea<sop> a", f"{prompt}<sop> b", f"{prompt} Ice<sop> c"]
+    end = "<smask><eos><sop>"
+    assert texts() == [f"<cls>Tea{end} a", f"<cls>{end} b", f"<cls>Ice{end} c"]
     target.write_text("a\nb\n")
     with pytest.raises(UserError, match=r"train\.source has 3 lines and .*train\.target 2: each"):
         texts()

@@ -1,4 +1,7 @@
-"""Every task's rows of an invented item, and the errors of items that are wrong."""
+"""Figures and predictions of SuperGLUE's tasks, and the errors of items that are wrong.
+
+Their rows are the golden row `tasks`, and the reference's (test_reference.py).
+"""
 
 from typing import Any
 
@@ -7,7 +10,7 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.task import CLASSIFIER, SPELLED, TEST, TRAIN
+from trainer.tasks.task import TEST, TRAIN
 
 COPA = {
     "premise": "It “rained”.",
@@ -53,94 +56,6 @@ RECORD = {
     "qas": [{"idx": 9, "query": "Then @placeholder left.", "answers": [{"text": "Ann"}]}],
 }
 
-ROWS: list[tuple[str, dict[str, Any], int, list[str]]] = [
-    (
-        "copa",
-        COPA,
-        0,
-        [
-            '<cls>"i got wet" or "i stayed dry"? It “rained”, so<mask>.<eos><sop> i got wet',
-            '<cls>"i got wet" or "i stayed dry"? It “rained”, so<mask>.<eos><sop> i stayed dry',
-        ],
-    ),
-    (
-        "copa",
-        COPA,
-        2,
-        [
-            '<cls>"i got wet" or "i stayed dry"?It “rained”<mask> i got wet<eos><sop> so',
-            '<cls>"i got wet" or "i stayed dry"?It “rained”<mask> i stayed dry<eos><sop> so',
-        ],
-    ),
-    ("boolq", BOOLQ, 0, ["<cls>Tea - it is hot. Question: is tea hot? Answer:<mask>.<eos><sop>"]),
-    (
-        "boolq",
-        BOOLQ,
-        5,
-        [
-            "<cls>Based on the following passage is tea hot?<mask>. Tea - it is hot.<eos><sop>",
-        ],
-    ),
-    ("rte", RTE, 0, ['<cls>"Tea boils" ?<mask>, "Tea is hot."<eos><sop>']),
-    (
-        "rte",
-        RTE,
-        4,
-        ["<cls>Tea is hot. question: Tea boils True or False? answer:<mask><eos><sop>"],
-    ),
-    ("cb", CB, 3, ["<cls>Tea boils?<mask>. Tea is hot.<eos><sop>"]),
-    (
-        "cb",
-        CB,
-        4,
-        [
-            "<cls>Tea is hot. question: Tea boils?! true, false or neither? answer:<mask>"
-            "<eos><sop>",
-        ],
-    ),
-    ("wic", WIC, 0, ['<cls>"A bank." / "The bank!" Similar sense of "bank"?<mask>.<eos><sop>']),
-    ("wic", WIC, 2, ['<cls>bank . Sense (1) (a) "A bank." (<mask>) "The bank!"<eos><sop>']),
-    (
-        "wsc",
-        WSC,
-        0,
-        [
-            "<cls>Ann saw Bea and *she* ,smiled . The pronoun '*she*' refers to<mask>."
-            "<eos><sop> Ann",
-        ],
-    ),
-    (
-        "multirc",
-        MULTIRC,
-        1,
-        [
-            '<cls>Tea is hot. Question: What is hot ? Is the correct answer "Tea\'s."?<mask>.<eos>'
-            "<sop>",
-        ],
-    ),
-    (
-        "multirc",
-        MULTIRC,
-        3,
-        ["<cls>Tea is hot What is hot - [<mask>]Tea's.<eos><sop>"],
-    ),
-    (
-        "record",
-        RECORD,
-        0,
-        [
-            "<cls>Ann met Bea.\n- Ann left. Then<mask> left.<eos><sop> Ann",
-            "<cls>Ann met Bea.\n- Ann left. Then<mask> left.<eos><sop> Bea",
-        ],
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "item", "pattern", "rows"), ROWS)
-def test_rows(desk: Desk, name: str, item: dict[str, Any], pattern: int, rows: list[str]) -> None:
-    question = desk.ask(find_task(name), item, pattern=pattern)[0]
-    assert [desk.text(row) for row in question.rows] == rows
-
 
 def test_answers_end_and_positions_stay_at_the_blank(desk: Desk) -> None:
     (question,) = desk.ask(find_task("copa"), COPA)
@@ -154,56 +69,6 @@ def test_answers_end_and_positions_stay_at_the_blank(desk: Desk) -> None:
     }
 
 
-def test_words_are_in_the_order_of_labels(desk: Desk) -> None:
-    def words(name: str, item: dict[str, Any], pattern: int) -> list[str]:
-        question = desk.ask(find_task(name), item, pattern=pattern)[0]
-        return [desk.tokenizer.decode([word]) for word in question.words]
-
-    assert words("boolq", BOOLQ, 4) == [" No", " Yes"]
-    assert words("boolq", BOOLQ, 1) == [" false", " true"]
-    assert words("rte", RTE, 1) == [" Yes", " No"]
-    assert words("cb", CB, 1) == [" Yes", " No", " Maybe"]
-    assert words("cb", CB, 4) == [" true", " false", " neither"]
-    assert words("wic", WIC, 2) == ["2", "b"]
-    assert words("multirc", MULTIRC, 0) == [" No", " Yes"]
-    assert words("multirc", MULTIRC, 3) == [" False", " True"]
-
-
-def test_words_may_be_spelled(desk: Desk) -> None:
-    (question,) = desk.ask(find_task("rte"), RTE, pattern=0, form=SPELLED)
-    assert [desk.answer(row) for row in question.rows] == [" Yes<eop>", " No<eop>"]
-    assert (question.words, question.label) == ((), 1)
-
-
-def test_training_on_copa_mirrors_every_item(desk: Desk) -> None:
-    questions = desk.ask(find_task("copa"), COPA, {**COPA, "idx": 8, "label": 0}, split=TRAIN)
-    assert [(question.guid, question.label) for question in questions] == [
-        ("train-7", 1),
-        ("train-8", 0),
-        ("train-7m", 0),
-        ("train-8m", 1),
-    ]
-    assert desk.text(questions[2].rows[0]).startswith('<cls>"i stayed dry" or "i got wet"?')
-
-
-def test_classifier(desk: Desk) -> None:
-    (copa,) = desk.ask(find_task("copa"), COPA, form=CLASSIFIER)
-    assert copa.classes == 1
-    assert [desk.text(row) for row in copa.rows] == [
-        '<cls>It "rained". so<sep>I got wet!<eos>',
-        '<cls>It "rained". so<sep>I stayed dry.<eos>',
-    ]
-    (wic,) = desk.ask(find_task("wic"), WIC, form=CLASSIFIER)
-    assert (wic.classes, [desk.text(row) for row in wic.rows]) == (
-        2,
-        ["<cls>bank: A bank.<sep>The bank!<eos>"],
-    )
-    (cut,) = desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=16)
-    assert (desk.text(cut.rows[0]), cut.num_shortened) == ("<cls>bank:<sep>The bank!<eos>", 1)
-    with pytest.raises(UserError, match=r"line 1: the second of two texts has \d+ tokens, which"):
-        desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=9)
-
-
 def test_wsc_with_candidates(desk: Desk) -> None:
     wsc = find_task("wsc")
     true, false = desk.ask(wsc, WSC, {**WSC, "idx": 6, "label": False}, candidates=True)
@@ -214,17 +79,6 @@ def test_wsc_with_candidates(desk: Desk) -> None:
         {"idx": 5, "label": "True"},
         {"idx": 6, "label": "False"},
     ]
-
-
-def test_wsc_trains_on_true_items_in_groups_of_nine(desk: Desk) -> None:
-    names = [{"text": letter} for letter in "BCDEFGHIJKL"]
-    many = {**WSC, "candidates": names}
-    questions = desk.ask(
-        find_task("wsc"), many, {**WSC, "idx": 6, "label": False}, split=TRAIN, candidates=True
-    )
-    said = [[desk.answer(row)[1] for row in question.rows] for question in questions]
-    assert said == [["A", *"BCDEFGHIJ"], ["A", *"KLBCDEFGH"]]
-    assert [question.guid for question in questions] == ["train-5", "train-5-1"]
 
 
 def test_multirc_counts_answers_and_whole_questions(desk: Desk) -> None:
@@ -259,20 +113,6 @@ def test_record_with_a_single_entity(desk: Desk) -> None:
         assert record.lines([question], [given]) == [{"idx": 9, "label": "Ann"}]
         assert record.metrics([question], [given]) == {"em": 100.0, "f1": 100.0}
     assert [len(question.rows) for question in desk.ask(record, item, split=TRAIN)] == [1]
-
-
-def test_record_trains_on_each_answer_against_nine_others(desk: Desk) -> None:
-    text = "ABCDEFGHIJKLMN"
-    entities = [{"start": at, "end": at} for at in range(len(text))]
-    query = {"idx": 0, "query": "@placeholder", "answers": [{"text": "A"}, {"text": "B"}]}
-    item = {"idx": 1, "passage": {"text": text, "entities": entities}, "qas": [query]}
-    one, two = desk.ask(find_task("record"), item, split=TRAIN)
-    assert (one.guid, two.guid, one.label, two.label) == ("train-p1-q0-a0", "train-p1-q0-a1", 0, 0)
-    for question, answer in ((one, "A"), (two, "B")):
-        said = [desk.answer(row)[1] for row in question.rows]
-        assert len(said) == len(set(said)) == 10
-        assert said[0] == answer
-        assert {"A", "B"} - set(said) == {"A", "B"} - {answer}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.collate import collate
-from trainer.tasks.task import CLASSIFIER
 from trainer.tuning.answers import answer
 from trainer.tuning.batches import Scoring
 from trainer.tuning.model import outputs_of
@@ -67,11 +66,6 @@ def test_length_penalty(desk: Desk, model: GLM) -> None:
     for penalty, scores in ((0, sums), (1, means)):
         (one,) = answer(model, [two], length_penalty=penalty)
         assert one.prediction == scores.index(max(scores))
-
-
-def test_a_classifier_needs_its_head(desk: Desk, model: GLM) -> None:
-    with pytest.raises(ValueError, match="need its head"):
-        answer(model, desk.ask(find_task("cb"), CB, form=CLASSIFIER))
 
 
 @pytest.mark.parametrize(("task", "item"), [("copa", COPA), ("wsc", WSC)])

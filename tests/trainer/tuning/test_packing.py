@@ -7,7 +7,7 @@ import torch
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row, blank_row, causal_row
-from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.model import TunedGLM
 from trainer.tuning.packing import collate_packed, packed
 
 SIZE, CLS, MASK, SOP, EOP, PAD = 128, 1, 2, 3, 4, 0
@@ -24,7 +24,7 @@ def model(*, causal: bool) -> TunedGLM:
         block_positions=not causal,
         init_std=0.2,
     )
-    return TunedGLM(shape, answering=Answering()).eval()
+    return TunedGLM(shape).eval()
 
 
 def rows(*, causal: bool) -> list[Row]:

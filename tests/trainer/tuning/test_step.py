@@ -7,15 +7,28 @@ import torch
 
 from tests.trainer.alone import ALONE
 from tests.trainer.tuning.lessons import SHAPE
-from tests.trainer.tuning.test_heads import QUESTIONS, SCORING
 from trainer.model import attention
 from trainer.model import model as model_module
 from trainer.ranks import AgreedError
 from trainer.step import Stepper
+from trainer.tasks.question import Question
+from trainer.tasks.rows import blank_row
 from trainer.tuning.batches import Scoring
 from trainer.tuning.kinds import CROSS_ENTROPY
-from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.model import TunedGLM
 from trainer.tuning.step import Tuner
+
+SCORING = Scoring(pad=0, chosen=True)
+QUESTIONS = [
+    Question(
+        guid=str(number),
+        idx=number,
+        rows=(blank_row(range(1, 5 + number), mask_at=1, sop=0, answer=()),),
+        label=0,
+        words=(1, 2, 3),
+    )
+    for number in range(6)
+]
 
 
 class Engine:
@@ -36,14 +49,13 @@ def tuner_of(model: TunedGLM, scoring: Scoring) -> Tuner:
 
 
 def test_scores_that_are_no_numbers_choose_nothing() -> None:
-    model = TunedGLM(SHAPE, answering=Answering(classes=3))
+    model = TunedGLM(SHAPE)
     tuner = tuner_of(model, SCORING)
     answers = tuner.answer(QUESTIONS)
     assert answers is not None
     assert {answer.prediction for answer in answers} <= {0, 1, 2}
-    assert model.head is not None
     with torch.no_grad():
-        model.head.output.bias[1] = math.nan
+        model.word_embeddings.weight.fill_(math.nan)
     with pytest.raises(AgreedError, match="scores of 0 are not finite numbers"):
         tuner.answer(QUESTIONS)
 
@@ -52,7 +64,7 @@ def test_questions_of_many_widths_are_answered_without_flex_attention(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shape = replace(SHAPE, hidden_dropout=0.0, attention_dropout=0.0)
-    model = TunedGLM(shape, answering=Answering(classes=3))
+    model = TunedGLM(shape)
     tuner = tuner_of(model, SCORING)
     expected = tuner.answer(QUESTIONS)
     # As on a GPU, where each width would be compiled.

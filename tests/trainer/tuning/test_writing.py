@@ -14,7 +14,7 @@ from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rows import causal_row
 from trainer.tokenizer import TextTokenizer
-from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.model import TunedGLM
 from trainer.tuning.writing import Scribe
 
 QUESTIONS = [
@@ -35,7 +35,7 @@ def test_a_signal_is_obeyed_before_the_next_token(beams: int) -> None:
             return torch.zeros(len(cache.tokens), SHAPE.vocab_size)
 
     stepper = Stepper.__new__(Stepper)
-    stepper.engine = Signalled(TunedGLM(SHAPE, answering=Answering()))
+    stepper.engine = Signalled(TunedGLM(SHAPE))
     stepper.micro_batch, stepper.stage = 2, 0
     stop = Stop()
     scribe = Scribe(

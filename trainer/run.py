@@ -1,0 +1,327 @@
+"""The steps of a run, whatever it learns, from where it starts to its end.
+
+    take a step ─▶ judge when due ─▶ save when due ─▶ make the next step possible ─▶ …
+
+What is learnt is a `Work`: the windows of a dataset (train/training.py), or the items of a task
+(finetune/finetuning.py).
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from trainer.checkpoints.checkpoint import BAD_STREAK, steps_in
+from trainer.checkpoints.disk import Disk
+from trainer.checkpoints.saver import Saver, completed_on_error
+from trainer.log import SPEED, TRAIN, Meter, RunLog
+from trainer.ranks import AgreedError, Ranks
+from trainer.schedule import Schedule
+from trainer.step import Outcome, Stepper
+from trainer.stop import Stop
+
+_WARM_UP = 10
+"""Steps of a start that do not count for the speed of the run, or half of fewer."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ready:
+    """What every run has that is ready to take its next step."""
+
+    stepper: Stepper
+    schedule: Schedule
+    ranks: Ranks
+    disk: Disk | None
+    """Where it is saved; None: nowhere."""
+    step: int
+    """The last step taken; 0 at the beginning."""
+    steps: int
+    """The last step of the run."""
+    bad_losses: int
+    """NaN and infinite losses so far."""
+    is_saved: bool = False
+    """Whether the checkpoint of `step` lies where the run is saved."""
+    keep: int
+    """Checkpoints to keep."""
+    log_every: int
+    max_bad_losses: int
+    """In a row; with these the run gives up."""
+    peak_flops: float | None = None
+    """FLOP/s of all devices together, where it is known."""
+    profile: bool = False
+
+
+class Work(Protocol):
+    """What a run learns; all ranks call everything, and get the same."""
+
+    def take(self, step: int, *, lr: float) -> Outcome:
+        """Take a step."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Return loss and accuracy since the last call; they go into the log."""
+
+    def position(self, step: int) -> int:
+        """Return how many samples were taken up to a step."""
+
+    def ready(self, step: int, *, look: bool, save: Callable[[], None]) -> int:
+        """Return once the step after this one has its data; the exit code if asked to stop.
+
+        Args:
+            step: the last one.
+            look: whether newer data may be taken, as at a checkpoint.
+            save: makes a checkpoint of the step, whole, for a wait.
+        """
+
+    def judges(self, step: int, *, is_taken: bool) -> bool:
+        """Return whether the model is to be judged after a step.
+
+        Args:
+            step: the last one.
+            is_taken: whether this start took it.
+        """
+
+    def judge(self, step: int, *, bad_streak: int) -> bool:
+        """Judge the model and log figures; return whether that was not stopped."""
+
+    def saves(self, step: int) -> bool:
+        """Return whether a checkpoint is due after a step."""
+
+    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
+        """Return what a checkpoint records of the run."""
+
+    def saved(self) -> None:
+        """Hear that a checkpoint may have become whole."""
+
+    def hint(self, step: int) -> str:
+        """Return what else can be done about losses that are not finite, up to a step."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Journal:
+    """Where the figures of a run go: its log, and the monitors of DeepSpeed's JSON."""
+
+    log: RunLog
+    stepper: Stepper
+
+    def write(
+        self,
+        event: str,
+        step: int,
+        figures: Mapping[str, float],
+        *,
+        samples: int,
+        line: str | None = None,
+    ) -> None:
+        """Write figures, and show the main ones.
+
+        Args:
+            event: what they are of.
+            step: after which they were counted.
+            figures: by name.
+            samples: how many were taken up to the step.
+            line: what is shown instead.
+        """
+        if line is None:
+            self.log.write(event, step, figures)
+        else:
+            self.log.record(event, step, figures)
+            self.log.say(line)
+        self.stepper.monitor(event, figures, samples=samples)
+
+
+class Running:
+    """The steps of a run."""
+
+    def __init__(self, ready: Ready, work: Work, *, journal: Journal, stop: Stop) -> None:
+        """Take over a run that is ready."""
+        self._ready, self._work = ready, work
+        self._journal, self._log, self._stop = journal, journal.log, stop
+        self.step = ready.step
+        """The last one taken."""
+        self._is_saved = True
+        self._bad_losses, self._bad_streak = ready.bad_losses, 0
+        self._skipped = 0
+        self._meter, self._speed = Meter(), Meter()
+        self._warm = ready.step + min(_WARM_UP, (ready.steps - ready.step) // 2)
+        self._saver = (
+            None
+            if ready.disk is None
+            else Saver(ready.stepper.engine, ready.disk, keep=ready.keep, ranks=ready.ranks)
+        )
+
+    def run(self) -> int:
+        """Train to the end, or until asked to stop; return the exit code."""
+        with completed_on_error(self._finish_saving):
+            return self._take_steps()
+
+    def _take_steps(self) -> int:
+        self._work.saved()
+        code = self._judge() or self._make_ready(look=True)
+        with self._profiler() as after_step:
+            while self.step < self._ready.steps and not code:
+                self._take_step()
+                after_step()
+                code = self._asked() or self._between_steps()
+        if not self._is_saved:
+            self._save()
+        self._finish_saving()
+        if not code:
+            self._tell_speed()
+        return code
+
+    def _take_step(self) -> None:
+        self.step += 1
+        self._is_saved = False
+        lr = self._ready.schedule.rate(self.step)
+        outcome = self._work.take(self.step, lr=lr)
+        self._count(outcome)
+        for meter in (self._meter, self._speed):
+            meter.add(
+                tokens=outcome.num_tokens,
+                samples=outcome.num_samples,
+                flops=outcome.flops,
+                waited=outcome.waited,
+            )
+        if self.step == self._warm:
+            self._speed.restart()
+        self._log.advance(self.step)
+        if self.step % self._ready.log_every == 0 or self.step == self._ready.steps:
+            samples = self._work.position(self.step)
+            figures = {
+                **self._work.figures(),
+                "lr": lr,
+                "grad_norm": outcome.grad_norm,
+                "skipped": self._skipped,
+                "bad_losses": self._bad_losses,
+                "samples": samples,
+                **self._meter.read(peak_flops=self._ready.peak_flops),
+            }
+            self._skipped = 0
+            self._journal.write(TRAIN, self.step, figures, samples=samples)
+
+    def _count(self, outcome: Outcome) -> None:
+        """Count what went wrong in a step.
+
+        Raises:
+            AgreedError: too many losses in a row were not finite.
+        """
+        self._skipped += not outcome.applied
+        if outcome.is_finite:
+            self._bad_streak = 0
+            return
+        self._bad_losses += 1
+        self._bad_streak += 1
+        self._log.say(f"step {self.step:,}: the loss is {outcome.loss}; its batch is skipped")
+        if self._bad_streak >= self._ready.max_bad_losses:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Mark the checkpoint whose weights gave the last losses: none of them changed weights."""
+        last = self.step - self._bad_streak
+        if self._saver is not None:
+            self._finish_saving()
+            self._saver.condemn(last, bad_streak=self._bad_streak)
+        disk = self._ready.disk
+        is_before = disk is not None and any(step < last for step in steps_in(disk.folder))
+        again = (
+            f"Run it again, and {disk.folder} resumes from the newest checkpoint before that,"
+            if disk is not None and is_before
+            else "There is no checkpoint from before: start again in another --save,"
+        )
+        raise AgreedError(
+            f"the loss was not finite {self._bad_streak} times in a row, the last time at step "
+            f"{self.step:,}: the weights have most likely diverged. {again} with a lower --lr or a "
+            f"longer --warmup, in bf16 or fp32 rather than fp16.{self._work.hint(self.step)}"
+        )
+
+    def _between_steps(self) -> int:
+        """Judge and save when due; return the exit code if asked to stop, else 0."""
+        begin = time.perf_counter()
+        if self._saver is not None:
+            self._saver.advance(bad_streak=self._bad_streak)
+            self._work.saved()
+        code = self._judge(is_taken=True)
+        is_due = not code and self._work.saves(self.step)
+        if is_due and not self._is_saved:
+            self._save()
+        code = code or self._asked() or self._make_ready(look=is_due)
+        for meter in (self._meter, self._speed):
+            meter.pause(time.perf_counter() - begin)
+        return code
+
+    def _judge(self, *, is_taken: bool = False) -> int:
+        """Judge when due; return the exit code if that was stopped, else 0."""
+        if not self._work.judges(self.step, is_taken=is_taken):
+            return 0
+        self._is_saved = False
+        is_done = self._work.judge(self.step, bad_streak=self._bad_streak)
+        if not is_taken and is_done:
+            self._save()
+        return 0 if is_done else self._asked()
+
+    def _make_ready(self, *, look: bool) -> int:
+        def save() -> None:
+            if not self._is_saved:
+                self._save()
+            self._finish_saving()
+
+        return self._work.ready(self.step, look=look, save=save)
+
+    def _asked(self) -> int:
+        """Return the exit code if a rank was asked to stop, else 0; all ranks call this."""
+        return self._stop.agreed_exit_code(self._ready.ranks)
+
+    def _save(self) -> None:
+        self._is_saved = True
+        if self._saver is None:
+            return
+        state = {
+            **self._work.state(self.step, bad_losses=self._bad_losses),
+            BAD_STREAK: self._bad_streak,
+        }
+        if self._ready.is_saved and self.step == self._ready.step:
+            self._saver.amend(self.step, state)
+        else:
+            self._saver.save(step=self.step, state=state)
+        self._work.saved()
+
+    def _finish_saving(self) -> None:
+        """Wait until the checkpoint that was begun is whole."""
+        if self._saver is not None:
+            self._saver.finish(bad_streak=self._bad_streak)
+            self._work.saved()
+
+    def _tell_speed(self) -> None:
+        """Log the speed of a run that has ended."""
+        steps = self._speed.steps
+        if not steps:
+            return
+        speed = self._speed.read(peak_flops=self._ready.peak_flops)
+        mfu = f", MFU {speed['mfu']:.1%}" if "mfu" in speed else ""
+        self._log.record(SPEED, self.step, speed)
+        self._log.say(
+            f"{speed['samples_per_second']:,.1f} samples/s, {speed['tokens_per_second']:,.0f} "
+            f"tokens/s{mfu}: the mean of steps {self.step - steps + 1:,} to {self.step:,}, "
+            "without validating and saving"
+        )
+
+    @contextmanager
+    def _profiler(self) -> Iterator[Callable[[], None]]:
+        """Trace steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto.
+
+        Yields what to call after each step.
+        """
+        disk, rank = self._ready.disk, self._ready.ranks.rank
+        if not self._ready.profile or disk is None:
+            yield lambda: None
+            return
+        path = disk.folder / "profile" / f"rank-{rank:05d}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with torch.profiler.profile(
+            schedule=torch.profiler.schedule(wait=4, warmup=1, active=3, repeat=1),
+            on_trace_ready=lambda profile: profile.export_chrome_trace(str(path)),
+        ) as profile:
+            yield profile.step
