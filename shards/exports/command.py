@@ -2,23 +2,26 @@
 
 import argparse
 import time
+from collections import Counter
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.exports.export import KEPT, WRITTEN, Export, Made, Origin
-from shards.exports.formats import NAMES, Choices, files, notes, opened_with, settled
-from shards.exports.kept import all_removed, kept
-from shards.exports.progress import Progress
+from shards.exports import llm_c
+from shards.exports.export import KEPT, WRITTEN, Origin, write_export
+from shards.exports.file import Settings
+from shards.exports.formats import FORMATS, LLM_C, check_flags, files, notes
+from shards.exports.stream import split_stream
 from shards.flags import local_path, positive
 from shards.manifest import TRAIN, VALIDATION
 from shards.reader import Dataset
+from shards.removals import removed_by_now
 from shards.shown import print_line
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the command, but the dataset."""
     parser.add_argument(
-        "--to", required=True, choices=NAMES, help="the project whose layout the files get"
+        "--to", required=True, choices=tuple(FORMATS), help="the project whose layout the files get"
     )
     parser.add_argument(
         "--output", required=True, type=local_path, metavar="DIR", help="an empty folder for them"
@@ -36,14 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--tokens-per-file",
         type=positive,
         metavar="N",
-        help="llm.c, mds: at most so many in a file. Default: 100M; of mds 64 MiB",
-    )
-    parser.add_argument(
-        "--sequence-length",
-        type=positive,
-        metavar="N",
-        help="mds: samples of N tokens, whatever documents they are of. Default: a sample is a "
-        "document",
+        help="llm.c: at most so many in a file. Default: 100M",
     )
     parser.add_argument(
         "--copy", action="store_true", help="link nothing: every file has bytes of its own"
@@ -55,41 +51,51 @@ def export(options: argparse.Namespace) -> None:
     dataset = Dataset.open(options.dataset)
     output = options.output
     _check_apart(dataset, output)
-    choices = Choices(
-        format=options.to,
-        sources=None if options.source is None else tuple(options.source),
-        prefix=options.prefix,
-        tokens_per_file=options.tokens_per_file,
-        sequence_length=options.sequence_length,
-    )
-    settings = settled(choices, dataset.manifest.tokenizer, dataset.sources)
-    now, removed = all_removed(dataset)
-    splits = {
-        split: kept(dataset, split, sources=settings.sources, removed=removed)
+    settings = _settings(options, dataset)
+    newest, removed = removed_by_now(dataset.directory, dataset.manifest)
+    streams = {
+        split: split_stream(dataset, split, sources=settings.sources, removed=removed)
         for split in (TRAIN, VALIDATION)
     }
-    planned = list(files(splits, settings))
-    work = Export(output, Origin.of(dataset, now, settings), copy=options.copy)
-    progress = Progress(sum(file.bytes for file in planned))
+    planned = files(streams, settings)
+    origin = Origin.of(dataset.manifest, newest, settings)
     start = time.perf_counter()
-    made = []
-    for file in work.run(planned, progress=progress.write):
-        progress.finish(file.bytes)
-        made.append(file)
-        of = f"{len(made)} of {len(planned)}"
-        print_line(f"{file.bytes:>16,}  {of:>14}  {file.path}{_how(file)}", flush=True)
+    ways: Counter[str] = Counter()
+    num_bytes = 0
+    for file, how in write_export(output, origin, streams, planned):
+        ways[how] += 1
+        size = (output / file.path).stat().st_size
+        num_bytes += size
+        said = "" if how == WRITTEN else f": {how}"
+        of = f"{ways.total()} of {len(planned)}"
+        print_line(f"{size:>16,}  {of:>14}  {file.path}{said}", flush=True)
     seconds = time.perf_counter() - start
-    num_bytes = sum(file.bytes for file in made)
     tokens, documents = (
-        sum(getattr(split, field) for split in splits.values()) for field in ("tokens", "documents")
+        sum(getattr(stream, name) for stream in streams.values())
+        for name in ("tokens", "documents")
     )
+    words = {WRITTEN: "written", KEPT: "were there"}
+    counts = ", ".join(f"{count:,} {words.get(how, f'by {how}')}" for how, count in ways.items())
     print_line(
         f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of {documents:,} documents; "
-        f"{_counts(made)}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
+        f"{counts}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
     )
-    for note in notes(splits, settings):
+    for note in notes(streams, settings, output):
         print_line(note)
-    print_line(opened_with(splits[TRAIN], settings, output))
+
+
+def _settings(options: argparse.Namespace, dataset: Dataset) -> Settings:
+    check_flags(options.to, prefix=options.prefix, tokens_per_file=options.tokens_per_file)
+    for source in options.source or ():
+        dataset.check_source(source)
+    is_llm_c = options.to == LLM_C
+    return Settings(
+        format=options.to,
+        sources=tuple(sorted(set(options.source or dataset.sources))),
+        prefix=(options.prefix or llm_c.PREFIX) if is_llm_c else "",
+        tokens_per_file=(options.tokens_per_file or llm_c.TOKENS_PER_FILE) if is_llm_c else 0,
+        copy=options.copy,
+    )
 
 
 def _check_apart(dataset: Dataset, output: Path) -> None:
@@ -99,15 +105,3 @@ def _check_apart(dataset: Dataset, output: Path) -> None:
         *output.resolve().parents,
     ):
         raise UserError(f"--output {output} lies in the dataset's own folder: name another one.")
-
-
-def _how(file: Made) -> str:
-    return {WRITTEN: "", KEPT: ": was there"}.get(file.how, f": {file.how}")
-
-
-def _counts(made: list[Made]) -> str:
-    """Return how many files came about in which way."""
-    kinds = dict.fromkeys(file.how for file in made)
-    counts = {kind: sum(file.how == kind for file in made) for kind in kinds}
-    words = {WRITTEN: "written", KEPT: "were there"}
-    return ", ".join(f"{count:,} {words.get(kind, f'by {kind}')}" for kind, count in counts.items())

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from shards.erasure import BARE
 from shards.errors import UserError
-from shards.manifest import NAME, TRAIN, VALIDATION, Generation, read_manifest
+from shards.manifest import NAME, TRAIN, VALIDATION, Generation
 from shards.reader import Dataset
-from shards.removals import Rows, removed_rows
+from shards.removals import Rows, removed_by_now
 from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 from shards.trace import Tracer
@@ -40,12 +40,7 @@ class RedactedDataset(Dataset):
     @cached_property
     def removed(self) -> Mapping[str, Rows]:
         """The rows that are removed by now, by the path of their shard's entry."""
-        newest = read_manifest(self.directory)
-        if newest.lineage != self.manifest.lineage:
-            newest = self.manifest
-        own = {entry.path for each in self.manifest.generations for entry in each.shards()}
-        removed = removed_rows(self.directory, newest)
-        return {path: rows for path, rows in removed.items() if path in own}
+        return removed_by_now(self.directory, self.manifest)[1]
 
 
 @dataclass

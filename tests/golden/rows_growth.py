@@ -314,8 +314,6 @@ _FORMATS = (
     "datatrove --copy --source text",
     "olmo",
     "numpy",
-    "mds --tokens-per-file 3k",
-    "mds --sequence-length 64",
 )
 _NODE = "shards place data --nodes 2,1,1 --node 2 --scatters 8 --to two"
 _USES = (

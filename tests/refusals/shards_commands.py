@@ -482,7 +482,7 @@ _EXPORT = (
         "export data --to nunpy" + _NEW,
         "a mistyped format",
         r"--to nunpy: did you mean numpy\? Give "
-        r"one of llm\.c, datatrove, olmo, numpy, mds\." + _HELP.format("export"),
+        r"one of llm\.c, datatrove, olmo, numpy\." + _HELP.format("export"),
     ),
     _row(
         "export data --to numpy", "no folder", r"the following arguments are required: --output\."
@@ -509,8 +509,7 @@ _EXPORT = (
     _row(
         "export data --to numpy --source note" + _NEW,
         "a mistyped source",
-        r"--source note: the "
-        r"dataset has no such source: did you mean notes\? Give one of docs, new, notes\.$",
+        r"data has no source 'note': did you mean notes\? Give one of docs, new, notes\.$",
     ),
     _row(
         "export data --to numpy --prefix x" + _NEW,
@@ -521,13 +520,8 @@ _EXPORT = (
     _row(
         "export data --to olmo --tokens-per-file 5" + _NEW,
         "a size for another format",
-        r"--tokens-per-file 5 is for --to llm\.c and mds only; --to olmo has no such thing: leave "
+        r"--tokens-per-file 5 is for --to llm\.c only; --to olmo has no such thing: leave "
         r"it",
-    ),
-    _row(
-        "export data --to llm.c --sequence-length 5" + _NEW,
-        "samples for another format",
-        r"--sequence-length 5 is for --to mds only; --to llm\.c has no such thing: leave it out\.$",
     ),
     _row(
         "export data --to llm.c --prefix a/b" + _NEW,
@@ -562,38 +556,10 @@ _EXPORT = (
         r"bytes in out",
     ),
     _row(
-        "export data --to mds --tokens-per-file 200000001" + _NEW,
-        "more than offsets reach",
-        r"--tokens-per-file 200,000,001 is more than the offsets of an MDS file reach: give at "
-        r"most "
-        r"200,000,000\.$",
-    ),
-    _well(
-        "export data --to mds --tokens-per-file 200M" + _NEW,
-        "as much as offsets reach",
-        r"bytes in",
-    ),
-    _row(
-        "export data --to mds --tokens-per-file 0" + _NEW,
+        "export data --to llm.c --tokens-per-file 0" + _NEW,
         "no token a file",
         r"--tokens-per-file: 0 "
         r"is not at least 1\.",
-    ),
-    _row(
-        "export data --to mds --tokens-per-file 9 --sequence-length 10" + _NEW,
-        "samples longer than a file",
-        r"--sequence-length 10 is more than 9, the tokens there are to "
-        r"train on or in a file: no sample would be whole\. Give a smaller one\.$",
-    ),
-    _well(
-        "export data --source notes --to mds --tokens-per-file 500 --sequence-length 500" + _NEW,
-        "samples as long as a file",
-        r"bytes in out",
-    ),
-    _row(
-        "export data --to mds --sequence-length 100k" + _NEW,
-        "samples longer than all text",
-        r"--sequence-length 100,000 is more than [\d,]+, the tokens there are to train on",
     ),
     _row(
         "export data --to numpy" + _NEW,
@@ -627,7 +593,7 @@ _AGAIN = (
         together(dataset, exported),
     ),
     _row(
-        "export data --to mds" + _NEW,
+        "export data --to olmo" + _NEW,
         "onto one of another format",
         r"--output out holds an export --to "
         r"numpy with other settings: " + _FULL,
@@ -661,7 +627,7 @@ _AGAIN = (
         r"not say what was exported \(export\.json was changed after it was written\): delete "
         r"out and "
         r"run the same command again, or name an empty folder\.$",
-        together(dataset, exported, json_changed("out/export.json", "origin.manifest", 9)),
+        together(dataset, exported, json_changed("out/export.json", "manifest", 9)),
     ),
     _well(
         "export data --to numpy --source docs" + _NEW,
