@@ -91,20 +91,10 @@ def _parser() -> argparse.ArgumentParser:
 def _add_compact(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "compact", "make one generation of many, with the same documents")
     parser.set_defaults(command=_compact)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--older-than",
-        type=count,
-        metavar="N",
-        help="only generations that came before manifest number N. Default: all",
-    )
-    which.add_argument(
-        "--generations", type=_span, metavar="A-B", help="only these, as inspect counts them"
-    )
-    which.add_argument(
+    parser.add_argument(
         "--erase",
         action="store_true",
-        help="all of them, without what was removed, and delete every file that had it",
+        help="without what was removed, and delete every file that had it",
     )
 
 
@@ -293,13 +283,11 @@ def _compact(options: argparse.Namespace) -> int:
         if options.erase:
             return _erase(directory)
         dataset = Dataset.open(directory)
-        members = compact.choose(
-            dataset.manifest, older_than=options.older_than, between=options.generations
-        )
+        members = dataset.manifest.generations
         if len(members) < compact.LEAST:
-            print_line(f"{directory}: nothing to compact: {len(members)} of its generations chosen")
+            print_line(f"{directory}: nothing to compact: it has {len(members)} generation")
             return OK
-        made = _run_compaction(compact.Compaction(dataset, members))
+        made = _run_compaction(compact.Compaction(dataset))
     print_note(
         f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones go "
         f"on until python -m shards prune {directory} deletes them"
@@ -313,8 +301,7 @@ def _erase(directory: AnyPath) -> int:
     dataset = Dataset(directory, read_manifest(directory))
     erasure = Erasure(dataset)
     if erasure.num_documents or erasure.num_returned:
-        generations = dataset.manifest.generations
-        compaction = compact.Compaction(dataset, generations, erasure=erasure)
+        compaction = compact.Compaction(dataset, erasure=erasure)
         records = _write_parts(compaction)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
             print_line(line)
@@ -360,14 +347,6 @@ def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.P
             print_line(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
         records[part] = record
     return records
-
-
-def _span(text: str) -> tuple[int, int]:
-    """Return the numbers of `A-B`."""
-    first, dash, last = text.partition("-")
-    if not (first.isdigit() and (last.isdigit() or not dash)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no range such as 2-9")
-    return int(first), int(last or first)
 
 
 def _place(options: argparse.Namespace) -> int:

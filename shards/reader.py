@@ -222,11 +222,15 @@ def _map_documents(path: AnyPath, num_documents: int) -> pa.Table:
 
 
 class Documents:
-    """The documents of some shards as one sequence; a shard is opened when it is first needed."""
+    """The documents of some shards as one sequence, without those that were removed.
+
+    A shard is opened when it is first needed.
+    """
 
     def __init__(self, dataset: "Dataset", entries: Sequence[ShardEntry]) -> None:
         self._dataset = dataset
-        self._ends = np.cumsum([entry.documents for entry in entries], dtype=np.int64)
+        left = [entry.documents - len(dataset.removed.get(entry.path, ())) for entry in entries]
+        self._ends = np.cumsum(left, dtype=np.int64)
         self._open: dict[int, Shard] = {}
         self.entries = tuple(entries)
 
@@ -253,7 +257,11 @@ class Documents:
         if not 0 <= number < len(self):
             raise IndexError(f"there is no document {number}: there are {len(self)}")
         index = int(np.searchsorted(self._ends, number, side="right"))
-        return self.shard(index), number - (int(self._ends[index - 1]) if index else 0)
+        shard = self.shard(index)
+        left = number - (int(self._ends[index - 1]) if index else 0)
+        # Before removed row i, counted from 0, stand removed[i] - i rows that are left.
+        before = shard.removed - np.arange(len(shard.removed))
+        return shard, left + int(np.searchsorted(before, left, side="right"))
 
     def __getitem__(self, number: int) -> Tokens:
         """Return the tokens of a document, a view of its file."""
@@ -262,7 +270,8 @@ class Documents:
 
     def __iter__(self) -> Iterator[Tokens]:
         for shard in self.shards():
-            yield from (shard[row] for row in range(len(shard)))
+            rows = np.delete(np.arange(len(shard)), shard.removed)
+            yield from (shard[row] for row in rows.tolist())
 
 
 class Dataset:

@@ -194,34 +194,6 @@ _PRUNE = (
 _COMPACT = (
     _row("compact gone", "no folder", r"gone does not exist: give a dataset's folder"),
     _row(
-        "compact data --generations 1-3",
-        "generations after the last",
-        r"there are no generations 1-3: this dataset has the generations 1 to 2, as python -m "
-        r"shards "
-        r"inspect counts them\.$",
-    ),
-    _row("compact data --generations 0-1", "generations before the first", r"no generations 0-1: "),
-    _row("compact data --generations 2-1", "generations backwards", r"no generations 2-1: "),
-    _row("compact data --generations 3", "one generation after the last", r"no generations 3-3: "),
-    *(
-        _row(
-            f"compact data --generations {text}",
-            f"{text}, which is no range",
-            rf"--generations: '{text}' is no range such as 2-9\." + _HELP.format("compact"),
-        )
-        for text in ("x", "1-", "1-x", "1..2", "2-3-4")
-    ),
-    _row(
-        "compact data --older-than 1.5",
-        "no whole number",
-        r"--older-than: '1\.5' is not a whole number from 0 on, as in 300, 20k, 100M or 2G\.",
-    ),
-    _row(
-        "compact data --older-than 2 --erase",
-        "two choices of generations",
-        r"--erase: not allowed with argument --older-than\." + _HELP.format("compact"),
-    ),
-    _row(
         "compact data",
         "a dataset of links",
         r"data/manifest\.json is a link: this dataset consists of links \(of a cache or an "
@@ -231,17 +203,7 @@ _COMPACT = (
         r"copy\.$",
         linked,
     ),
-    _well(
-        "compact data --generations 2-2",
-        "one generation",
-        r"nothing to compact: 1 of its generations",
-    ),
-    _well("compact data --older-than 2", "one that is older", r"nothing to compact: 1 of its gen"),
-    _well("compact data --older-than 1", "none that is older", r"nothing to compact: 0 of its gen"),
-    _well(
-        "compact data --older-than 3", "two that are older", r"2 generations are now g0004-\w{8}; "
-    ),
-    _well("compact data --generations 1-2", "the last generation", r"2 generations are now g0004"),
+    _well("compact data", "all generations", r"2 generations are now g0004-\w{8}; "),
 )
 
 _NODE = r"^node 0 of 1: the whole corpus$"
