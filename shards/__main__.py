@@ -36,7 +36,6 @@ from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
 from shards.shown import print_line, print_lines, print_note, tell
 from shards.storage.lock import locked
-from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
 from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
@@ -45,11 +44,10 @@ from shards.view.command import view
 
 OK = 0
 DAMAGED = 1
-UNFINISHED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 damage found or bytes left, 2 refused."""
+    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused."""
 
     def run() -> int:
         options = _parser().parse_args(arguments)
@@ -78,6 +76,13 @@ def _parser() -> argparse.ArgumentParser:
     stats.set_defaults(command=_stats)
     clean = _command(commands, "prune", "delete what the manifest does not name")
     clean.set_defaults(command=_prune)
+    clean.add_argument(
+        "--days",
+        type=count,
+        default=prune.GRACE_DAYS,
+        metavar="N",
+        help="leave what a manifest named in the last N days: somebody may read it",
+    )
     clean.add_argument("--dry-run", action="store_true", help="list it only")
     _add_compact(commands)
     _add_place(commands)
@@ -256,24 +261,21 @@ def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        _delete_leftovers(directory, dry_run=options.dry_run)
+        _delete_leftovers(directory, days=options.days, dry_run=options.dry_run)
     return OK
 
 
-def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
-    """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
-    manifest = read_manifest(directory)
-    sizes = {True: 0, False: 0}
-    with excluded(directory, but=manifest.lineage, forget=not dry_run) as read:
-        for leftover in prune.leftovers(directory, manifest):
-            free = leftover.name not in read
-            if free and not dry_run:
-                prune.delete(leftover)
-            sizes[free] += leftover.bytes
-            state = "" if free else ": stays, a reader has it open"
-            print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
-    print_line(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
-    return sizes[False]
+def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -> None:
+    """Delete what no manifest has named for some days, with a line for each."""
+    now, freed = time.time(), 0
+    for leftover in prune.leftovers(directory, read_manifest(directory)):
+        is_old = leftover.age(now) >= days * 86_400
+        if is_old and not dry_run:
+            prune.delete(leftover)
+        freed += leftover.bytes if is_old else 0
+        state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
+        print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print_line(f"{freed:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
 
 
 def _compact(options: argparse.Namespace) -> int:
@@ -297,8 +299,7 @@ def _compact(options: argparse.Namespace) -> int:
 
 def _erase(directory: AnyPath) -> int:
     """Compact a dataset without its removed documents, and delete every file that has them."""
-    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
-    dataset = Dataset(directory, read_manifest(directory))
+    dataset = Dataset.open(directory)
     erasure = Erasure(dataset)
     if erasure.num_documents or erasure.num_returned:
         compaction = compact.Compaction(dataset, erasure=erasure)
@@ -318,12 +319,7 @@ def _erase(directory: AnyPath) -> int:
         for line in erasure.clear_report() if erasure.is_known else ():
             print_line(line)
         print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
-    if held := _delete_leftovers(directory):
-        print_note(
-            f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
-            f"python -m shards prune {directory}. Until then not everything is erased"
-        )
-        return UNFINISHED
+    _delete_leftovers(directory, days=0)
     return OK
 
 

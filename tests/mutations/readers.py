@@ -228,7 +228,6 @@ READS: Mapping[str, Sequence[str]] = {
     "signatures": ("signatures", "erasable", "append", "compact", "compact --erase"),
     "inputs.json": ("append", "again", "replay"),
     "report.json": ("report", "append", "compact", "compact --erase", "replay"),
-    ".lineages": ("prune", "compact"),
 }
 """The readers that use files of each kind; those of _EVERY use all."""
 

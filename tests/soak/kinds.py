@@ -151,9 +151,7 @@ def harm_work(case: Case) -> None:
     left = [
         path
         for path in sorted(output.rglob("*"))
-        if path.is_file()
-        and path.stat().st_size
-        and path.name not in (".lock", ".readers", ".lineages")
+        if path.is_file() and path.stat().st_size and path.name not in (".lock")
     ]
     for path in case.rng.sample(left, min(len(left), case.rng.choice((1, 2, 5, 20)))):
         harm = case.rng.choice(HARMS)

@@ -96,7 +96,7 @@ def test_what_is_new_becomes_a_generation(tmp_path: Path, folder: Path) -> None:
     assert list(verify(Dataset.open(output))) == []
     assert {path.name for path in output.iterdir()} == {
         *(generation.name for generation in second.generations),
-        *("manifest.json", "inputs.json", "report.json", "report.html", ".lock", ".readers"),
+        *("manifest.json", "inputs.json", "report.json", "report.html", ".lock"),
         second.vocabulary.path,
     }
     assert len(Dataset.open(f"{output}@1").documents()) == 20

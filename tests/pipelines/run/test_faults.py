@@ -69,7 +69,7 @@ def test_every_kind_of_file_is_harmed(left: Path) -> None:
     named = {path for pattern in LEFT for path in left.glob(pattern)}
     rest = {path.relative_to(left).parts for path in left.rglob("*") if path.is_file()}
     rest -= {path.relative_to(left).parts for path in named}
-    about = {"manifest.json", "report.json", "report.html", "inputs.json", ".lock", ".readers"}
+    about = {"manifest.json", "report.json", "report.html", "inputs.json", ".lock"}
     assert {
         parts[1] if parts[0] == ".work" else parts[0]
         for parts in rest
