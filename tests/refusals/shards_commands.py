@@ -95,15 +95,15 @@ _INSPECT = (
         r"--split trian: did you mean train\? Give one of train, validation\.",
     ),
     _row(
-        "inspect data --doc 133",
+        "inspect data --doc 132",
         "a document after the last",
-        r"there is no train document 133: data has 133, counted from 0\.$",
+        r"there is no train document 132: data has 132, counted from 0\.$",
     ),
-    _well("inspect data --doc 132", "the last document", r"document 132 of 133 \(train\)"),
+    _well("inspect data --doc 131", "the last document", r"document 131 of 132 \(train\)"),
     _row(
         "inspect data --doc -1",
         "a document before the first",
-        r"there is no train document -1: data has 133, counted from 0\.$",
+        r"there is no train document -1: data has 132, counted from 0\.$",
     ),
     _row(
         "inspect data --doc 2 --source new --split validation",

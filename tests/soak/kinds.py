@@ -329,8 +329,9 @@ def overwrite(case: Case) -> None:
     agree("old files", {name: still.get(name) for name in old if name != "manifest.json"},
           {name: value for name, value in old.items() if name != "manifest.json"})  # fmt: skip
     if case.rng.random() < 0.5:
-        case.run("shards", "prune", output, trap=Trap(case.rng.randint(1, 6), kill_group))
-    case.succeed("shards", "prune", output)
+        trap = Trap(case.rng.randint(1, 6), kill_group)
+        case.run("shards", "prune", output, "--days", "0", trap=trap)
+    case.succeed("shards", "prune", output, "--days", "0")
     left = shipped(output)
     expected.pop("manifest.json")
     left.pop("manifest.json")
