@@ -22,7 +22,7 @@ from pipelines.segments.plan import Earlier
 from shards.__main__ import main as shards
 from shards.batch import read_batch
 from shards.erasure import Erasure
-from shards.exports.formats import NAMES as FORMATS
+from shards.exports.formats import FORMATS
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
@@ -168,7 +168,7 @@ def _replay(scene: Scene) -> int:
 
 
 def _export(scene: Scene) -> int:
-    to = FORMATS[scene.rng.integers(len(FORMATS))]
+    to = [*FORMATS][scene.rng.integers(len(FORMATS))]
     return _shards("export", scene.dataset, "--to", to, "--output", scene.scratch / "exported")
 
 
