@@ -1,4 +1,4 @@
-"""Compaction: neighbouring generations become one, which holds the same documents.
+"""Compaction: all generations become one, which holds the same documents.
 
     generations ── ranges of the order ──> shards, validation, audit, rejects, dropped
                 ── ranges of the hash ───> signatures
@@ -8,8 +8,7 @@ shard, however many generations there are, and leaves a record, so that the same
 where another was killed. The manifest comes last; until then the dataset is what it was. The files
 of the old generations stay: readers may have them open (`prune` deletes them).
 
-A dataset that was compacted has a new lineage. All its generations get the number of the new
-manifest: as of older numbers it no longer exists.
+A dataset that was compacted has a new lineage: as of older numbers it no longer exists.
 """
 
 import hashlib
@@ -34,7 +33,6 @@ from shards.manifest import (
     VALIDATION,
     WORK,
     Generation,
-    Manifest,
     Removal,
     ShardEntry,
     SourceEntry,
@@ -45,7 +43,7 @@ from shards.merged import merged_order, write_merged_shard
 from shards.merged_source import MergedSource, rows_among
 from shards.merged_tables import (
     OrderedTable,
-    Spared,
+    RowsToKeep,
     merged_signatures,
     merged_tables,
     num_signature_files,
@@ -120,58 +118,24 @@ class PartRecord:
         return sum(file.bytes for file in (*files, *self.tables))
 
 
-def choose(
-    manifest: Manifest, *, older_than: int | None = None, between: tuple[int, int] | None = None
-) -> tuple[Generation, ...]:
-    """Return the generations to compact: all, or a run of neighbours.
-
-    Args:
-        manifest: Of the dataset.
-        older_than: Those that came with a smaller manifest number.
-        between: The first and the last, counted from 1.
-
-    Raises:
-        UserError: There are no such generations.
-    """
-    generations = manifest.generations
-    if older_than is not None:
-        return tuple(generation for generation in generations if generation.number < older_than)
-    if between is None:
-        return generations
-    first, last = between
-    if not 1 <= first <= last <= len(generations):
-        raise UserError(
-            f"there are no generations {first}-{last}: this dataset has the generations 1 to "
-            f"{len(generations)}, as python -m shards inspect counts them."
-        )
-    return generations[first - 1 : last]
-
-
 class Compaction:
-    """Neighbouring generations of a dataset as they become one; the dataset must be locked."""
+    """The generations of a dataset as they become one; the dataset must be locked."""
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        members: Sequence[Generation],
-        *,
-        erasure: Erasure | None = None,
-    ) -> None:
+    def __init__(self, dataset: Dataset, *, erasure: Erasure | None = None) -> None:
         """Prepare it.
 
         Args:
             dataset: The dataset.
-            members: Generations of it that stand next to each other.
-            erasure: What is left out of everything; then the members are all generations.
+            erasure: What is left out of everything, together with all removals.
         """
         self.dataset = dataset
         self.directory = dataset.directory
         self.manifest = dataset.manifest
-        self.members = tuple(members)
+        self.members = self.manifest.generations
         self._erasure = erasure
         self.erased: Mapping[str, Rows] = erasure.rows if erasure else {}
         self.number = self.manifest.number + 1
-        identity: list[Any] = ["compact", *(member.fingerprint for member in members)]
+        identity: list[Any] = ["compact", *(member.fingerprint for member in self.members)]
         if erasure is not None:
             identity.append({path: rows.tolist() for path, rows in self.erased.items()})
         self.fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
@@ -183,12 +147,7 @@ class Compaction:
         self._records = self.directory / WORK / FOLDER / state[:16]
         self._ordered_tables: dict[tuple[str, str], Sequence[OrderedTable]] = {}
         self._sources = {
-            name: MergedSource(
-                dataset,
-                [member.sources[name] for member in members if name in member.sources],
-                self.erased,
-            )
-            for name in sorted({name for member in members for name in member.sources})
+            name: MergedSource(dataset, name, self.erased) for name in self.manifest.sources()
         }
 
     # What is read
@@ -239,8 +198,7 @@ class Compaction:
         if needed > (free := shutil.disk_usage(self.directory).free):
             raise UserError(
                 f"compacting writes about {needed / 1e6:,.0f} MB beside what is there, and the "
-                f"disk of {self.directory} has {free / 1e6:,.0f} MB free: make room, or compact "
-                "fewer generations at a time (--generations A-B), with prune after each."
+                f"disk of {self.directory} has {free / 1e6:,.0f} MB free: make room."
             )
 
     @property
@@ -249,7 +207,7 @@ class Compaction:
         return sum(entry.bytes for _, entry in self._files())
 
     def _files(self) -> Iterator[tuple[str, Any]]:
-        alone = replace(self.manifest, generations=self.members, removals=())
+        alone = replace(self.manifest, removals=())
         return (pair for pair in alone.files() if pair[0] != self.manifest.vocabulary.path)
 
     @cached_property
@@ -370,16 +328,17 @@ class Compaction:
         """Return the tables that the parts of a folder and a source have in common."""
         if (folder, source) not in self._ordered_tables:
             self._ordered_tables[folder, source] = [
-                OrderedTable(self.directory / table.path, self._spared(folder, member, source))
+                OrderedTable(self.directory / table.path, self._filter(folder, member, source))
                 for member, table in self._tables(folder, source)
             ]
         return self._ordered_tables[folder, source]
 
-    def _spared(self, folder: str, member: Generation, source: str) -> Spared | None:
+    def _filter(self, folder: str, member: Generation, source: str) -> RowsToKeep | None:
         """Return what says which rows of a member's tables stay."""
         if self._erasure is None:
             return None
-        return partial(self._erasure.spared, folder=folder, generation=member.name, source=source)
+        kept = self._erasure.rows_to_keep
+        return partial(kept, folder=folder, generation=member.name, source=source)
 
     def _write_signatures(self, part: Part) -> TableEntry:
         kind, _, _ = part.name.partition("-")
@@ -435,17 +394,13 @@ class Compaction:
             ),
             libraries=self._libraries(),
         )
-        first = self.manifest.generations.index(self.members[0])
-        rest = self.manifest.generations[first + len(self.members) :]
-        generations = (*self.manifest.generations[:first], generation, *rest)
+        removals = () if self._erasure else self.manifest.removals
         manifest = replace(
             self.manifest,
             number=self.number,
             lineage=hashlib.sha256(f"{self.fingerprint}:{self.number}".encode()).hexdigest(),
-            generations=tuple(replace(item, number=self.number) for item in generations),
-            removals=()
-            if self._erasure
-            else tuple(self._translated(removal, records) for removal in self.manifest.removals),
+            generations=(generation,),
+            removals=tuple(self._translated(removal, records) for removal in removals),
         )
         write_manifest(self.directory, manifest)
         rewrite_history(self.directory, manifest, self.members)
@@ -467,19 +422,10 @@ class Compaction:
 
     def _translated(self, removal: Removal, records: Mapping[Part, PartRecord]) -> Removal:
         """Write a removal with the rows of the new shards, and return its entry."""
-        path = removal.documents.path
         rows = [
-            (generation.name, name, split, index, row)
-            for generation, name, source in self.manifest.source_entries()
-            if generation not in self.members
-            for split in (TRAIN, VALIDATION)
-            for index, shard in enumerate(source.split(split))
-            for row in self.removed[path].get(shard.path, ())
-        ]
-        rows += [
             (self.name, part.name, part.folder, part.index, row)
             for part, record in records.items()
-            for row in record.removed.get(path, ())
+            for row in record.removed.get(removal.documents.path, ())
         ]
         columns = [list(values) for values in zip(*rows, strict=True)] or [[]] * len(SCHEMA)
         table = pa.table(columns, schema=SCHEMA)

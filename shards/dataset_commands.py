@@ -3,7 +3,6 @@
 `view` and `export` have modules of their own.
 """
 
-import argparse
 import time
 from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, replace
@@ -26,13 +25,11 @@ from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
 from shards.storage.lock import locked
-from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
 from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
 
 DAMAGED = 1
-UNFINISHED = 1
 
 
 def dataset_word(help: str = "a dataset; DIR@n: as it was at n") -> Any:
@@ -101,6 +98,12 @@ class Prune(Command):
     """Delete what the manifest does not name."""
 
     dataset: str = dataset_word("a dataset")
+    days: int = option(
+        prune.GRACE_DAYS,
+        "leave what a manifest named in the last N days: somebody may read it",
+        type=count,
+        metavar="N",
+    )
     dry_run: bool = option(False, "list it only")
 
     def run(self) -> None:
@@ -108,89 +111,56 @@ class Prune(Command):
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
         with locked(directory):
-            _delete_leftovers(directory, dry_run=self.dry_run)
+            _delete_leftovers(directory, days=self.days, dry_run=self.dry_run)
 
 
-def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
-    """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
-    manifest = read_manifest(directory)
-    sizes = {True: 0, False: 0}
-    with excluded(directory, but=manifest.lineage, forget=not dry_run) as read:
-        for leftover in prune.leftovers(directory, manifest):
-            free = leftover.name not in read
-            if free and not dry_run:
-                prune.delete(leftover)
-            sizes[free] += leftover.bytes
-            state = "" if free else ": stays, a reader has it open"
-            print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
-    print_line(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
-    return sizes[False]
-
-
-def _span(text: str) -> tuple[int, int]:
-    """Return the numbers of `A-B`."""
-    first, dash, last = text.partition("-")
-    if not (first.isdigit() and (last.isdigit() or not dash)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no range such as 2-9")
-    return int(first), int(last or first)
+def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -> None:
+    """Delete what no manifest has named for some days, with a line for each."""
+    now, freed = time.time(), 0
+    for leftover in prune.leftovers(directory, read_manifest(directory)):
+        is_old = leftover.age(now) >= days * 86_400
+        if is_old and not dry_run:
+            prune.delete(leftover)
+        freed += leftover.bytes if is_old else 0
+        state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
+        print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print_line(f"{freed:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compact(Command):
     """Make one generation of many, with the same documents."""
 
-    _WHICH = Either()
-
     dataset: str = dataset_word("a dataset")
-    older_than: int | None = option(
-        None,
-        "only generations that came before manifest number N. Default: all",
-        either=_WHICH,
-        type=count,
-        metavar="N",
-    )
-    generations: tuple[int, int] | None = option(
-        None, "only these, as inspect counts them", either=_WHICH, type=_span, metavar="A-B"
-    )
-    erase: bool = option(
-        False,
-        "all of them, without what was removed, and delete every file that had it",
-        either=_WHICH,
-    )
+    erase: bool = option(False, "without what was removed, and delete every file that had it")
 
-    def run(self) -> int:
-        """Write the generation and commit it; the exit code is 1 if erased bytes have to stay."""
+    def run(self) -> None:
+        """Write the generation and commit it."""
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
         with held(directory):
             if self.erase:
-                return _erase(directory)
+                _erase(directory)
+                return
             dataset = Dataset.open(directory)
-            members = compact.choose(
-                dataset.manifest, older_than=self.older_than, between=self.generations
-            )
+            members = dataset.manifest.generations
             if len(members) < compact.LEAST:
-                print_line(
-                    f"{directory}: nothing to compact: {len(members)} of its generations chosen"
-                )
-                return 0
-            compaction = compact.Compaction(dataset, members)
+                print_line(f"{directory}: nothing to compact: it has {len(members)} generation")
+                return
+            compaction = compact.Compaction(dataset)
             made = compaction.commit(_write_parts(compaction))
         print_line(
             f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
             f"go on until python -m shards prune {directory} deletes them"
         )
-        return 0
 
 
-def _erase(directory: AnyPath) -> int:
+def _erase(directory: AnyPath) -> None:
     """Compact a dataset without its removed documents, and delete every file that has them."""
-    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
-    dataset = Dataset(directory, read_manifest(directory))
+    dataset = Dataset.open(directory)
     erasure = Erasure(dataset)
     if erasure.num_documents or erasure.num_returned:
-        generations = dataset.manifest.generations
-        compaction = compact.Compaction(dataset, generations, erasure=erasure)
+        compaction = compact.Compaction(dataset, erasure=erasure)
         records = _write_parts(compaction)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
             print_line(line)
@@ -207,13 +177,7 @@ def _erase(directory: AnyPath) -> int:
         for line in erasure.clear_report() if erasure.is_known else ():
             print_line(line)
         print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
-    if held := _delete_leftovers(directory):
-        print_line(
-            f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
-            f"python -m shards prune {directory}. Until then not everything is erased"
-        )
-        return UNFINISHED
-    return 0
+    _delete_leftovers(directory, days=0)
 
 
 def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:

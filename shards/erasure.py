@@ -143,7 +143,7 @@ class Erasure:
     def _are_erased(self, texts: Iterable[str]) -> NDArray[np.bool_]:
         return np.array([digest(fold(text).encode()) in self._digests for text in texts], np.bool_)
 
-    def spared(
+    def rows_to_keep(
         self, rows: pa.Table, *, folder: str, generation: str, source: str
     ) -> NDArray[np.bool_]:
         """Return which rows of an audit, rejects or dropped table stay.

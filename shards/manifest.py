@@ -12,6 +12,7 @@ lineage: the files of older numbers no longer exist.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,7 +28,6 @@ from shards.paths import check_links, check_name, check_relative
 from shards.records import from_json, short, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
 from shards.storage.lock import locked
-from shards.storage.readers import admit_readers, remember
 from shards.storage.remote import AnyPath, RemotePath, any_path
 
 NAME = "manifest.json"
@@ -363,19 +363,18 @@ def held(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Ite
 def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
     """Write or replace the dataset's manifest atomically. Every file it names must exist."""
     content = {"format": _FORMAT, "version": _VERSION, **_content(manifest)}
-    admit_readers(directory)
-    _remember_lineage(directory, manifest.lineage)
+    _mark_replaced(directory, manifest)
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
 
 
-def _remember_lineage(directory: AnyPath, lineage: str) -> None:
-    """Write down what the present manifest names, if one of this lineage is to replace another."""
+def _mark_replaced(directory: AnyPath, manifest: Manifest) -> None:
+    """Set the time of what only the present manifest names: `prune` waits from then on."""
     if not isinstance(directory, Path) or not (directory / NAME).exists():
         return
     with suppress(UserError):  # nobody reads a dataset with a damaged manifest
-        present = read_manifest(directory)
-        if present.lineage != lineage:
-            remember(directory, present.lineage, present.names())
+        for name in {*read_manifest(directory).names()} - {*manifest.names()}:
+            with suppress(OSError):  # it is gone, or is of another user
+                os.utime(directory / name)
 
 
 def read_manifest(directory: AnyPath) -> Manifest:

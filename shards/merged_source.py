@@ -1,4 +1,4 @@
-"""Shards of several generations as those of one: how many there will be, and what is in them."""
+"""A source of all generations as one: how many shards there will be, and what is in them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from shards.format import BIN, shard_file
-from shards.manifest import TRAIN, VALIDATION, ShardEntry, SourceEntry
+from shards.manifest import TRAIN, VALIDATION, ShardEntry
 from shards.merged import ShardSlice
 from shards.range import Range
 from shards.reader import Dataset
@@ -40,23 +40,20 @@ def rows_among(places: Sequence[Place], rows: Mapping[str, Rows]) -> np.ndarray:
 
 
 class MergedSource:
-    """The shards of one source in several generations, and how many become of them."""
+    """The shards of one source in all generations, and how many become of them."""
 
-    def __init__(
-        self, dataset: Dataset, entries: Sequence[SourceEntry], erased: Mapping[str, Rows]
-    ) -> None:
+    def __init__(self, dataset: Dataset, name: str, erased: Mapping[str, Rows]) -> None:
         """Take the shards.
 
         Args:
             dataset: The dataset.
-            entries: The source in each generation.
+            name: Of the source.
             erased: Rows that are left out, by the path of their shard's entry.
         """
         self._dataset = dataset
         self._erased = erased
         self.entries = {
-            split: [shard for entry in entries for shard in entry.split(split)]
-            for split in (TRAIN, VALIDATION)
+            split: dataset.manifest.shards(name, split=split) for split in (TRAIN, VALIDATION)
         }
 
     def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:

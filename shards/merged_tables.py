@@ -1,11 +1,11 @@
 """Tables of several generations as one: by ranges of the order (Parquet) or of a hash (Arrow)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -24,70 +24,49 @@ MANY_FILES = 512
 MOST_GROWTH = 8
 
 
-Spared = Callable[[pa.Table], NDArray[np.bool_]]
+RowsToKeep = Callable[[pa.Table], NDArray[np.bool_]]
 """Says which rows of a table stay, bool[rows]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What the end of a Parquet file says of it."""
-
-    schema: pa.Schema
-    spans: Mapping[int, tuple[int, int]]
-    """Least and largest order of each row group that has rows."""
-    bytes: int
-    """Of its rows, not compressed."""
-
-    @classmethod
-    def of(cls, file: pq.ParquetFile) -> "Outline":
-        """Return that of an open file."""
-        number = file.schema_arrow.get_field_index("order")
-        groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
-        statistics = {
-            index: group.column(number).statistics
-            for index, group in enumerate(groups)
-            if group.num_rows
-        }
-        return cls(
-            schema=file.schema_arrow,
-            spans={index: (found.min, found.max) for index, found in statistics.items()},
-            bytes=sum(group.total_byte_size for group in groups),
-        )
-
-    def groups(self, within: Range) -> list[int]:
-        """Return the row groups that may have rows of a range of orders."""
-        return [
-            index
-            for index, (low, high) in self.spans.items()
-            if low < within.high and high >= within.low
-        ]
 
 
 class OrderedTable:
     """A Parquet file that is sorted by `order`, or those rows of it that stay."""
 
-    def __init__(self, path: AnyPath, spared: Spared | None = None) -> None:
+    def __init__(self, path: AnyPath, rows_to_keep: RowsToKeep | None = None) -> None:
         """Take its path, and what says which rows stay."""
         self._path = path
-        self._spared = spared
+        self._rows_to_keep = rows_to_keep
 
     @cached_property
-    def outline(self) -> Outline:
-        """What it is like; read once, however many ranges are taken of it."""
-        with self.open() as file:
-            return Outline.of(file)
+    def footer(self) -> pq.FileMetaData:
+        """What its end says of it; read once, however many ranges are taken of it."""
+        return pq.read_metadata(pa.BufferReader(self._content()))
 
-    def open(self) -> pq.ParquetFile:
-        """Map it, or fetch it from its URL."""
-        return pq.ParquetFile(pa.py_buffer(map_bytes(self._path)))
+    def _content(self) -> pa.Buffer:
+        return pa.py_buffer(map_bytes(self._path))
 
-    def rows(self, file: pq.ParquetFile, within: Range) -> pa.Table:
-        """Return the rows of a range of orders; `file` is what `open` returned."""
-        table = file.read_row_groups(self.outline.groups(within))
-        order = column(table, "order")
-        inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
-        table = table.filter(pa.array(inside))
-        return table if self._spared is None else table.filter(pa.array(self._spared(table)))
+    @property
+    def bytes(self) -> int:
+        """Of its rows, not compressed."""
+        groups = range(self.footer.num_row_groups)
+        return sum(self.footer.row_group(group).total_byte_size for group in groups)
+
+    def rows(self, within: Range) -> pa.Table:
+        """Return the rows of a range of orders; without any the file is not read again."""
+        order = self.footer.schema.names.index("order")
+        groups = [self.footer.row_group(group) for group in range(self.footer.num_row_groups)]
+        found = [group.column(order).statistics for group in groups if group.num_rows]
+        if not any(each.min < within.high and each.max >= within.low for each in found):
+            return self.footer.schema.to_arrow_schema().empty_table()
+        field = pc.field("order")
+        low, last = (pa.scalar(edge, pa.uint64()) for edge in (within.low, within.high - 1))
+        table = pq.read_table(
+            pa.BufferReader(self._content()), filters=(field >= low) & (field <= last)
+        )
+        return (
+            table
+            if self._rows_to_keep is None
+            else table.filter(pa.array(self._rows_to_keep(table)))
+        )
 
 
 def merged_tables(
@@ -102,11 +81,9 @@ def merged_tables(
         within: The range of orders.
         rows: How many rows the files have in all.
     """
-    schema = pa.unify_schemas([table.outline.schema for table in tables])
-    held_bytes = sum(table.outline.bytes for table in tables)
-    opened = [(table, table.open()) for table in tables if table.outline.groups(within)]
+    held_bytes = sum(table.bytes for table in tables)
     for part in split_range(within, rows=rows, held_bytes=held_bytes):
-        found = [schema.empty_table(), *(table.rows(file, part) for table, file in opened)]
+        found = [table.rows(part) for table in tables]
         merged = pa.concat_tables(found, promote_options="default")
         yield merged.take(np.argsort(column(merged, "order"), kind="stable"))
 

@@ -1,5 +1,10 @@
-"""Finds and deletes what a folder holds besides its dataset: old generations, unfinished work."""
+"""Finds and deletes what a folder holds besides its dataset: old generations, unfinished work.
 
+What a manifest named until lately may still be read, by a training run for one. So it stays for a
+grace period after another manifest replaced that one: its time says when (manifest.py).
+"""
+
+import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,6 +19,9 @@ from shards.storage.disk import explain
 from shards.storage.files import files
 from shards.storage.remote import AnyPath, RemotePath
 
+GRACE_DAYS = 30
+"""A training run is long."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
@@ -23,6 +31,12 @@ class Leftover:
     bytes: int
     name: str = ""
     """By which a manifest may have named it (Manifest.names); "" if none ever did."""
+
+    def age(self, now: float) -> float:
+        """Return the seconds since a manifest may have named it; at a URL nobody knows: no end."""
+        if isinstance(self.path, RemotePath) or not self.name or self.name.startswith("."):
+            return math.inf
+        return now - self.path.stat().st_mtime
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:

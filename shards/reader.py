@@ -1,14 +1,12 @@
 """Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
-What was opened stays: an open dataset and its shards hold the lineage that they read, and `prune`
-deletes nothing that a held lineage names (storage/readers.py). Workers that are forked hold it too;
-those that unpickle shards rely on the process that sent them.
+What a manifest named stays for a while after another replaced it (prune.py), so that whoever reads
+it goes on.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from numpy.typing import NDArray
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import (
-    NAME,
     TRAIN,
     VALIDATION,
     Manifest,
@@ -34,13 +31,9 @@ from shards.shown import visible_line
 from shards.spelling import expected
 from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
 from shards.storage.files import map_bytes, size
-from shards.storage.readers import Hold
 from shards.storage.remote import AnyPath
 from shards.summary import summary_html
 from shards.vocabulary import Vocabulary
-
-_WAITS = (0.0, *(0.05,) * 100)
-"""Seconds between attempts to open a dataset that is replaced at that very moment."""
 
 _REQUIRED = [(column.name, column.type) for column in REQUIRED]
 
@@ -65,8 +58,6 @@ class Shard:
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
     """Rows that training windows leave out; they can still be read as documents."""
-    hold: Hold | None = field(default=None, repr=False)
-    """Keeps its files from being deleted."""
 
     @classmethod
     def open(
@@ -222,11 +213,15 @@ def _map_documents(path: AnyPath, num_documents: int) -> pa.Table:
 
 
 class Documents:
-    """The documents of some shards as one sequence; a shard is opened when it is first needed."""
+    """The documents of some shards as one sequence, without those that were removed.
+
+    A shard is opened when it is first needed.
+    """
 
     def __init__(self, dataset: "Dataset", entries: Sequence[ShardEntry]) -> None:
         self._dataset = dataset
-        self._ends = np.cumsum([entry.documents for entry in entries], dtype=np.int64)
+        left = [entry.documents - len(dataset.removed.get(entry.path, ())) for entry in entries]
+        self._ends = np.cumsum(left, dtype=np.int64)
         self._open: dict[int, Shard] = {}
         self.entries = tuple(entries)
 
@@ -253,7 +248,11 @@ class Documents:
         if not 0 <= number < len(self):
             raise IndexError(f"there is no document {number}: there are {len(self)}")
         index = int(np.searchsorted(self._ends, number, side="right"))
-        return self.shard(index), number - (int(self._ends[index - 1]) if index else 0)
+        shard = self.shard(index)
+        left = number - (int(self._ends[index - 1]) if index else 0)
+        # Before removed row i, counted from 0, stand removed[i] - i rows that are left.
+        before = shard.removed - np.arange(len(shard.removed))
+        return shard, left + int(np.searchsorted(before, left, side="right"))
 
     def __getitem__(self, number: int) -> Tokens:
         """Return the tokens of a document, a view of its file."""
@@ -262,19 +261,16 @@ class Documents:
 
     def __iter__(self) -> Iterator[Tokens]:
         for shard in self.shards():
-            yield from (shard[row] for row in range(len(shard)))
+            rows = np.delete(np.arange(len(shard)), shard.removed)
+            yield from (shard[row] for row in rows.tolist())
 
 
 class Dataset:
     """A dataset at one number of its manifest."""
 
-    def __init__(self, directory: AnyPath, manifest: Manifest, *, hold: Hold | None = None) -> None:
+    def __init__(self, directory: AnyPath, manifest: Manifest) -> None:
         self.directory = directory
         self.manifest = manifest
-        self._hold = hold
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_hold": None}
 
     @property
     def shown_directory(self) -> str:
@@ -306,16 +302,16 @@ class Dataset:
             DamageError: its manifest is damaged.
         """
         directory, number = parse_dataset(path)
-        manifest, hold = _read_and_hold(directory, number)
-        return cls(directory, manifest, hold=hold)
+        manifest = read_manifest(directory)
+        return cls(directory, manifest if number is None else manifest.as_of(number))
 
     def as_of(self, number: int) -> "Dataset":
-        """Return the dataset as it was at an earlier number; it holds what this one does.
+        """Return the dataset as it was at an earlier number.
 
         Raises:
             UserError: there is no such number.
         """
-        return Dataset(self.directory, self.manifest.as_of(number), hold=self._hold)
+        return Dataset(self.directory, self.manifest.as_of(number))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -361,8 +357,7 @@ class Dataset:
         """
         dtype = self.manifest.tokenizer.token_dtype
         removed = self.removed.get(entry.path)
-        shard = Shard.open(self.directory, entry, dtype=dtype, removed=removed)
-        return replace(shard, hold=self._hold)
+        return Shard.open(self.directory, entry, dtype=dtype, removed=removed)
 
     def check_source(self, source: str | None) -> None:
         """Check that the dataset has a source; None stands for all of them.
@@ -383,37 +378,3 @@ class Dataset:
         """
         self.check_source(source)
         return Documents(self, self.manifest.shards(source, split=split))
-
-
-def _read_and_hold(directory: AnyPath, number: int | None) -> tuple[Manifest, Hold | None]:
-    """Return the manifest, as it was at a number, and a hold on what it names.
-
-    Between reading and holding the manifest may be replaced, and what it named deleted; then it is
-    read again.
-    """
-    for wait in _WAITS:
-        version = _version(directory)
-        manifest = read_manifest(directory)
-        if number is not None:
-            manifest = manifest.as_of(number)
-        with suppress(BlockingIOError):  # what it named is being deleted
-            hold = Hold.on(directory, manifest.lineage)
-            if hold is None or _still_holds(directory, manifest, version):
-                return manifest, hold
-        time.sleep(wait)
-    return manifest, None
-
-
-def _version(directory: AnyPath) -> tuple[int, int] | None:
-    """Return what changes whenever a manifest on a disk is replaced."""
-    path = directory / NAME
-    if not isinstance(path, Path) or not path.is_file():
-        return None
-    state = path.stat()
-    return state.st_ino, state.st_mtime_ns
-
-
-def _still_holds(directory: AnyPath, manifest: Manifest, version: tuple[int, int] | None) -> bool:
-    """Return whether all that a manifest names is in the dataset; it was read at a version."""
-    unchanged = _version(directory) == version
-    return unchanged or read_manifest(directory).lineage == manifest.lineage

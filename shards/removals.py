@@ -14,7 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TableEntry
+from shards.manifest import (
+    TRAIN,
+    VALIDATION,
+    Manifest,
+    ShardEntry,
+    TableEntry,
+    read_manifest,
+)
 from shards.paths import check_links
 from shards.storage.arrow import check_values, damage_told, read_all
 from shards.storage.files import atomic_write, crc32c_of, whole_bytes
@@ -57,6 +64,20 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
                 )
             rows_by_path[entry.path].append(rows)
     return {path: np.unique(np.concatenate(rows)) for path, rows in rows_by_path.items()}
+
+
+def removed_by_now(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, dict[str, Rows]]:
+    """Return the newest manifest of a dataset, and the rows removed by now, as `removed_rows` does.
+
+    Of a dataset that was overwritten or compacted since its manifest was read: what that one says.
+    Rows of shards that it does not name are left out.
+    """
+    newest = read_manifest(directory)
+    if newest.lineage != manifest.lineage:
+        newest = manifest
+    own = {entry.path for generation in manifest.generations for entry in generation.shards()}
+    removed = removed_rows(directory, newest)
+    return newest, {path: rows for path, rows in removed.items() if path in own}
 
 
 def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry:

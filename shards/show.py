@@ -97,8 +97,6 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
     yield f"document  {number} of {len(documents):,} ({split})"
     yield f"shard     {shard.entry.path}, row {row}"
     more = " …" if len(tokens) > _NUM_IDS else ""
-    if row in shard.removed:
-        yield "removed   yes: windows leave it out"
     yield f"tokens    {len(tokens):,}"
     yield f"ids       {' '.join(map(str, tokens[:_NUM_IDS].tolist()))}{more}"
     for name in shard.documents.column_names:
@@ -110,7 +108,7 @@ def statistics(dataset: Dataset) -> Iterator[str]:
     """Yield the lines with the statistics of every source and split, then the accounting."""
     for name, split in source_splits(dataset.manifest):
         documents = dataset.documents(name, split=split)
-        if len(documents):
+        if sum_shards(documents.entries).documents:
             yield from _statistics(f"{name} {split}", documents)
     for generation in dataset.manifest.generations:
         if generation.accounting:
@@ -149,16 +147,17 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
             if "bytes" in shard.documents.column_names:
                 text_bytes += int(pc.sum(shard.documents["bytes"]).as_py() or 0)
     num_tokens = sum(length * count for length, count in lengths.items())
-    mean = num_tokens / len(documents)
+    num_documents = lengths.total()
+    mean = num_tokens / num_documents
     median, p90 = _quantiles(lengths)
-    yield f"{label}: {len(documents):,} documents, {num_tokens:,} tokens"
+    yield f"{label}: {num_documents:,} documents, {num_tokens:,} tokens"
     yield f"  tokens a document: mean {mean:,.1f}, median {median:,}, 90th percentile {p90:,}"
     if text_bytes:
         yield f"  bytes a token: {text_bytes / num_tokens:.2f}"
     if removed:
         yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
     for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0] or "")):
-        yield f"  {language:<10} {count:>12,} documents ({count / len(documents):.1%})"
+        yield f"  {language:<10} {count:>12,} documents ({count / num_documents:.1%})"
 
 
 def _counts(shard: Shard, name: str) -> Mapping[Any, int]:

@@ -1,29 +1,35 @@
 """`python -m shards export`: a dataset as the files that another project trains on."""
 
 import time
+from collections import Counter
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from shards.command import Command
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.exports.export import KEPT, WRITTEN, Export, Made, Origin
-from shards.exports.formats import NAMES, Choices, files, notes, opened_with, settled
-from shards.exports.kept import all_removed, kept
-from shards.exports.progress import Progress
+from shards.exports import llm_c
+from shards.exports.export import KEPT, WRITTEN, Origin, write_export
+from shards.exports.file import Settings
+from shards.exports.formats import FORMATS, LLM_C, check_flags, files, notes
+from shards.exports.stream import split_stream
 from shards.flags import local_path, option, positive
 from shards.manifest import TRAIN, VALIDATION
 from shards.reader import Dataset
+from shards.removals import removed_by_now
 from shards.shown import print_line
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportFiles(Command):
-    """Write the files that another project trains on: llm.c, datatrove, OLMo, NumPy, MDS."""
+    """Write the files that another project trains on: llm.c, datatrove, OLMo, NumPy."""
 
     dataset: str = dataset_word()
     to: str = option(
-        MISSING, "the project whose layout the files get", required=True, choices=NAMES
+        MISSING,
+        "the project whose layout the files get",
+        required=True,
+        choices=tuple(FORMATS),
     )
     output: Path = option(
         MISSING, "an empty folder for them", required=True, type=local_path, metavar="DIR"
@@ -38,16 +44,7 @@ class ExportFiles(Command):
         None, "llm.c: how names of files begin. Default: fineweb", metavar="NAME"
     )
     tokens_per_file: int | None = option(
-        None,
-        "llm.c, mds: at most so many in a file. Default: 100M; of mds 64 MiB",
-        type=positive,
-        metavar="N",
-    )
-    sequence_length: int | None = option(
-        None,
-        "mds: samples of N tokens, whatever documents they are of. Default: a sample is a document",
-        type=positive,
-        metavar="N",
+        None, "llm.c: at most so many in a file. Default: 100M", type=positive, metavar="N"
     )
     copy: bool = option(False, "link nothing: every file has bytes of its own")
 
@@ -56,42 +53,52 @@ class ExportFiles(Command):
         dataset = Dataset.open(self.dataset)
         output = self.output
         _check_apart(dataset, output)
-        choices = Choices(
-            format=self.to,
-            sources=self.source or None,
-            prefix=self.prefix,
-            tokens_per_file=self.tokens_per_file,
-            sequence_length=self.sequence_length,
-        )
-        settings = settled(choices, dataset.manifest.tokenizer, dataset.sources)
-        now, removed = all_removed(dataset)
-        splits = {
-            split: kept(dataset, split, sources=settings.sources, removed=removed)
+        settings = self._settings(dataset)
+        newest, removed = removed_by_now(dataset.directory, dataset.manifest)
+        streams = {
+            split: split_stream(dataset, split, sources=settings.sources, removed=removed)
             for split in (TRAIN, VALIDATION)
         }
-        planned = list(files(splits, settings))
-        work = Export(output, Origin.of(dataset, now, settings), copy=self.copy)
-        progress = Progress(sum(file.bytes for file in planned))
+        planned = files(streams, settings)
+        origin = Origin.of(dataset.manifest, newest, settings)
         start = time.perf_counter()
-        made = []
-        for file in work.run(planned, progress=progress.write):
-            progress.finish(file.bytes)
-            made.append(file)
-            of = f"{len(made)} of {len(planned)}"
-            print_line(f"{file.bytes:>16,}  {of:>14}  {file.path}{_how(file)}", flush=True)
+        ways: Counter[str] = Counter()
+        num_bytes = 0
+        for file, how in write_export(output, origin, streams, planned):
+            ways[how] += 1
+            size = (output / file.path).stat().st_size
+            num_bytes += size
+            said = "" if how == WRITTEN else f": {how}"
+            of = f"{ways.total()} of {len(planned)}"
+            print_line(f"{size:>16,}  {of:>14}  {file.path}{said}", flush=True)
         seconds = time.perf_counter() - start
-        num_bytes = sum(file.bytes for file in made)
         tokens, documents = (
-            sum(getattr(split, field) for split in splits.values())
-            for field in ("tokens", "documents")
+            sum(getattr(stream, name) for stream in streams.values())
+            for name in ("tokens", "documents")
+        )
+        words = {WRITTEN: "written", KEPT: "were there"}
+        counts = ", ".join(
+            f"{count:,} {words.get(how, f'by {how}')}" for how, count in ways.items()
         )
         print_line(
             f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of {documents:,} documents; "
-            f"{_counts(made)}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
+            f"{counts}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
         )
-        for note in notes(splits, settings):
+        for note in notes(streams, settings, output):
             print_line(note)
-        print_line(opened_with(splits[TRAIN], settings, output))
+
+    def _settings(self, dataset: Dataset) -> Settings:
+        check_flags(self.to, prefix=self.prefix, tokens_per_file=self.tokens_per_file)
+        for source in self.source:
+            dataset.check_source(source)
+        is_llm_c = self.to == LLM_C
+        return Settings(
+            format=self.to,
+            sources=tuple(sorted(set(self.source or dataset.sources))),
+            prefix=(self.prefix or llm_c.PREFIX) if is_llm_c else "",
+            tokens_per_file=(self.tokens_per_file or llm_c.TOKENS_PER_FILE) if is_llm_c else 0,
+            copy=self.copy,
+        )
 
 
 def _check_apart(dataset: Dataset, output: Path) -> None:
@@ -101,15 +108,3 @@ def _check_apart(dataset: Dataset, output: Path) -> None:
         *output.resolve().parents,
     ):
         raise UserError(f"--output {output} lies in the dataset's own folder: name another one.")
-
-
-def _how(file: Made) -> str:
-    return {WRITTEN: "", KEPT: ": was there"}.get(file.how, f": {file.how}")
-
-
-def _counts(made: list[Made]) -> str:
-    """Return how many files came about in which way."""
-    kinds = dict.fromkeys(file.how for file in made)
-    counts = {kind: sum(file.how == kind for file in made) for kind in kinds}
-    words = {WRITTEN: "written", KEPT: "were there"}
-    return ", ".join(f"{count:,} {words.get(kind, f'by {kind}')}" for kind, count in counts.items())

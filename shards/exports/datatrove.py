@@ -14,32 +14,34 @@ from functools import partial
 import numpy as np
 
 from shards.exports.file import ExportFile, Settings, named_pieces, payload
-from shards.exports.kept import Kept, Piece
+from shards.exports.stream import Piece, SplitStream
 from shards.storage.files import Bytes
 
 
-def files(kept: Kept, split: str, _: Settings) -> Iterator[ExportFile]:
+def files(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
     """Yield the files of a split."""
-    for name, piece in named_pieces(kept):
-        yield from _of_piece(kept, piece, f"{split}/{name}.ds")
+    for name, piece in named_pieces(stream):
+        yield from _of_piece(stream, piece, f"{split}/{name}.ds")
 
 
-def _of_piece(kept: Kept, piece: Piece, path: str) -> Iterator[ExportFile]:
-    yield payload(kept, piece, path)
+def _of_piece(stream: SplitStream, piece: Piece, path: str) -> Iterator[ExportFile]:
+    yield payload(stream, piece, path)
     yield ExportFile(
-        path=f"{path}.index", bytes=8 * piece.documents, content=partial(_index, kept, piece)
+        path=f"{path}.index", bytes=8 * piece.documents, content=partial(_index, stream, piece)
     )
-    yield ExportFile(path=f"{path}.metadata", bytes=0, content=partial(_metadata, kept, piece))
+    yield ExportFile(path=f"{path}.metadata", bytes=0, content=partial(_metadata, stream, piece))
     if piece.prompts:
-        yield ExportFile(path=f"{path}.loss", bytes=piece.tokens, content=partial(kept.loss, piece))
+        yield ExportFile(
+            path=f"{path}.loss", bytes=piece.tokens, content=partial(stream.loss, piece)
+        )
 
 
-def _index(kept: Kept, piece: Piece) -> Iterator[Bytes]:
-    yield np.cumsum(kept.lengths(piece)).astype("<u8")
+def _index(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+    yield np.cumsum(stream.lengths(piece)).astype("<u8")
 
 
-def _metadata(kept: Kept, piece: Piece) -> Iterator[Bytes]:
-    tokenizer = kept.tokenizer
+def _metadata(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+    tokenizer = stream.tokenizer
     size = tokenizer.token_dtype.itemsize
     yield f"{tokenizer.name}|{size}\n{piece.tokens}\n{_humanized(piece.tokens)}".encode()
 

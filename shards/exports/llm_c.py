@@ -19,7 +19,7 @@ import numpy as np
 
 from shards.errors import UserError
 from shards.exports.file import ExportFile, Settings
-from shards.exports.kept import Kept
+from shards.exports.stream import SplitStream
 from shards.manifest import TRAIN, VALIDATION, TokenizerEntry
 from shards.storage.files import Bytes
 
@@ -50,7 +50,7 @@ def check(tokenizer: TokenizerEntry, settings: Settings) -> None:
             f"{tokenizer.name} of this dataset has a vocabulary of {tokenizer.vocabulary_size:,}, "
             "and its tokens are int32. llm.c reads nothing else: make a dataset with a vocabulary "
             "of at most 65,536 (--tokenizer tiktoken:gpt2 has 50,257), or export for another "
-            "project: --to datatrove, olmo, numpy or mds take it as it is."
+            "project: --to datatrove, olmo or numpy take it as it is."
         )
     if settings.tokens_per_file > MOST_TOKENS:
         raise UserError(
@@ -59,26 +59,26 @@ def check(tokenizer: TokenizerEntry, settings: Settings) -> None:
         )
 
 
-def files(kept: Kept, split: str, settings: Settings) -> Iterator[ExportFile]:
+def files(stream: SplitStream, split: str, settings: Settings) -> Iterator[ExportFile]:
     """Yield the files of a split, all of about the same size.
 
     llm.c ends where a file has less than one batch, so that no small one is left at the end.
     """
     word, first = _SPLITS[split]
-    total = -(-kept.tokens // settings.tokens_per_file)
+    total = -(-stream.tokens // settings.tokens_per_file)
     for index in range(total):
-        start, stop = (kept.tokens * edge // total for edge in (index, index + 1))
+        start, stop = (stream.tokens * edge // total for edge in (index, index + 1))
         yield ExportFile(
             path=f"{settings.prefix}_{word}_{first + index:06d}.bin",
             bytes=4 * _HEADER_INTS + 2 * (stop - start),
-            content=partial(_content, kept, start, stop),
+            content=partial(_content, stream, start, stop),
         )
 
 
-def _content(kept: Kept, start: int, stop: int) -> Iterator[Bytes]:
+def _content(stream: SplitStream, start: int, stop: int) -> Iterator[Bytes]:
     header = np.zeros(_HEADER_INTS, "<i4")
     header[:3] = _MAGIC, _VERSION, stop - start
     yield header
     if start == 0:
-        yield np.array([kept.tokenizer.special["eos"]], "<u2")
-    yield from kept.blocks(max(start - 1, 0), stop - 1)
+        yield np.array([stream.tokenizer.special["eos"]], "<u2")
+    yield from stream.blocks(max(start - 1, 0), stop - 1)

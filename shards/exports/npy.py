@@ -16,31 +16,31 @@ from functools import partial
 import numpy as np
 
 from shards.exports.file import ExportFile, Settings, named_pieces
-from shards.exports.kept import Kept, Piece
+from shards.exports.stream import Piece, SplitStream
 from shards.storage.files import Bytes
 
 _HEADER_BYTES = 128
 
 
-def files(kept: Kept, split: str, _: Settings) -> Iterator[ExportFile]:
+def files(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
     """Yield the files of a split."""
-    dtype = kept.tokenizer.token_dtype
-    for name, piece in named_pieces(kept):
+    dtype = stream.tokenizer.token_dtype
+    for name, piece in named_pieces(stream):
         yield _file(
             f"{split}/{name}.npy",
             (dtype, piece.tokens),
-            partial(kept.blocks, piece.start, piece.stop),
+            partial(stream.blocks, piece.start, piece.stop),
         )
         yield _file(
             f"{split}_ends/{name}.npy",
             (np.dtype("<i8"), piece.documents),
-            partial(_ends, kept, piece),
+            partial(_ends, stream, piece),
         )
-        if kept.prompts:
+        if stream.prompts:
             yield _file(
                 f"{split}_loss/{name}.npy",
                 (np.dtype("?"), piece.tokens),
-                partial(kept.loss, piece),
+                partial(stream.loss, piece),
             )
 
 
@@ -56,8 +56,8 @@ def _file(
     )
 
 
-def _ends(kept: Kept, piece: Piece) -> Iterator[Bytes]:
-    yield np.cumsum(kept.lengths(piece)).astype("<i8")
+def _ends(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+    yield np.cumsum(stream.lengths(piece)).astype("<i8")
 
 
 def _header(dtype: np.dtype, length: int) -> bytes:

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from shards.exports.file import ExportFile, Settings, named_pieces, payload
-from shards.exports.kept import Kept, Piece
+from shards.exports.stream import Piece, SplitStream
 from shards.storage.files import Bytes
 
 _GZIP = 31
@@ -26,26 +26,26 @@ _LINE_BYTES = 5
 """About, compressed."""
 
 
-def files(kept: Kept, split: str, _: Settings) -> Iterator[ExportFile]:
+def files(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
     """Yield the files of a split."""
-    for name, piece in named_pieces(kept):
-        yield payload(kept, piece, f"{split}/{name}.npy")
+    for name, piece in named_pieces(stream):
+        yield payload(stream, piece, f"{split}/{name}.npy")
         yield ExportFile(
             path=f"{split}/{name}.csv.gz",
             bytes=_LINE_BYTES * piece.documents,
-            content=partial(_table, kept, piece),
+            content=partial(_table, stream, piece),
         )
-        if kept.prompts:
+        if stream.prompts:
             yield ExportFile(
                 path=f"{split}_label_mask/{name}.npy",
                 bytes=piece.tokens,
-                content=partial(kept.loss, piece),
+                content=partial(stream.loss, piece),
             )
 
 
-def _table(kept: Kept, piece: Piece) -> Iterator[Bytes]:
+def _table(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
     packer = zlib.compressobj(wbits=_GZIP)
-    edges = np.concatenate([[0], np.cumsum(kept.lengths(piece))]).tolist()
+    edges = np.concatenate([[0], np.cumsum(stream.lengths(piece))]).tolist()
     for first in range(0, len(edges) - 1, _LINES_AT_ONCE):
         rows = zip(edges[first : first + _LINES_AT_ONCE], edges[first + 1 :], strict=False)
         text = "".join(f"{start},{stop}\n" for start, stop in rows)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shards.command import Command
 from shards.dataset_commands import dataset_word
@@ -16,9 +17,10 @@ from shards.flags import count, local_path, option
 from shards.run import Run
 from shards.shown import print_line, tell
 from shards.trace import Tracer
-from shards.view.markup import tag
-from shards.view.server import HOST, Server
-from shards.view.viewer import Opening
+
+if TYPE_CHECKING:
+    from shards.view.server import Server
+    from shards.view.viewer import Opening
 
 PORT = 8642
 _TRIED = 20
@@ -32,7 +34,7 @@ class View(Command):
     dataset: str = dataset_word()
     port: int | None = option(
         None,
-        f"the port of {HOST}; 0: any free one. Default: {PORT}, or the next free one",
+        f"the port of 127.0.0.1; 0: any free one. Default: {PORT}, or the next free one",
         type=count,
         metavar="N",
     )
@@ -50,7 +52,11 @@ class View(Command):
 
         Raises:
             UserError: There is no such dataset, or the port is taken.
+            ModuleNotFoundError: jinja2 is missing.
         """
+        # Imported here: help and completion need no templates.
+        from shards.view.viewer import Opening  # noqa: PLC0415
+
         tracer = None if self.run_file is None else Tracer(Run.load(self.run_file))
         server = _listening(Opening(self.dataset, tracer=tracer), self.port)
         print_line(f"{server.name} at {server.url}")
@@ -62,12 +68,14 @@ class View(Command):
                 tell("shards view: ended", start="\n")
 
 
-def _listening(opening: Opening, port: int | None) -> Server:
+def _listening(opening: "Opening", port: int | None) -> "Server":
     """Return the server on a port, or on the first free one.
 
     Raises:
         UserError: The port is taken, or there is none with this number.
     """
+    from shards.view.server import HOST, Server  # noqa: PLC0415
+
     if port is not None and port > _MOST_PORT:
         raise UserError(f"--port {port}: ports end at {_MOST_PORT:,}; 0 stands for any free one.")
     ports = range(PORT, PORT + _TRIED) if port is None else (port,)
@@ -88,12 +96,13 @@ def _opened(url: str) -> Iterator[None]:
 
     The words of a command, and so an address in it, are seen by all users of the machine.
     """
-    refresh = tag("meta", http_equiv="refresh", content=f"0;url={url}")
+    from shards.view.html import render  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="shards-view-") as folder:
         path = Path(folder, "open.html")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(f"<!DOCTYPE html>\n{refresh}\n")
+            file.write(render("entry", url=url))
         if not webbrowser.open(path.as_uri()):
             tell("shards view: no browser was found; open the address above", stream=sys.stderr)
         yield

@@ -12,15 +12,18 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.view.address import BadQuery, Query
-from shards.view.markup import joined, tag
-from shards.view.pages import document, documents, overview, page, records, step
-from shards.view.pages.page import Page, Redirect
+from shards.view import html
+from shards.view.document import document
+from shards.view.documents import documents, random, token
+from shards.view.html import Page, Redirect
+from shards.view.overview import overview
+from shards.view.query import BadQuery, Query
+from shards.view.records import next_record, record, records, similar
+from shards.view.step import step
 from shards.view.viewer import Opening, Viewer
 
 HOST = "127.0.0.1"
@@ -47,16 +50,16 @@ _HEADERS = {
 """Of every answer."""
 
 PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
-    "": overview.overview,
-    "document": document.document,
-    "documents": documents.documents,
-    "next": records.following,
-    "random": documents.random,
-    "record": records.record,
-    "records": records.records,
-    "similar": records.similar,
-    "step": step.step,
-    "token": documents.token,
+    "": overview,
+    "document": document,
+    "documents": documents,
+    "next": next_record,
+    "random": random,
+    "record": record,
+    "records": records,
+    "similar": similar,
+    "step": step,
+    "token": token,
 }
 """By path."""
 
@@ -78,7 +81,7 @@ class Server(ThreadingHTTPServer):
         self.has_run = opening.viewer().tracer is not None
         self.key = secrets.token_urlsafe(32)
         self.turns = threading.BoundedSemaphore(_AT_ONCE)
-        self.style = files("shards.view").joinpath(page.STYLE).read_bytes()
+        self.style = html.style()
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -92,7 +95,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}/?{_KEY}={self.key}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; show what else went wrong."""
+        """Ignore disconnects; print other errors."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -113,11 +116,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(400, "The address is no address.")
         elif path == "/" and self._has_key(_given_key(self.path)):
             cookie = f"{self.server.cookie}={self.server.key}; HttpOnly; SameSite=Strict; Path=/"
-            self._send(200, page.entry_html(), more={"Set-Cookie": cookie})
+            self._send(200, html.render("entry", url="/"), more={"Set-Cookie": cookie})
         elif not self._has_key(self._cookie()):
             text = "Open the address that the command printed: it has the key to this dataset."
             self._refuse(403, text)
-        elif path == f"/{page.STYLE}":
+        elif path == f"/{html.STYLE}":
             self._send(200, self.server.style, kind="text/css")
         else:
             self._answer()
@@ -134,22 +137,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(503, "Other pages are being made: try again.")
             return
         try:
-            made = _made(self.server.opening, self.path)
+            status, text, location = _made(self.server, self.path)
         finally:
             self.server.turns.release()
-        if isinstance(made, Redirect):
-            self._send(303, "", more={"Location": made.to})
-        else:
-            self._show(made)
-
-    def _show(self, made: Page) -> None:
-        text = page.html(made, name=self.server.name, has_run=self.server.has_run)
-        self._send(made.status, text)
+        self._send(status, text, more={"Location": location} if location else {})
 
     def _refuse(self, status: int, text: str, **more: str) -> None:
         """Answer with a sentence, without anything of the dataset."""
-        content = f"<!DOCTYPE html>\n{tag('html', tag('title', str(status)), tag('p', text))}\n"
-        self._send(status, content, more=more)
+        self._send(status, html.render("refusal", status=status, text=text), more=more)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what is no request of HTTP."""
@@ -220,24 +215,32 @@ def _given_key(target: str) -> str:
         return ""
 
 
-def _made(opening: Opening, target: str) -> Page | Redirect:
-    """Return the page that an address asks for, or one that says why there is none."""
+def _made(server: Server, target: str) -> tuple[int, str, str]:
+    """Return the status, the page and the new location that answer an address."""
     try:
         query = Query(target)
         make = PAGES.get(query.page)
-        if make is None:
-            return _note(404, "There is no such page.")
-        return make(opening.viewer(), query)
+        made: Page | Redirect = _note(404, "There is no such page.")
+        if make is not None:
+            made = make(server.opening.viewer(), query)
+        if isinstance(made, Redirect):
+            return 303, "", made.to
+        return made.status, _html(server, made), ""
     except BadQuery as error:
-        return _note(400, str(error))
+        note = _note(400, str(error))
     except UserError as error:
         # A damaged file is told as everywhere; all other pages go on.
-        return _note(500, str(error))
+        note = _note(500, str(error))
     except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
         sys.excepthook(type(error), error, error.__traceback__)
-        return _note(500, f"This page has a fault ({type(error).__name__}); the terminal has more.")
+        name = type(error).__name__
+        note = _note(500, f"This page has a fault ({name}); the terminal has more.")
+    return note.status, _html(server, note), ""
+
+
+def _html(server: Server, page: Page) -> str:
+    return html.page_html(page, name=server.name, has_run=server.has_run)
 
 
 def _note(status: int, text: str) -> Page:
-    body = joined(tag("h1", str(status)), tag("p", text, class_="warn"))
-    return Page(title=str(status), body=body, status=status)
+    return Page(template="message", title=str(status), values={"text": text}, status=status)

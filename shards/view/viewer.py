@@ -1,24 +1,23 @@
 """What the pages draw from: a dataset and what is known of it, opened anew when it has changed."""
 
-import gc
 import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from shards.erasure import BARE
 from shards.errors import UserError
-from shards.manifest import NAME, TRAIN, VALIDATION, Generation, read_manifest
+from shards.manifest import NAME, TRAIN, VALIDATION, Generation
 from shards.reader import Dataset
-from shards.removals import Rows, removed_rows
+from shards.removals import Rows, removed_by_now
 from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 from shards.trace import Tracer
-from shards.view.alike import Alike
 from shards.view.audit import Audit
-from shards.view.hidden import Hidden
-from shards.view.kept import Kept
 from shards.view.scan import Budget
+from shards.view.search import ShardSearch
+from shards.view.similarity import SimilarityIndex
 
 SECONDS = 2.0
 """What a page may spend on searching."""
@@ -35,19 +34,13 @@ class Home:
     """Documents of the same source and split before it."""
 
 
-class Seen(Dataset):
-    """A dataset at a number; what was removed later on is not to be seen either."""
+class RedactedDataset(Dataset):
+    """A dataset at a number; what was removed later on is removed as well."""
 
     @cached_property
     def removed(self) -> Mapping[str, Rows]:
         """The rows that are removed by now, by the path of their shard's entry."""
-        newest = read_manifest(self.directory)
-        if newest.lineage != self.manifest.lineage:
-            newest = self.manifest
-        splits = (TRAIN, VALIDATION)
-        own = {shard.path for split in splits for shard in self.manifest.shards(split=split)}
-        removed = removed_rows(self.directory, newest)
-        return {path: rows for path, rows in removed.items() if path in own}
+        return removed_by_now(self.directory, self.manifest)[1]
 
 
 @dataclass
@@ -60,13 +53,13 @@ class Viewer:
     seconds: float = field(default=SECONDS, kw_only=True)
 
     def budget(self) -> Budget:
-        """Return what the page that begins now may spend."""
+        """Return what the search that begins now may spend."""
         return Budget(self.seconds)
 
     @cached_property
-    def kept(self) -> Kept:
+    def shards(self) -> ShardSearch:
         """The documents in shards."""
-        return Kept(self.dataset)
+        return ShardSearch(self.dataset)
 
     @cached_property
     def audit(self) -> Audit:
@@ -74,14 +67,22 @@ class Viewer:
         return Audit(self.dataset)
 
     @cached_property
-    def alike(self) -> Alike:
+    def similarity(self) -> SimilarityIndex:
         """The signatures."""
-        return Alike(self.dataset)
+        return SimilarityIndex(self.dataset)
 
-    @cached_property
-    def hidden(self) -> Hidden:
-        """What is not to be shown."""
-        return Hidden(self.dataset, self.alike)
+    def redaction(self, text: str | None) -> str:
+        """Return why a text or record outside the shards is not shown; "" if it is.
+
+        Args:
+            text: Of a dropped document; None of what could not be read.
+        """
+        if self.dataset.removed:
+            return "documents were removed, and this may be a copy of one"
+        owner = None if text is None else self.similarity.owner(text)
+        if owner is not None and owner.order == BARE:
+            return "a document with this text was removed"
+        return ""
 
     @cached_property
     def homes(self) -> dict[str, Home]:
@@ -131,11 +132,10 @@ class Opening:
             version = self._now()
             if version != self._version:
                 self._viewer, self._version = self._opened(), version
-                gc.collect()  # files of before are let go, so that they can be deleted
             return self._viewer
 
     def _opened(self) -> Viewer:
-        dataset = Seen.open(self._name)
+        dataset = RedactedDataset.open(self._name)
         if isinstance(dataset.directory, RemotePath):
             raise UserError(
                 f"{dataset.directory} is not on a disk of this machine, where its files can be "

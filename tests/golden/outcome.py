@@ -84,7 +84,7 @@ def _hash(path: Path) -> str:
 
 
 def _content(path: Path, folder: Path, root: Path) -> str | list[str]:
-    binary = path.suffix in (".bin", ".idx", ".arrow", ".parquet", ".npy", ".mds", ".ds")
+    binary = path.suffix in (".bin", ".idx", ".arrow", ".parquet", ".npy", ".ds")
     if binary or path.stat().st_size > _SHORT:
         return _hash(path)
     try:

@@ -230,14 +230,14 @@ _GROWTH = (
     ),
     Row(
         name="compacted",
-        about="some generations that become one, then all, and what prune deletes",
+        about="generations that become one, and what prune deletes",
         after="removed",
         commands=(
-            "shards compact data --generations 1-2",
+            "shards compact data",
             *_shown("data"),
             Command(words="shards inspect data@3", code=2),
-            "shards prune data --dry-run",
-            "shards prune data",
+            "shards prune data --days 0 --dry-run",
+            "shards prune data --days 0",
             "shards verify data",
             "shards compact data",
             *_shown("data"),
@@ -255,7 +255,7 @@ _GROWTH = (
             *_shown("data"),
             Command(words=_GROW, files=corpora.erased_again),
             "shards compact data --erase",
-            "shards compact data --older-than 9",
+            "shards compact data",
             *_shown("data"),
             "shards megatron data",
         ),
@@ -269,7 +269,7 @@ _GROWTH = (
             f"{_GROW.removesuffix(' --append')} --seed 5 --overwrite",
             *_shown("data"),
             Command(words="shards inspect data@2", code=2),
-            "shards prune data",
+            "shards prune data --days 0",
             "shards verify data",
         ),
     ),
@@ -284,7 +284,6 @@ _GROWTH = (
             Command(words="shards compact data", code=2),
             _GROW,
             *_shown("data"),
-            Command(words="shards compact data --generations 3-4", files=corpora.stale_ledger),
             Command(words=_GROW, files=corpora.stale_ledger),
             "shards compact data",
             "shards verify data",
@@ -312,8 +311,6 @@ _FORMATS = (
     "datatrove --copy --source text",
     "olmo",
     "numpy",
-    "mds --tokens-per-file 3k",
-    "mds --sequence-length 64",
 )
 _NODE = "shards place data --nodes 2,1,1 --node 2 --scatters 8 --to two"
 _USES = (

@@ -19,6 +19,7 @@ _VIEWER = (
             _SEEN,
             Command(words=_SEEN, files=corpus_seen.seen_second),
             "save.py",
+            f"{_PAGES} dropped data",
             "shards remove data --id page-9 --id page-41 --reason asked",
             f"{_PAGES} whole data --run run.json",
             f"{_PAGES} early data@1",

@@ -1,6 +1,6 @@
 """Starts the viewer on a dataset, asks for pages of every kind, and prints what they say.
 
-python -m tests.golden.seen_pages whole|early|harmed DATASET [FLAG …]
+python -m tests.golden.seen_pages dropped|whole|early|harmed DATASET [FLAG …]
 """
 
 import hashlib
@@ -121,6 +121,18 @@ def refusals(browser: Browser) -> None:
         answer, text = browser.ask("/documents", method=method)
         length = int(answer.getheader("Content-Length", "-1")) > 0
         print("asked", method, answer.status, answer.getheader("Allow"), length, lines_of(text))
+
+
+def dropped(browser: Browser, data: Dataset) -> None:
+    """Records with their texts and bytes, and a histogram of each kind, before any removal."""
+    for verdict in ("dropped", "quarantined"):
+        text = browser.show(f"/records?verdict={verdict}")
+        for label, link in links_of(text):
+            if link.startswith("/record?") and label != "one by one 逐条查看":
+                browser.show(link)
+    for metric in ("bytes", "score", "gopher.words"):
+        browser.show(f"/records?metric={metric}&language=en")
+    del data
 
 
 def whole(browser: Browser, data: Dataset) -> None:
@@ -263,8 +275,8 @@ def _wrong(data: Dataset) -> Iterator[str]:
         "/records?verdict=lost",
         "/records?generation=g0009",
         "/records?at=100000",
-        "/record?table=9&row=0",
-        "/record?table=0&row=9999",
+        "/record?row=99",
+        "/record?row=9999",
         "/similar?order=1",
         "/similar?order=18446744073709551615",
         "/similar?order=18446744073709551616",
@@ -311,7 +323,9 @@ def main() -> None:
             print(viewer.stdout.readline().rstrip())
             browser = Browser(url)
             browser.enter()
-            {"whole": whole, "early": early, "harmed": harmed}[kind](browser, Dataset.open(name))
+            {"dropped": dropped, "whole": whole, "early": early, "harmed": harmed}[kind](
+                browser, Dataset.open(name)
+            )
         finally:
             viewer.send_signal(signal.SIGINT)
             print("ended", viewer.wait(30), repr(viewer.stdout.read()))

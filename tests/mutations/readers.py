@@ -19,7 +19,7 @@ from shards.__main__ import main as shards
 from shards.batch import read_batch
 from shards.console import run_module
 from shards.erasure import Erasure
-from shards.exports.formats import NAMES as FORMATS
+from shards.exports.formats import FORMATS
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
@@ -156,7 +156,7 @@ def _again(scene: Scene) -> int:
 
 
 def _export(scene: Scene) -> int:
-    to = FORMATS[scene.rng.integers(len(FORMATS))]
+    to = [*FORMATS][scene.rng.integers(len(FORMATS))]
     return _shards("export", scene.dataset, "--to", to, "--output", scene.scratch / "exported")
 
 
@@ -215,7 +215,6 @@ READS: Mapping[str, Sequence[str]] = {
     "signatures": ("signatures", "erasable", "append", "compact", "compact --erase"),
     "inputs.json": ("append", "again"),
     "report.json": ("report", "append", "compact", "compact --erase"),
-    ".lineages": ("prune", "compact"),
 }
 """The readers that use files of each kind; those of _EVERY use all."""
 

@@ -18,7 +18,7 @@ GROUPS = (
     (".arrow",),
     (".bin", ".idx"),
     ("signatures", "audit", "rejects", "dropped"),
-    ("manifest.json", "inputs.json", "report.json", ".lineages"),
+    ("manifest.json", "inputs.json", "report.json"),
 )
 
 

@@ -18,7 +18,7 @@ FLAGS = (
 )
 """Of every run on it."""
 
-_UNREAD = (".lock", ".readers", "report.html")
+_UNREAD = (".lock", "report.html")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ MODULE = "pipelines.wudao"
 FLAGS = ["--split-bytes", "12000", "--shards", "8"]
 """The options of `many_splits`, for the command line."""
 
-ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock", ".readers", ".lineages"}
+ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
 
 def many_splits(output: Path, **changes: Any) -> WudaoOptions:

@@ -141,14 +141,14 @@ def _make_placed(folder: Path) -> None:
 
 
 def exported(folder: Path) -> None:
-    """`out`, an export of the source docs of `data` for NumPy, with bytes of its own."""
+    """`out`, an export of the source docs of `data` for NumPy."""
     made = kept(folder, "exported", _make_exported)
     shutil.copytree(made / "out", folder / "out")
 
 
 def _make_exported(folder: Path) -> None:
     dataset(folder)
-    command(folder, "shards export data --to numpy --source docs --output out --copy")
+    command(folder, "shards export data --to numpy --source docs --output out")
 
 
 def removed(folder: Path) -> None:

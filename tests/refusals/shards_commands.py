@@ -93,15 +93,15 @@ _INSPECT = (
         r"--split trian: did you mean train\? Give one of train, validation\.",
     ),
     _row(
-        "inspect data --doc 133",
+        "inspect data --doc 132",
         "a document after the last",
-        r"there is no train document 133: data has 133, counted from 0\.$",
+        r"there is no train document 132: data has 132, counted from 0\.$",
     ),
-    _well("inspect data --doc 132", "the last document", r"document 132 of 133 \(train\)"),
+    _well("inspect data --doc 131", "the last document", r"document 131 of 132 \(train\)"),
     _row(
         "inspect data --doc -1",
         "a document before the first",
-        r"there is no train document -1: data has 133, counted from 0\.$",
+        r"there is no train document -1: data has 132, counted from 0\.$",
     ),
     _row(
         "inspect data --doc 2 --source new --split validation",
@@ -192,34 +192,6 @@ _PRUNE = (
 _COMPACT = (
     _row("compact gone", "no folder", r"gone does not exist: give a dataset's folder"),
     _row(
-        "compact data --generations 1-3",
-        "generations after the last",
-        r"there are no generations 1-3: this dataset has the generations 1 to 2, as python -m "
-        r"shards "
-        r"inspect counts them\.$",
-    ),
-    _row("compact data --generations 0-1", "generations before the first", r"no generations 0-1: "),
-    _row("compact data --generations 2-1", "generations backwards", r"no generations 2-1: "),
-    _row("compact data --generations 3", "one generation after the last", r"no generations 3-3: "),
-    *(
-        _row(
-            f"compact data --generations {text}",
-            f"{text}, which is no range",
-            rf"--generations: '{text}' is no range such as 2-9\." + _HELP.format("compact"),
-        )
-        for text in ("x", "1-", "1-x", "1..2", "2-3-4")
-    ),
-    _row(
-        "compact data --older-than 1.5",
-        "no whole number",
-        r"--older-than: '1\.5' is not a whole number from 0 on, as in 300, 20k, 100M or 2G\.",
-    ),
-    _row(
-        "compact data --older-than 2 --erase",
-        "two choices of generations",
-        r"--erase: not allowed with argument --older-than\." + _HELP.format("compact"),
-    ),
-    _row(
         "compact data",
         "a dataset of links",
         r"data/manifest\.json is a link: this dataset consists of links \(of a cache or an "
@@ -229,17 +201,7 @@ _COMPACT = (
         r"copy\.$",
         linked,
     ),
-    _well(
-        "compact data --generations 2-2",
-        "one generation",
-        r"nothing to compact: 1 of its generations",
-    ),
-    _well("compact data --older-than 2", "one that is older", r"nothing to compact: 1 of its gen"),
-    _well("compact data --older-than 1", "none that is older", r"nothing to compact: 0 of its gen"),
-    _well(
-        "compact data --older-than 3", "two that are older", r"2 generations are now g0004-\w{8}; "
-    ),
-    _well("compact data --generations 1-2", "the last generation", r"2 generations are now g0004"),
+    _well("compact data", "all generations", r"2 generations are now g0004-\w{8}; "),
 )
 
 _NODE = r"^node 0 of 1: the whole corpus$"
@@ -480,7 +442,7 @@ _EXPORT = (
         "export data --to nunpy" + _NEW,
         "a mistyped format",
         r"--to nunpy: did you mean numpy\? Give "
-        r"one of llm\.c, datatrove, olmo, numpy, mds\." + _HELP.format("export"),
+        r"one of llm\.c, datatrove, olmo, numpy\." + _HELP.format("export"),
     ),
     _row(
         "export data --to numpy", "no folder", r"the following arguments are required: --output\."
@@ -507,8 +469,7 @@ _EXPORT = (
     _row(
         "export data --to numpy --source note" + _NEW,
         "a mistyped source",
-        r"--source note: the "
-        r"dataset has no such source: did you mean notes\? Give one of docs, new, notes\.$",
+        r"data has no source 'note': did you mean notes\? Give one of docs, new, notes\.$",
     ),
     _row(
         "export data --to numpy --prefix x" + _NEW,
@@ -519,13 +480,8 @@ _EXPORT = (
     _row(
         "export data --to olmo --tokens-per-file 5" + _NEW,
         "a size for another format",
-        r"--tokens-per-file 5 is for --to llm\.c and mds only; --to olmo has no such thing: leave "
+        r"--tokens-per-file 5 is for --to llm\.c only; --to olmo has no such thing: leave "
         r"it",
-    ),
-    _row(
-        "export data --to llm.c --sequence-length 5" + _NEW,
-        "samples for another format",
-        r"--sequence-length 5 is for --to mds only; --to llm\.c has no such thing: leave it out\.$",
     ),
     _row(
         "export data --to llm.c --prefix a/b" + _NEW,
@@ -560,38 +516,10 @@ _EXPORT = (
         r"bytes in out",
     ),
     _row(
-        "export data --to mds --tokens-per-file 200000001" + _NEW,
-        "more than offsets reach",
-        r"--tokens-per-file 200,000,001 is more than the offsets of an MDS file reach: give at "
-        r"most "
-        r"200,000,000\.$",
-    ),
-    _well(
-        "export data --to mds --tokens-per-file 200M" + _NEW,
-        "as much as offsets reach",
-        r"bytes in",
-    ),
-    _row(
-        "export data --to mds --tokens-per-file 0" + _NEW,
+        "export data --to llm.c --tokens-per-file 0" + _NEW,
         "no token a file",
         r"--tokens-per-file: 0 "
         r"is not at least 1\.",
-    ),
-    _row(
-        "export data --to mds --tokens-per-file 9 --sequence-length 10" + _NEW,
-        "samples longer than a file",
-        r"--sequence-length 10 is more than 9, the tokens there are to "
-        r"train on or in a file: no sample would be whole\. Give a smaller one\.$",
-    ),
-    _well(
-        "export data --source notes --to mds --tokens-per-file 500 --sequence-length 500" + _NEW,
-        "samples as long as a file",
-        r"bytes in out",
-    ),
-    _row(
-        "export data --to mds --sequence-length 100k" + _NEW,
-        "samples longer than all text",
-        r"--sequence-length 100,000 is more than [\d,]+, the tokens there are to train on",
     ),
     _row(
         "export data --to numpy" + _NEW,
@@ -625,7 +553,7 @@ _AGAIN = (
         together(dataset, exported),
     ),
     _row(
-        "export data --to mds" + _NEW,
+        "export data --to olmo" + _NEW,
         "onto one of another format",
         r"--output out holds an export --to "
         r"numpy with other settings: " + _FULL,
@@ -659,7 +587,7 @@ _AGAIN = (
         r"not say what was exported \(export\.json was changed after it was written\): delete "
         r"out and "
         r"run the same command again, or name an empty folder\.$",
-        together(dataset, exported, json_changed("out/export.json", "origin.manifest", 9)),
+        together(dataset, exported, json_changed("out/export.json", "manifest", 9)),
     ),
     _well(
         "export data --to numpy --source docs" + _NEW,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, holding, together
+from tests.refusals.scenes import Scene, together
 from tests.refusals.scenes_shards import (
     cell,
     cell_unsaid,
@@ -527,19 +527,6 @@ _DONE = (
         r"that was "
         r"making it \(--append or --watch\)\.$",
         scene=together(dataset, holding_json("data/ledger.json", [1])),
-    ),
-    Refusal(
-        name="prune: lineages that are no JSON",
-        command="shards prune data",
-        says=r"data/\.lineages",
-        scene=together(dataset, holding("data/.lineages", "{")),
-    ),
-    Refusal(
-        name="prune: lineages that are none",
-        command="shards prune data",
-        says=r"data/\.lineages does not say what earlier manifests of the dataset named: it was "
-        r"changed\. Delete it when nobody reads the dataset, and run the command again\.$",
-        scene=together(dataset, holding_json("data/.lineages", [7])),
     ),
     *(
         Refusal(

@@ -56,7 +56,7 @@ def erased_orders(directory: Path) -> set[int]:
 
 
 def content(directory: Path) -> dict[str, bytes]:
-    names = [name for name in files(directory) if name not in (".lock", ".readers")]
+    names = [name for name in files(directory) if name not in (".lock")]
     return {name: (directory / name).read_bytes() for name in names}
 
 

@@ -94,7 +94,7 @@ def test_files_are_all_there_is(pristine: Path) -> None:
     present = {
         path.relative_to(pristine).as_posix(): path.stat().st_size
         for path in pristine.rglob("*")
-        if path.is_file() and path.name not in ("manifest.json", ".readers")
+        if path.is_file() and path.name not in ("manifest.json")
     }
     assert named == present
 

@@ -49,7 +49,7 @@ def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
     assert all(copied for _, copied in placed)
     present = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
     assert present == {path for path, _ in placed} | {
-        "manifest.json", ".lock", ".readers", place.MARK,
+        "manifest.json", ".lock", place.MARK,
     }  # fmt: skip
     for name in present - {".lock", place.MARK}:
         assert (to / name).read_bytes() == (pristine / name).read_bytes()

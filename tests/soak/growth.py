@@ -119,7 +119,7 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
         _check_erased(case, output, [one for one in stored if one.place in gone], expected)
     agree("audit after compact", _verdicts(made), verdicts)
     ledger.generations = [generation["name"] for generation in made.manifest["generations"]]
-    case.succeed("shards", "prune", output)
+    case.succeed("shards", "prune", output, "--days", "0")
     case.succeed("shards", "verify", output)
     check_reading(rng, output)
     del world

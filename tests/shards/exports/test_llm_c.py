@@ -137,7 +137,7 @@ def test_a_large_vocabulary_is_refused(
     assert export(plain, "llm.c", tmp_path / "out") == 2
     assert re.search(
         r"writes tokens as uint16, .* vocabulary of 30,080, and its tokens are int32\. .* at most "
-        r"65,536 .* --to datatrove, olmo, numpy or mds take it",
+        r"65,536 .* --to datatrove, olmo or numpy take it",
         capsys.readouterr().err,
     )
     assert not (tmp_path / "out").exists()

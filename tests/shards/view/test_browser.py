@@ -130,7 +130,7 @@ def test_pages_fit_a_phone_and_are_dark_where_the_reader_is(
         base = enter(tab, show(directory))
         targets = ["/", "/documents", "/documents?at=8", "/document?n=9", "/document?n=10"]
         targets += ["/document?n=10&token=5", "/records", "/records?verdict=dropped"]
-        targets += ["/record?table=0&row=16", "/nothing"]
+        targets += ["/records?metric=gopher.words", "/record?row=16", "/nothing"]
         for target in targets:
             tab.go(base + target)
             assert tab.evaluate("document.documentElement.scrollWidth") == PHONE, target

@@ -180,7 +180,7 @@ BAD = (
     "/document?n=11",
     "/document?n=0&token=40",
     "/document?n=0&part=1",
-    "/record?table=0&row=0",
+    "/record?row=0",
     "/records?verdict=lost",
     "/records?metric=gopher.words",
     "/records?least=1",

@@ -34,7 +34,7 @@ class Signed:
     similarity: float = 1.0
 
 
-class Alike:
+class SimilarityIndex:
     """The signatures of a dataset."""
 
     def __init__(self, dataset: Dataset) -> None:

@@ -6,23 +6,24 @@ import numpy as np
 import pytest
 
 from shards.errors import DamageError
-from shards.exports.kept import Kept, all_removed, kept
+from shards.exports.stream import SplitStream, split_stream
 from shards.manifest import TRAIN, VALIDATION, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
+from shards.removals import removed_by_now
 from tests.shards.datasets import manifest_of, put_shard, remove
 from tests.shards.exports.worlds import EOS, World, build, export
 
 
-def kept_of(world: World, split: str = TRAIN) -> Kept:
+def stream_of(world: World, split: str = TRAIN) -> SplitStream:
     dataset = Dataset.open(world.directory)
-    removed = all_removed(dataset)[1]
-    return kept(dataset, split, sources=dataset.sources, removed=removed)
+    removed = removed_by_now(dataset.directory, dataset.manifest)[1]
+    return split_stream(dataset, split, sources=dataset.sources, removed=removed)
 
 
 @pytest.mark.parametrize("split", [TRAIN, VALIDATION])
 def test_any_range_of_a_split_is_what_it_says(world: World, split: str) -> None:
     stream = world.stream(split)
-    taken = kept_of(world, split)
+    taken = stream_of(world, split)
     assert (taken.tokens, taken.documents) == (len(stream), len(world.documents[split]))
     assert taken.removed == {TRAIN: 4, VALIDATION: 1}[split]
     assert taken.prompts == sum(document.prompt > 0 for document in world.documents[split])
@@ -35,7 +36,7 @@ def test_any_range_of_a_split_is_what_it_says(world: World, split: str) -> None:
 
 def test_the_sources_that_are_there(world: World) -> None:
     dataset = Dataset.open(world.directory)
-    taken = kept(dataset, TRAIN, sources=["web"], removed={})
+    taken = split_stream(dataset, TRAIN, sources=["web"], removed={})
     assert taken.sources == ("web",)
     assert taken.documents == 4  # nothing was said to be removed
 
@@ -49,11 +50,11 @@ def test_a_document_without_its_end_is_damage(tmp_path: Path) -> None:
     object.__setattr__(first, "sources", {**first.sources, "web": web})
     write_manifest(world.directory, manifest)
     with pytest.raises(DamageError, match=r"web/00000\.bin is damaged: a document does not end in"):
-        list(kept_of(world).blocks(0, 10_000))
+        list(stream_of(world).blocks(0, 10_000))
     assert second.number == 2
 
 
-@pytest.mark.parametrize("to", ["llm.c", "numpy", "mds"])
+@pytest.mark.parametrize("to", ["llm.c", "numpy"])
 def test_memory_does_not_grow_with_a_shard(tmp_path: Path, to: str) -> None:
     directory = tmp_path / "dataset"
     length, documents = 20_000, 800

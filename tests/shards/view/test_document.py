@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from shards.reader import Dataset
-from shards.view.pages.document import pieces_of
+from shards.shown import visible
+from shards.view.document import pieces_of
+from shards.view.html import between
 from shards.vocabulary import Vocabulary, vocabulary_table
 from tests.shards.view.conftest import HOSTILE, Show
 
@@ -30,6 +32,16 @@ def test_a_character_of_several_tokens_is_one_piece() -> None:
     assert shown() == []
     every = [token for _, ids, _ in shown(*[1] * 20) for token in ids]
     assert every == [1] * 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["می\u200cخواهم", "👩\u200d🔬", "a\u200cb", "\u200c", "\u202ea\u202c", "<a>", "क्\u200dष"],
+)
+def test_a_text_in_pieces_is_shown_as_the_whole(text: str) -> None:
+    pieces = ["", *text, ""]
+    shown = "".join(between(*pieces[i : i + 3]) for i in range(len(text)))
+    assert shown == visible(text).replace("<", "&lt;").replace(">", "&gt;")
 
 
 def test_the_pieces_of_a_page_are_the_text(show: Show, hostile: Path) -> None:

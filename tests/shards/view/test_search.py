@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from shards.reader import Dataset
-from shards.view import kept
-from shards.view.kept import Kept, Selection, Wanted
+from shards.view import search
 from shards.view.scan import Budget
+from shards.view.search import Selection, ShardSearch, Wanted
 from tests.shards.view.conftest import NEAR, Show, take_down
 
 FOREVER = Budget(1e9)
@@ -21,7 +21,7 @@ SPENT = Budget(-1)
 
 def numbers(directory: Path, wanted: Wanted, **selected: str) -> list[int]:
     """Which documents are found, a page of two at a time without any time to spend."""
-    documents = Kept(Dataset.open(directory))
+    documents = ShardSearch(Dataset.open(directory))
     selection = Selection(**selected)
     start, hits = 0, []
     while start < documents.total(selection):
@@ -75,15 +75,15 @@ def test_words_are_found_wherever_blocks_end(
     pieces = pa.array([bytes([i]) for i in range(256)] + [b"", b"\0"], pa.large_binary())
     rng = random.Random(0)
     for block in (1, 2, 3, 7, 64):
-        monkeypatch.setattr(kept, "_BLOCK_TOKENS", block)
+        monkeypatch.setattr(search, "_BLOCK_TOKENS", block)
         for _ in range(50):
             text = bytes(rng.choice(b"ab") for _ in range(40))
             needle = bytes(rng.choice(b"ab") for _ in range(rng.randrange(1, 5)))
             tokens = np.frombuffer(text, np.uint8).astype("<u2")
-            found = list(kept._positions(tokens, needle, pieces))
+            found = list(search._positions(tokens, needle, pieces))
             expected = [i for i in range(len(text)) if text.startswith(needle, i)]
             assert found == expected
-    monkeypatch.setattr(kept, "_BLOCK_TOKENS", 5)
+    monkeypatch.setattr(search, "_BLOCK_TOKENS", 5)
     assert numbers(pristine, Wanted(words="天气 fine")) == [3]
 
 
@@ -127,20 +127,26 @@ def test_removed_texts_are_found_by_nobody(show: Show, built: Path, tmp_path: Pa
     assert NEAR[-20:] not in client.get("/documents?name=n39")
 
 
-def test_hidden_columns_of_removed_documents_are_found_by_nobody(
+def test_removed_documents_are_found_by_name_alone(
     show: Show, hostile: Path, tmp_path: Path
 ) -> None:
     directory = Path(shutil.copytree(hostile, tmp_path / "dataset"))
-    searches = (
-        "language=%3Ci%3E",
-        "column=language&match=prefix&value=%3C",
-        "column=language&match=contains&value=i",
-    )
+    searches = ("language=%3Ci%3E", "column=language&match=prefix&value=%3C", "words=style")
     client = show(directory)
-    for search in searches:
-        assert "1 found" in client.get(f"/documents?name=id-3%3Cscript%3E&{search}")
-    take_down(directory, "id-3<script>")
-    for search in searches:
-        assert "0 found" in client.get(f"/documents?name=id-3%3Cscript%3E&{search}")
-    for search in ("column=id&match=prefix&value=id-3", "column=path&value=%3Cscript%3E.json"):
-        assert "1 found" in client.get(f"/documents?name=id-3%3Cscript%3E&{search}")
+    for more in searches:
+        assert "1 found" in client.get(f"/documents?name=id-6%3Cscript%3E&{more}")
+    take_down(directory, "id-6<script>")
+    for more in searches:
+        assert "0 found" in client.get(f"/documents?name=id-6%3Cscript%3E&{more}")
+    assert "1 found" in client.get("/documents?name=id-6%3Cscript%3E")
+
+
+def test_a_text_is_shown_around_the_words_that_were_found(
+    show: Show, built: Path, hostile: Path
+) -> None:
+    text = show(built).get("/documents?words=another+end")
+    assert f"<mark>{NEAR[-11:]}</mark></p>" in text
+    assert "… " in text
+    assert NEAR[:20] not in text
+    text = show(hostile).get("/documents?words=%3CScript%3E")
+    assert "<mark>&lt;script&gt;</mark>document.title=" in text

@@ -21,8 +21,7 @@ from shards.format import ARROW, BIN
 from shards.manifest import TRAIN, ShardEntry
 from shards.reader import Dataset, Shard
 from shards.storage.arrow import check_values, damage_told
-from shards.trace import ORIGIN
-from shards.view.address import BadQuery
+from shards.view.query import BadQuery
 from shards.view.scan import Budget, Found
 
 EXACT, PREFIX, CONTAINS = "exact", "prefix", "contains"
@@ -66,11 +65,6 @@ class Wanted:
         """Whether every document is wanted."""
         return not (self.name or self.language or self.column or self.words)
 
-    @property
-    def is_of_content(self) -> bool:
-        """Whether more is compared than where documents come from."""
-        return bool(self.words or self.language or (self.column and self.column not in ORIGIN))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -84,7 +78,7 @@ class Place:
     """Of the document, where the words were found."""
 
 
-class Kept:
+class ShardSearch:
     """The documents in the shards of a dataset."""
 
     def __init__(self, dataset: Dataset) -> None:
@@ -93,27 +87,17 @@ class Kept:
         """Returns the shard with a path that the manifest names; the last ones stay open."""
         self._by_path = {
             entry.path: entry
-            for split in ("train", "validation")
-            for entry in dataset.manifest.shards(split=split)
+            for generation in dataset.manifest.generations
+            for entry in generation.shards()
         }
 
     def _shard(self, path: str) -> Shard:
-        return self.dataset.shard(self.entry(path))
-
-    def entry(self, path: str) -> ShardEntry:
-        """Return the entry of a shard that the manifest names.
-
-        Raises:
-            BadQuery: It names none with this path.
-        """
-        if path not in self._by_path:
-            raise BadQuery(f"There is no shard {path[:200]} in this dataset.")
-        return self._by_path[path]
+        return self.dataset.shard(self._by_path[path])
 
     def entries(self, selection: Selection) -> tuple[ShardEntry, ...]:
         """Return the shards of a selection, in order."""
         if selection.shard:
-            return (self.entry(selection.shard),)
+            return (self._by_path[selection.shard],)
         return self.dataset.manifest.shards(selection.source, split=selection.split)
 
     def total(self, selection: Selection) -> int:
@@ -175,20 +159,22 @@ class Kept:
         self, shard: Shard, wanted: Wanted, needle: bytes, rows: range
     ) -> Iterator[tuple[int, int]]:
         """Yield row and token of the hits in some rows of a shard."""
-        chosen = np.arange(rows.start, rows.stop)
-        if wanted.is_of_content:
-            # What was taken down is found by nobody: a search would tell it letter by letter.
-            chosen = chosen[~np.isin(chosen, shard.removed)]
+        mask = np.ones(len(rows), np.bool_)
         with damage_told(shard.file(ARROW)):
-            for name, match, value in _conditions(wanted):
-                if len(chosen):
-                    chosen = chosen[_matches(shard, name, match, value, chosen)]
-            if wanted.name and len(chosen):
-                chosen = chosen[_named(shard, wanted.name, chosen)]
-        if not needle:
+            if wanted.language:
+                mask &= _matches(shard, "language", EXACT, wanted.language, rows)
+            if wanted.column:
+                mask &= _matches(shard, wanted.column, wanted.match, wanted.value, rows)
+            if wanted.name:
+                mask &= _named(shard, wanted.name, rows)
+        chosen = rows.start + np.flatnonzero(mask)
+        if wanted.words or wanted.language or wanted.column:
+            # What was removed is found by its name alone: a search would tell it letter by letter.
+            chosen = chosen[~np.isin(chosen, shard.removed)]
+        if needle:
+            yield from self._with_words(shard, needle, chosen)
+        else:
             yield from ((row, 0) for row in chosen.tolist())
-            return
-        yield from self._with_words(shard, needle, chosen)
 
     def _with_words(
         self, shard: Shard, needle: bytes, rows: NDArray[np.int64]
@@ -253,75 +239,34 @@ def _needle(words: str) -> bytes:
     return words.encode().lower()
 
 
-def _conditions(wanted: Wanted) -> Iterator[tuple[str, str, str]]:
-    """Yield the columns that are compared: name, how, and with what."""
-    if wanted.language:
-        yield "language", EXACT, wanted.language
-    if wanted.column:
-        yield wanted.column, wanted.match, wanted.value
+_COMPARED = {EXACT: pc.equal, PREFIX: pc.starts_with, CONTAINS: pc.match_substring}
 
 
-_COMPARED = {
-    EXACT: pc.equal,
-    PREFIX: lambda column, value: pc.starts_with(column, value.as_py()),
-    CONTAINS: lambda column, value: pc.match_substring(column, value.as_py()),
-}
-
-
-def _matches(
-    shard: Shard, name: str, match: str, value: str, rows: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _matches(shard: Shard, name: str, match: str, value: str, rows: range) -> NDArray[np.bool_]:
     """Return which rows of a shard have a value in a column of text; none if it lacks that."""
     if name not in shard.documents.column_names or not _is_text(shard.documents[name].type):
         return np.zeros(len(rows), np.bool_)
-    column = _taken(shard, name, rows)
-    scalar = pa.scalar(value, pa.large_string())
-    if pa.types.is_dictionary(column.type):
-        # A shard has few languages and paths, and many rows.
-        hits = _COMPARED[match](_large(column.dictionary), scalar)
-        return np.append(_flags(hits), False)[_codes(column)]
-    return _flags(_COMPARED[match](_large(column), scalar))
+    piece = shard.documents[name].slice(rows.start, len(rows))
+    texts = check_values(piece, shard.file(ARROW)).cast(pa.large_string())
+    found = pc.fill_null(_COMPARED[match](texts, value), False)
+    return np.asarray(found.to_numpy(), np.bool_)
 
 
-def _named(shard: Shard, name: str, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _named(shard: Shard, name: str, rows: range) -> NDArray[np.bool_]:
     """Return which rows have a name: an id, a URL, or PATH:POSITION."""
     hits = _matches(shard, "id", EXACT, name, rows) | _matches(shard, "url", EXACT, name, rows)
     place = _PLACE.fullmatch(name)
-    if place:
+    if place and "position" in shard.documents.column_names:
         path, position = place.groups()
-        here = _matches(shard, "path", EXACT, path, rows)
-        if here.any() and "position" in shard.documents.column_names:
-            positions = shard.documents["position"].chunk(0).to_numpy(zero_copy_only=False)
-            hits |= here & (positions[rows] == int(position))
+        positions = shard.documents["position"].slice(rows.start, len(rows))
+        here = pc.fill_null(pc.equal(positions, int(position)), False)
+        hits |= _matches(shard, "path", EXACT, path, rows) & here.to_numpy()
     return hits
-
-
-def _taken(shard: Shard, name: str, rows: NDArray[np.int64]) -> pa.Array:
-    """Return a column of some rows, which are near each other, after looking at its values."""
-    first, last = int(rows[0]), int(rows[-1])
-    piece = shard.documents[name].slice(first, last - first + 1)
-    column = check_values(piece, shard.file(ARROW)).chunk(0)
-    return column if len(rows) == len(column) else column.take(pa.array(rows - first))
 
 
 def _is_text(kind: pa.DataType) -> bool:
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
-
-
-def _large(column: pa.Array) -> pa.Array:
-    return column.cast(pa.large_string())
-
-
-def _flags(values: pa.Array) -> NDArray[np.bool_]:
-    flags: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
-    return flags
-
-
-def _codes(column: pa.DictionaryArray) -> NDArray[np.int64]:
-    """Return the codes of a dictionary; of null the one after all."""
-    codes = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
-    return np.asarray(codes, np.int64)
 
 
 def _positions(tokens: NDArray[Any], needle: bytes, pieces: pa.Array) -> Iterator[int]:

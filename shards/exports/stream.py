@@ -2,7 +2,7 @@
 
     generation, source, shard     a.bin: d0 d1 d2 d3    b.bin: d4 d5
     removed                                   xx               xx
-    kept                                 d0 d1    d3          d4
+    left                                 d0 d1    d3          d4
                                   pieces 0              1
 
 A split is one stream of tokens; its pieces are what each shard adds to it. A removal counts
@@ -12,16 +12,16 @@ whatever manifest it came with, also for `DIR@n`: what was taken down is not han
 import itertools
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, Tokens, shard_file
-from shards.manifest import Manifest, ShardEntry, TokenizerEntry, read_manifest
+from shards.manifest import ShardEntry, TokenizerEntry
 from shards.reader import Dataset, Shard
-from shards.removals import Rows, removed_rows
+from shards.removals import Rows
 from shards.storage.files import crc32c_of, intact
 from shards.storage.remote import AnyPath
 from shards.tables import column
@@ -34,11 +34,12 @@ _ROWS_AT_ONCE = 1024
 class Piece:
     """What one shard adds to a split."""
 
-    source: str
     entry: ShardEntry
+    split: str = ""
+    source: str = ""
     removed: Rows
     """Its rows that stay behind."""
-    start: int
+    start: int = 0
     """Tokens of the split before it."""
     tokens: int
     documents: int
@@ -51,7 +52,7 @@ class Piece:
         return self.start + self.tokens
 
 
-class Kept:
+class SplitStream:
     """The tokens of one split that leave. One shard is open at a time."""
 
     def __init__(self, dataset: Dataset, pieces: Sequence[Piece]) -> None:
@@ -114,16 +115,11 @@ class Kept:
         """Return the number of tokens of each document of a piece."""
         return _without(self.shard(piece).lengths, piece.removed).astype(np.int64)
 
-    def planned_lengths(self, piece: Piece) -> NDArray[np.int64]:
-        """Return what `lengths` does without reading the tokens; the table is yet unchecked."""
-        lengths = column(self._dataset.table(piece.entry), "tokens")
-        return _without(lengths, piece.removed).astype(np.int64)
-
     def loss(self, piece: Piece) -> Iterator[NDArray[np.bool_]]:
         """Yield whether each token of a piece carries loss, some documents at a time."""
         lengths = self.lengths(piece)
         prompts = _without(self.shard(piece).prompts, piece.removed)
-        for rows in batches(lengths):
+        for rows in _batches(lengths):
             sizes = lengths[rows]
             mask = np.ones(sizes.sum(), np.bool_)
             starts = np.cumsum(sizes) - sizes
@@ -132,7 +128,7 @@ class Kept:
             yield mask
 
 
-def batches(lengths: NDArray[np.int64]) -> Iterator[slice]:
+def _batches(lengths: NDArray[np.int64]) -> Iterator[slice]:
     """Yield runs of documents that take a few MB together, or are one that takes more."""
     ends = np.cumsum(lengths)
     first = 0
@@ -144,9 +140,9 @@ def batches(lengths: NDArray[np.int64]) -> Iterator[slice]:
         first = stop
 
 
-def kept(
+def split_stream(
     dataset: Dataset, split: str, *, sources: Collection[str], removed: Mapping[str, Rows]
-) -> Kept:
+) -> SplitStream:
     """Return what leaves of a split, after looking at the lengths of its documents.
 
     Args:
@@ -162,26 +158,13 @@ def kept(
     start = 0
     for _, name, source in dataset.manifest.source_entries():
         for entry in source.split(split) if name in sources else ():
-            piece = _piece(dataset, entry, name, removed.get(entry.path), start)
-            pieces.append(piece)
-            start = piece.stop
-    return Kept(dataset, pieces)
+            piece = _piece(dataset, entry, removed.get(entry.path))
+            pieces.append(replace(piece, split=split, source=name, start=start))
+            start = pieces[-1].stop
+    return SplitStream(dataset, pieces)
 
 
-def all_removed(dataset: Dataset) -> tuple[Manifest, Mapping[str, Rows]]:
-    """Return the manifest as it is now, and all rows that were removed up to now, by shard.
-
-    Of a dataset that was overwritten or compacted since it was opened: what it said itself.
-    """
-    manifest = read_manifest(dataset.directory)
-    if manifest.lineage != dataset.manifest.lineage:
-        manifest = dataset.manifest
-    return manifest, removed_rows(dataset.directory, manifest)
-
-
-def _piece(
-    dataset: Dataset, entry: ShardEntry, source: str, removed: Rows | None, start: int
-) -> Piece:
+def _piece(dataset: Dataset, entry: ShardEntry, removed: Rows | None) -> Piece:
     table = dataset.table(entry)
     rows = np.zeros(0, np.int64) if removed is None else removed
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
@@ -193,10 +176,8 @@ def _piece(
         )
     prompts = _without(column(table, "prompt_tokens"), rows)
     return Piece(
-        source=source,
         entry=entry,
         removed=rows,
-        start=start,
         tokens=entry.tokens - lost,
         documents=entry.documents - len(rows),
         prompts=int(np.count_nonzero(prompts)),

@@ -1,0 +1,130 @@
+"""How a metric is distributed over the records that are looked for, with the bounds of its rules.
+
+Cells are as wide as each other, or as each other's ratio where values spread over powers of ten; a
+bound is where a cell ends. Each leads to its records.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shards.history import REPORT
+from shards.storage.files import read_json, shape_expected, size_if_there
+from shards.view.audit import AUDIT, Filter
+from shards.view.html import address
+from shards.view.viewer import Viewer
+
+_CELLS = 24
+_SPREAD = 20
+"""The largest value over the median from which on cells are of one ratio."""
+
+_SIDES = {"<": "min", ">": "max"}
+_EVERY_LANGUAGE = "*"
+_SCORE_OPTION = "language_threshold"
+"""The option that bounds the score of a language."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A cell."""
+
+    label: str
+    rows: int
+    to: str | None
+    """Where its records are; None if there are none."""
+    bounds: list[str]
+    """The rules whose bounds are where it begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """The values of a metric."""
+
+    read: int
+    total: int
+    """Records of all tables, of which `read` were looked at."""
+    bars: list[Bar]
+    beyond: list[str]
+    """The rules whose bounds are above all values."""
+
+    @property
+    def highest(self) -> int:
+        """Rows of the highest bar."""
+        return max(bar.rows for bar in self.bars)
+
+
+def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
+    """Return how the metric of a filter is distributed, whatever its range; None without values.
+
+    Raises:
+        DamageError: A table, or the report with the rules, is damaged.
+    """
+    everywhere = replace(wanted, least=None, most=None)
+    values, read = viewer.audit.sample(everywhere, budget=viewer.budget())
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    bounds = _bounds(viewer, wanted)
+    edges = _edges(values, list(bounds))
+    counts, _ = np.histogram(values, edges)
+    bars = []
+    for least, end, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), counts, strict=True):
+        most = end if end == edges[-1] else float(np.nextafter(end, least))
+        sent = {**vars(wanted), "least": least, "most": most}
+        labels = [label for bound, label in bounds.items() if bound <= least or bound < end]
+        bars.append(
+            Bar(
+                label=f"{least:,.4g} to {end:,.4g}",
+                rows=int(rows),
+                to=address("records", sent) if rows else None,
+                bounds=labels,
+            )
+        )
+        bounds = {bound: label for bound, label in bounds.items() if label not in labels}
+    total = sum(table.entry.rows for table in viewer.audit.tables[AUDIT])
+    return Histogram(read=read, total=total, bars=bars, beyond=list(bounds.values()))
+
+
+def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float64]:
+    """Return where cells begin and the last one ends; bounds among the values are such places."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return np.array([low, np.nextafter(high, np.inf)])
+    positive = values[values > 0]
+    if low >= 0 and high > _SPREAD * np.median(values) > 0:
+        edges = np.geomspace(positive.min(), high, _CELLS + 1)
+        edges = edges if low else np.concatenate([[0], edges])
+    else:
+        edges = np.linspace(low, high, _CELLS + 1)
+    edges[1:-1] = [float(f"{edge:.3g}") for edge in edges[1:-1]]
+    for bound in bounds:
+        if low < bound < high:
+            nearest = 1 + int(np.argmin(np.abs(edges[1:-1] - bound)))
+            edges[nearest] = bound
+    return np.unique(edges)
+
+
+def _bounds(viewer: Viewer, wanted: Filter) -> dict[float, str]:
+    """Return the bounds on a metric, sorted, each with its rules in words.
+
+    They are those of the last run, for a language that is looked for, or for all.
+    """
+    found: dict[tuple[float, str], list[str]] = {}
+    if wanted.metric == "score" and (bound := viewer.dataset.manifest.options.get(_SCORE_OPTION)):
+        found[float(bound), "min"] = [_EVERY_LANGUAGE]
+    path = viewer.dataset.directory / REPORT
+    with shape_expected(path, "build the dataset again, or delete it"):
+        rules = read_json(path).get("rules", {}) if size_if_there(path) >= 0 else {}
+        own = wanted.language if wanted.language in rules else _EVERY_LANGUAGE
+        for language in [own] if wanted.language else sorted(rules):
+            for rule in rules.get(language, ()):
+                if rule["metric"] == wanted.metric:
+                    key = (float(rule["bound"]), _SIDES[rule["comparison"]])
+                    found.setdefault(key, []).append(language)
+    bounds: dict[float, str] = {}
+    for (bound, side), languages in sorted(found.items()):
+        named = ", ".join(languages).replace(_EVERY_LANGUAGE, "every other language")
+        label = f"{side} {bound:,.4g} ({named})"
+        bounds[bound] = f"{bounds[bound]}; {label}" if bound in bounds else label
+    return bounds
