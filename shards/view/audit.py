@@ -132,7 +132,7 @@ class Audit:
     """The tables about records of a dataset; records of removed documents are found by nobody."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._directory = Path(str(dataset.directory)).absolute()
+        self._directory = Path(str(dataset.directory))
         self._erasure = Erasure(dataset)
         self._row_groups = lru_cache(_OPEN_TABLES)(self._opened)
         self.tables = {kind: tuple(_tables(dataset, kind)) for kind in (AUDIT, DROPPED, REJECTS)}
@@ -211,7 +211,9 @@ class Audit:
         for group in self._groups(tables, wanted):
             rows = pa.array(self._rows(group, wanted) - group.first)
             with self._damage_explained(group.table):
-                column = group.fragment.to_table(columns=[wanted.metric])[wanted.metric]
+                column = group.fragment.to_table(columns=[wanted.metric], use_threads=False)[
+                    wanted.metric
+                ]
                 values.append(column.take(rows).to_numpy().astype(np.float64))
             num_read += group.rows
             if budget.is_spent:
@@ -242,7 +244,9 @@ class Audit:
         if wanted.order is None and len(removed := self._removed(group.table)):
             expression &= ~pc.field("order").isin(pa.array(removed))
         with self._damage_explained(group.table):
-            table = group.fragment.to_table(columns=list({"order", *wanted.columns}))
+            names = sorted({"order", *wanted.columns})
+            # One thread: of several damaged columns the same is told each time.
+            table = group.fragment.to_table(columns=names, use_threads=False)
             numbers = pa.array(np.arange(group.first, group.first + group.rows))
             table = table.append_column(_ROW, numbers)
             return np.asarray(table.filter(expression)[_ROW].to_numpy())
@@ -252,7 +256,9 @@ class Audit:
         if not len(rows):
             return []
         with self._damage_explained(group.table):
-            table = group.fragment.take(pa.array(rows - group.first), columns=names)
+            table = group.fragment.take(
+                pa.array(rows - group.first), columns=names, use_threads=False
+            )
             values = table.to_pylist()
         removed = set(self._removed(group.table).tolist())
         return [
@@ -282,7 +288,8 @@ class Audit:
                 for group in self._row_groups(table):
                     if group.first <= row < group.first + group.rows:
                         return self._records(group, np.array([row]), group.names)[0]
-        raise BadQuery(f"There is no record {row:,}.")
+        total = sum(table.entry.rows for table in self.tables[AUDIT])
+        raise BadQuery(f"There is no record {row:,}: there are {total:,}, counted from 0.")
 
     def by_order(
         self, kind: str, order: int, *, generation: str, source: str = ""
