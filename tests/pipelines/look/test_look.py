@@ -19,7 +19,6 @@ from pipelines.look.page import COLUMNS, about, command, page
 from pipelines.planning.table import cut, table, width
 from pipelines.readers.fields import Field, fields_of, text_field
 from pipelines.readers.record import Record
-from shards.program import STARTED
 from tests.pipelines.look.shapes import CHINESE, SHAPES, of_corpus, write
 
 
@@ -80,13 +79,6 @@ def test_files_and_globs_are_taken_by_any_name(tmp_path: Path) -> None:
     for spec in (str(path), f"{tmp_path}/t*", f"named={path}", path.as_uri()):
         assert look(spec).guesses[0].corpus == "text", spec
     assert look(str(tmp_path)).guesses == (), "a folder's files have endings"
-
-
-def test_commands_are_named_as_they_are_called_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(STARTED, "1")
-    assert words(of_corpus("cc_news", tmp_path))[:3] == ["corpusmill", "cc-news", "--input"]
 
 
 def test_without_a_model_languages_are_left_out(
