@@ -110,7 +110,7 @@ def test_every_command_says_what_the_page_shows(tmp_path: Path) -> None:
         command.check(run(command, place))
     page = (place / "build" / "news" / "report.html").read_text("utf-8")
     assert '<section id="generations">' in page
-    assert "The dataset came in 4 generations." in page
+    assert "The dataset came in 3 generations." in page
 
 
 @pytest.mark.slow
