@@ -27,7 +27,7 @@ MAX_RECORDS = 131_072
 
 MAX_TOKENS = 32 << 20
 
-MAX_HELD_BYTES = 256 << 20
+MAX_HELD_BYTES = 128 << 20
 """Bytes of texts and rejects, which are held until a segment is closed."""
 
 

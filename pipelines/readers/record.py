@@ -12,7 +12,7 @@ BLOCK_BYTES = 4 << 20
 """How much is read at a time."""
 RAW_BYTES = 64 << 10
 """How much is kept of what has no known end, or is too long."""
-WHOLE_BYTES = 1 << 20
+WHOLE_BYTES = 256 << 10
 """How much is kept of a record that cannot be used: all of nearly every one, to be mended."""
 
 Reason = Literal[
