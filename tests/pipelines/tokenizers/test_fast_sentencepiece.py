@@ -17,6 +17,7 @@ from pipelines.tokenizers import sentencepiece as encoding
 from pipelines.tokenizers.model import Encode
 from pipelines.tokenizers.sentencepiece import compiled_encoder, piece_encoder
 from pipelines.tokenizers.sentencepiece_model import disarm_symbols
+from tests.pipelines.native import loaded
 from tests.pipelines.tokenizers.texts import shared
 from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference, train
 
@@ -28,7 +29,7 @@ Both = tuple[Encode, Encode]
 
 @pytest.fixture(scope="module")
 def both(content: bytes) -> Both:
-    fast = piece_encoder(content, reference(content))
+    fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
     assert fast is not None
     return fast, reference(content)
 
@@ -36,7 +37,7 @@ def both(content: bytes) -> Both:
 @pytest.fixture(scope="module")
 def sample() -> Both:
     content = disarm_symbols((SAMPLE / "sample.model").read_bytes())
-    fast = piece_encoder(content, reference(content))
+    fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
     assert fast is not None
     return fast, reference(content)
 
@@ -98,7 +99,7 @@ def test_any_texts_by_the_sample_s_model(sample: Both, texts: list[str]) -> None
 
 def test_glm_s_model() -> None:
     content = disarm_symbols(shared("tokenizers/cog-pretrain.model").read_bytes())
-    fast = piece_encoder(content, reference(content))
+    fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
     assert fast is not None
     chosen = random.Random(3)
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
@@ -180,7 +181,7 @@ def test_an_encoder_that_differs_is_refused(
         return used
 
     monkeypatch.setattr(piece_kernels, "encode_texts", changed)
-    assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    assert loaded(lambda: piece_encoder(nmt_nfkc, reference(nmt_nfkc)), native=True) is None
     [line] = caplog.messages
     assert line.startswith("Compiled code for SentencePiece is not used: for ")
     assert line.endswith(" takes its place.")
@@ -190,7 +191,7 @@ def test_an_encoder_that_fails_is_refused(
     nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(piece_kernels, "encode_texts", None)
-    assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    assert loaded(lambda: piece_encoder(nmt_nfkc, reference(nmt_nfkc)), native=True) is None
     [line] = caplog.messages
     assert "SentencePiece is not used: TypeError: 'NoneType' object is not callable. " in line
 
@@ -198,5 +199,5 @@ def test_an_encoder_that_fails_is_refused(
 def test_without_numba_the_library_encodes(
     nmt_nfkc: bytes, broken_numba: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    assert loaded(lambda: piece_encoder(nmt_nfkc, reference(nmt_nfkc)), native=True) is None
     assert caplog.messages == [broken_numba]
