@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shards import __main__ as command
 from shards import compact, prune
+from shards import dataset_commands as command
 from shards.__main__ import main
 from shards.erasure import Erasure
 from shards.manifest import TRAIN, VALIDATION, read_manifest
