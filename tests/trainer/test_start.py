@@ -72,7 +72,8 @@ def test_weights_that_there_is_no_memory_for(
         raise MemoryError
 
     (tmp_path / "whole-00000.json").touch()
-    torch.save({}, tmp_path / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt")
+    for name in ("bf16_zero_pp_rank_0_mp_rank_00_optim_states", "mp_rank_00_model_states"):
+        torch.save({}, tmp_path / f"{name}.pt")
     monkeypatch.setattr(torch, "load", load)
     with pytest.raises(MemoryError):
         load_weights(tmp_path, GLM(SHAPE))
