@@ -12,13 +12,13 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 from shards.errors import UserError
 from shards.extras import end_telling, missing_extra
-from shards.flags import Either, add_flags, options_of
+from shards.flags import WORD, Either, default_text, flag_of, options_of
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.program import called_program
@@ -202,6 +202,35 @@ class Parser(argparse.ArgumentParser):
             if meant is None:
                 raise
             raise argparse.ArgumentError(action, f"{arg_string!r} is not {meant}") from error
+
+
+def add_flags(parser: Parser, options_class: type[Any], *, group: str = "") -> None:
+    """Add a flag for each field of a dataclass of options, below the titles that the fields name.
+
+    Args:
+        parser: The parser of the command.
+        options_class: The dataclass.
+        group: The title of fields that name none and have none before them that does.
+    """
+    for option_field in fields(options_class):
+        group = option_field.metadata["group"] or group
+        add_flag(parser, option_field, group=group)
+
+
+def add_flag(parser: Parser, option_field: Field[Any], *, group: str) -> None:
+    """Add the flag of a field, or the word, to a group of a parser."""
+    about, name = option_field.metadata, option_field.name
+    said = default_text(option_field)
+    stop = "." if said and not about["help"].endswith((".", ")")) else ""
+    text = f"{about['help']}{stop}{said}".replace("%", "%%")
+    either = about["either"]
+    place = parser.choice(either, group) if either else parser.group(group)
+    if about["named"] == WORD:
+        default = None if option_field.default is MISSING else option_field.default
+        place.add_argument(name, help=text, default=default, **about["flag"])
+    else:
+        flag = about["named"] or flag_of(name)
+        place.add_argument(flag, dest=name, help=text, **about["flag"])
 
 
 def exit_code(

@@ -7,14 +7,13 @@ printed is as new as the corpusmill that printed it.
 import argparse
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
 import shtab
 
 from shards.command import Parser
-from shards.console import OTHERS, run_entry
 from shards.extras import missing_extra
 from shards.program import COMMANDS, PROGRAM, Entry
 from shards.shown import print_lines, tell
@@ -33,12 +32,20 @@ class _FoundError(Exception):
         self.parser = parser
 
 
-def complete(words: Sequence[str], entries: Iterable[Entry] = tuple(COMMANDS.values())) -> None:
+def complete(
+    words: Sequence[str],
+    entries: Iterable[Entry] = tuple(COMMANDS.values()),
+    *,
+    others: Mapping[str, str],
+    run: Callable[[Entry, Sequence[str]], object],
+) -> None:
     """Print what a shell completes commands with.
 
     Args:
         words: The command line: a shell.
         entries: The commands.
+        others: Words that are no commands of the table, and what each does.
+        run: Runs a command from its words, so far that its parser is known.
 
     Raises:
         UserError: It is another shell.
@@ -56,7 +63,7 @@ def complete(words: Sequence[str], entries: Iterable[Entry] = tuple(COMMANDS.val
     root = argparse.ArgumentParser(prog=PROGRAM)
     root.add_argument("--version", action="store_true", help="which this is")
     groups = {"": root.add_subparsers(metavar="COMMAND")}
-    for name, about in OTHERS.items():
+    for name, about in others.items():
         groups[""].add_parser(name, help=about)
     groups[""].choices["completion"] = ours
     missing: dict[str, list[str]] = {}
@@ -68,7 +75,7 @@ def complete(words: Sequence[str], entries: Iterable[Entry] = tuple(COMMANDS.val
                 groups[word] = parser.add_subparsers(metavar="COMMAND")
         commands = groups["".join(group)]
         commands.add_parser(name, help=entry.about)
-        if found := _parser_of(entry, missing):
+        if found := _parser_of(entry, missing, run):
             _name_files(found)
             commands.choices[name] = found
     for told, names in missing.items():
@@ -76,7 +83,9 @@ def complete(words: Sequence[str], entries: Iterable[Entry] = tuple(COMMANDS.val
     print_lines(shtab.complete(root, shell).split("\n"))
 
 
-def _parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
+def _parser_of(
+    entry: Entry, missing: dict[str, list[str]], run: Callable[[Entry, Sequence[str]], object]
+) -> Parser | None:
     """Return the parser of a command; None where it has none, or an extra is `missing`."""
 
     def found(parser: Parser) -> NoReturn:
@@ -86,7 +95,7 @@ def _parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
     Parser.seen = staticmethod(found)
     try:
         with redirect_stderr(io.StringIO()), suppress(SystemExit):  # of one that has no parser
-            run_entry(entry, ["--help"])
+            run(entry, ["--help"])
     except _FoundError as error:
         return error.parser
     except ModuleNotFoundError as error:

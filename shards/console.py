@@ -44,7 +44,7 @@ def _run(words: Sequence[str]) -> int | None:
     elif name == _COMPLETION:
         from shards.completion import complete  # noqa: PLC0415  has more to import
 
-        complete(rest)
+        complete(rest, others=OTHERS, run=run_entry)
     elif name == _RUN:
         if not rest or rest[0].startswith("-"):
             raise UserError(

@@ -349,7 +349,7 @@ class Remove(Command):
 
     def run(self) -> None:
         """Remove them, and print what becomes of them."""
-        if not self.dry_run and not (self.reason or "").strip():
+        if not self.dry_run and not self.reason.strip():
             raise UserError(
                 "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
             )
@@ -369,7 +369,7 @@ class Remove(Command):
             if not self.missing_ok and not (self.dry_run and selection.parts):
                 selection.check_complete()
             run = None if self.run_file is None else (self.run_file, self.until)
-            told = takedown(dataset, selection, reason=self.reason or "", run=run)
+            told = takedown(dataset, selection, reason=self.reason, run=run)
             print_lines(takedown_lines(told, dry_run=self.dry_run))
             if not self.dry_run and selection.num_documents:
                 changed = remove(directory, dataset.manifest, selection, reason=self.reason)

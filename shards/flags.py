@@ -8,12 +8,9 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shards.storage.address import is_url
-
-if TYPE_CHECKING:
-    from shards.command import Parser
 
 WORD = "word"
 """In place of a flag: the value is given without one."""
@@ -124,7 +121,7 @@ def option(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     **argument: Any,
 ) -> Any:
-    """Return a dataclass field that `add_flags` makes the flag of its name.
+    """Return a dataclass field that `shards.command.add_flags` makes the flag of its name.
 
     Args:
         default: Its default; dataclasses.MISSING for none. False makes a flag without a value.
@@ -155,35 +152,6 @@ def same_option(
     (other,) = (other for other in fields(options_class) if other.name == name)
     default = other.default if default is MISSING else default
     return field(default=default, metadata={**other.metadata, "group": group})
-
-
-def add_flags(parser: "Parser", options_class: type[Any], *, group: str = "") -> None:
-    """Add a flag for each field of a dataclass of options, below the titles that the fields name.
-
-    Args:
-        parser: The parser of the command.
-        options_class: The dataclass.
-        group: The title of fields that name none and have none before them that does.
-    """
-    for option_field in fields(options_class):
-        group = option_field.metadata["group"] or group
-        add_flag(parser, option_field, group=group)
-
-
-def add_flag(parser: "Parser", option_field: "Field[Any]", *, group: str) -> None:
-    """Add the flag of a field, or the word, to a group of a parser."""
-    about, name = option_field.metadata, option_field.name
-    said = default_text(option_field)
-    stop = "." if said and not about["help"].endswith((".", ")")) else ""
-    text = f"{about['help']}{stop}{said}".replace("%", "%%")
-    either = about["either"]
-    place = parser.choice(either, group) if either else parser.group(group)
-    if about["named"] == WORD:
-        default = None if option_field.default is MISSING else option_field.default
-        place.add_argument(name, help=text, default=default, **about["flag"])
-    else:
-        flag = about["named"] or flag_of(name)
-        place.add_argument(flag, dest=name, help=text, **about["flag"])
 
 
 def flag_of(name: str) -> str:

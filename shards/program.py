@@ -84,7 +84,7 @@ GROUPS = {
         _on_datasets("prune", "Prune", "delete what the manifest does not name"),
         _on_datasets("place", "Place", "copy what one node needs onto its disk"),
         _on_datasets(
-            "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy, MDS"
+            "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy"
         ),
         _on_datasets("megatron", "Megatron", "the flags by which Megatron-LM reads the shards"),
         _on_datasets("trace", "Trace", "what a step trains on, or when a document is seen"),

@@ -3,9 +3,9 @@
 import argparse
 from dataclasses import dataclass, fields
 
-from shards.command import Parser
+from shards.command import Parser, add_flags
 from shards.errors import UserError
-from shards.flags import add_flags, count, flag_of, option, options_of
+from shards.flags import count, flag_of, option, options_of
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shards.command import Parser
+from shards.command import Parser, add_flags
 from shards.errors import UserError
-from shards.flags import add_flags, count, options_of
+from shards.flags import count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
 from shards.run_flags import BATCH, DATA, END, add_run_flags, run_of

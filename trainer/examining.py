@@ -5,18 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.command import Parser
+from shards.command import Parser, add_flags
 from shards.errors import UserError
-from shards.flags import (
-    add_flags,
-    count,
-    flag_of,
-    given,
-    local_path,
-    option,
-    options_of,
-    positive,
-)
+from shards.flags import count, flag_of, given, local_path, option, options_of, positive
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import Opening
 from trainer.tasks_asked import BATCH_TOKENS, GMASK, MASK, Asking, parse_tasks

@@ -9,8 +9,8 @@ from typing import TypeVar
 from pipelines.corpus.old_spellings import OLD
 from pipelines.corpus.options import GROUPS, Options
 from pipelines.engine.flags import RUNNER, beam_names
-from shards.command import Parser
-from shards.flags import add_flag, add_flags, options_of
+from shards.command import Parser, add_flag, add_flags
+from shards.flags import options_of
 from shards.spelling import nearest
 
 OptionsType = TypeVar("OptionsType", bound=Options)

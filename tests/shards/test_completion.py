@@ -3,14 +3,19 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from shards import completion
 from shards.command import Parser
-from shards.completion import SHELLS, complete
+from shards.completion import SHELLS
+from shards.console import OTHERS, run_entry
 from shards.errors import UserError
 from shards.program import COMMANDS, Entry
+
+complete = partial(completion.complete, others=OTHERS, run=run_entry)
 
 COMPLETES = r"""
 set -e

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from shards.command import Parser
+from shards.command import Parser, add_flags
 from shards.flags import (
-    add_flags,
     count,
     counts,
     fraction,

@@ -4,8 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from shards.command import Parser, log_plainly, print_text
-from shards.flags import add_flags, local_path, options_of
+from shards.command import Parser, add_flags, log_plainly, print_text
+from shards.flags import local_path, options_of
 from shards.interrupt import ended_by_interrupt
 from trainer.export.exporting import Exporting
 from trainer.foreign_flags import FOREIGN_FLAGS

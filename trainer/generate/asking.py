@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.command import Parser
+from shards.command import Parser, add_flags
 from shards.errors import UserError
-from shards.flags import add_flags, local_path, option, options_of, positive
+from shards.flags import local_path, option, options_of, positive
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt_file import read_prompts
 from trainer.foreign_flags import FOREIGN_FLAGS

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from shards.command import Parser, print_text
-from shards.flags import add_flags, count, local_path, options_of
+from shards.command import Parser, add_flags, print_text
+from shards.flags import count, local_path, options_of
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.question import Question
 from trainer.tasks.rows import Row

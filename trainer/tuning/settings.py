@@ -10,10 +10,9 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from shards.command import Parser
+from shards.command import Parser, add_flags
 from shards.errors import UserError
 from shards.flags import (
-    add_flags,
     count,
     flag_of,
     given,

@@ -3,8 +3,7 @@ import re
 from pipelines.corpus.old_spellings import OLD
 from pipelines.corpus.options import Options
 from pipelines.engine.flags import beam_names
-from shards.command import Parser
-from shards.flags import add_flags
+from shards.command import Parser, add_flags
 from shards.spelling import nearest
 
 ELSEWHERE = {"--help", "--scatters", "--text-field"}

@@ -1,7 +1,5 @@
 """Batches as the steps get them."""
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from pipelines.segments.rows import READ, Verdict
@@ -26,13 +24,6 @@ def batch(*texts: str) -> pa.RecordBatch:
         pa.array(texts, pa.large_string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=READ)
-
-
-def with_prompts(texts: Sequence[str], prompts: Sequence[str]) -> pa.RecordBatch:
-    """Return a batch of READ with these texts and prompts."""
-    rows = batch(*texts)
-    index = rows.schema.get_field_index("prompt")
-    return rows.set_column(index, "prompt", pa.array(prompts, pa.large_string()))
 
 
 def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
