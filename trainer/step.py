@@ -39,7 +39,7 @@ from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
-from trainer.settings import Settings
+from trainer.settings import Learning
 
 WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
@@ -164,7 +164,7 @@ class Stepper:
     """DeepSpeed's engine around a model."""
 
     def __init__(
-        self, model: GLM, *, settings: Settings, deepspeed: Mapping[str, Any], ranks: Ranks
+        self, model: GLM, *, settings: Learning, deepspeed: Mapping[str, Any], ranks: Ranks
     ) -> None:
         """Set up the engine.
 
@@ -469,7 +469,7 @@ def seed_of(seed: int, purpose: str, *, step: int, slot: int) -> int:
 
 
 def _optimizer(
-    model: GLM, settings: Settings, deepspeed: Mapping[str, Any], *, device: torch.device
+    model: GLM, settings: Learning, deepspeed: Mapping[str, Any], *, device: torch.device
 ) -> torch.optim.Optimizer:
     """Return AdamW, or DeepSpeed's CPU Adam where the optimizer is offloaded."""
     groups = model.parameter_groups(settings.weight_decay)

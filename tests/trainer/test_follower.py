@@ -10,11 +10,10 @@ import pytest
 from shards.manifest import Manifest, read_manifest, write_manifest
 from shards.run import Run
 from shards.storage.remote import AnyPath
-from tests.trainer.alone import ALONE
+from tests.trainer.alone import ALONE, configured
 from tests.trainer.corpus import SHAPE, SIZE, build, grow
 from trainer import follow
 from trainer.checkpoints.disk import find_disk
-from trainer.config import parse
 from trainer.data import RunData, open_data
 from trainer.follow import NAME, Follower, run_of, text_ends
 from trainer.ranks import AgreedError
@@ -29,13 +28,12 @@ class Following:
         self.said: list[str] = []
         build(self.data)
         (folder / "model.json").write_text(json.dumps(SHAPE))
-        config = parse(
+        config = configured(
             [
                 *("--data", str(self.data), "--model", str(folder / "model.json"), "--follow"),
                 *("--at-end", "wait", "--batch-size", "4", "--max-steps", "9"),
                 *("--save", str(self.folder)),
-            ],
-            world=1,
+            ]
         )
         run = run_of(config.run, config.settings, checkpoint=None, ranks=ALONE)
         self.config = replace(config, run=run)

@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from shards.__main__ import main as shards_main
+from shards.console import run_module
 from shards.errors import UserError
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
-from trainer import plot, start
+from trainer import start
 from trainer.checkpoints import checkpoint, torch_file, universal
 from trainer.export.export import export
 from trainer.export.exporting import Exporting
@@ -157,7 +158,7 @@ def test_other_files_are_no_pickles(trial: Trial) -> None:
         if 2 in running.codes():
             assert_one_paragraph(running.output())
             assert name in running.output()
-        plot.main([str(run)])
+        run_module("trainer.plot", [str(run)])
         shards_main(["trace", str(run / "run.json"), "--step", "0"])
         assert not trace.exists(), name
 

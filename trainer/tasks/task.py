@@ -21,6 +21,8 @@ from trainer.tokenizer import TextTokenizer
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
 
+ASKED = "how items are asked"
+"""The title of `Asking` in `--help`."""
 _SUFFIXES = (".jsonl", ".json", ".source")
 
 CLOZE, SPELLED = FORMS = ("cloze", "spelled")
@@ -35,7 +37,11 @@ class Asking:
     """How a task's items become questions; flags of every command that asks them."""
 
     pattern: int | None = option(
-        None, "Which of the task's patterns, from 0 on. Default: the task's.", type=int, metavar="N"
+        None,
+        "Which of the task's patterns, from 0 on. Default: the task's.",
+        type=int,
+        metavar="N",
+        group=ASKED,
     )
     length: int | None = option(
         None, "Tokens of a row at most. Default: the task's.", type=positive, metavar="N"
