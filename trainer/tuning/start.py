@@ -19,6 +19,7 @@ from trainer.deepspeed_json import (
     engine_settings,
     micro_batch_of,
 )
+from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.opening import Opening
 from trainer.ranks import Ranks
@@ -41,7 +42,6 @@ from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
 from trainer.tuning.evaluation import KNOWN, Evaluation
-from trainer.tuning.model import TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Config, Tuning
@@ -149,7 +149,7 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
     )
     # The newest of a run's checkpoints, where init_from is its folder.
     settings = replace(settings, init_from=origin.path)
-    glm = partial(TunedGLM, smoothing=tuning.label_smoothing)
+    glm = partial(GLM, smoothing=tuning.label_smoothing)
     make = partial(make_model, shape, seed=tuning.seed, make=glm)
     stepper = make_stepper(make, settings, complete, checkpoint=checkpoint, ranks=ranks)
     tuner = Tuner(
