@@ -64,7 +64,7 @@ class Located(NamedTuple):
 
     def rows(self, begin: int, end: int) -> "Located":
         """Return some of the rows."""
-        return Located(*(column[begin:end] for column in self))
+        return Located._make(column[begin:end] for column in self)
 
 
 @dataclass(eq=False)
