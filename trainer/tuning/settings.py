@@ -36,7 +36,7 @@ from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.schedule import LINEAR
 from trainer.settings import CHECKPOINTS, LOG, OPTIMIZER, RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.task import Asking, Task
+from trainer.tasks.task import TARGET_LENGTH, Asking, Task
 from trainer.tuning.kinds import CROSS_ENTROPY, LOSSES
 
 ITEMS, ASKED = "the task and the model", "how items are asked"
@@ -213,7 +213,7 @@ class Config:
     @property
     def _most(self) -> int:
         """The most tokens of a text."""
-        own = self.asking.target_length or self.task.defaults.target_length
+        own = self.asking.target_length or TARGET_LENGTH
         return self.tuning.max_answer or own
 
     @property

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +14,9 @@ from trainer import start as whole_start
 from trainer.checkpoints.disk import Disk
 from trainer.opening import Opening
 from trainer.stop import Stop
+from trainer.tasks.items import Item
 from trainer.tasks.question import Question
-from trainer.tasks.task import TaskContext
+from trainer.tasks.task import Reader, TaskContext
 from trainer.trained import Origin, find_origin
 from trainer.tuning import start as module
 from trainer.tuning.order import Order
@@ -88,10 +89,12 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
     def origin(path: Path, opening: Opening) -> Origin:
         return replace(find_origin(path, opening), task_mask=task_mask)
 
-    def ask(_: Path, asked: TaskContext) -> list[Question]:
+    def ask(_: Sequence[Item], asked: TaskContext) -> list[tuple[Item, Question]]:
         raise CheckedError(f"task masks: {asked.task_mask}")
 
     monkeypatch.setattr(module, "find_origin", origin)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
-        module.start(replace(given, task=replace(given.task, ask=ask)), ALONE, stop=Stop())
+        module.start(
+            replace(given, task=replace(given.task, reader=Reader(asked=ask))), ALONE, stop=Stop()
+        )
