@@ -15,7 +15,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -65,24 +65,6 @@ class GLM(nn.Module):
         )
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
 
-    @overload
-    def forward(self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None) -> LossSums: ...
-
-    @overload
-    def forward(
-        self,
-        tokens: Tensor,
-        position_ids: Tensor | None = None,
-        *,
-        sep: Tensor | None = None,
-        causal: bool = False,
-        pieces: Tensor | None = None,
-        seeds: Seeds | None = None,
-    ) -> Tensor: ...
-
-    @overload
-    def forward(self, tokens: Cache) -> Tensor: ...
-
     def forward(
         self,
         tokens: Tensor | Mapping[str, Tensor] | Cache,
@@ -92,7 +74,7 @@ class GLM(nn.Module):
         causal: bool = False,
         pieces: Tensor | None = None,
         seeds: Seeds | None = None,
-    ) -> Tensor | LossSums:
+    ) -> Any:  # a Tensor or LossSums, by what is given
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
         One method does both because DeepSpeed and DDP only wrap `forward`. To compile, call
@@ -121,8 +103,7 @@ class GLM(nn.Module):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         mask = self.mask(tokens, sep, pieces)
         hidden = self.hidden_states(tokens, position_ids, mask, seeds=seeds)
-        logits: Tensor = self.word_embeddings(hidden, project=True)
-        return logits
+        return self.word_embeddings(hidden, project=True)
 
     def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
         """Return the sums of a batch, one row per sample, as `forward` does."""

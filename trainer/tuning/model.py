@@ -58,7 +58,8 @@ class TunedGLM(GLM):
             seeds: of dropout while training; None: they come from PyTorch's generator.
         """
         if isinstance(batch, Cache):
-            return super().forward(batch)
+            logits: Tensor = super().forward(batch)
+            return logits
         return self.outputs(batch, seeds)
 
     def outputs(self, batch: Mapping[str, Tensor], seeds: Seeds | None = None) -> Outputs:
