@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
-from trainer.model.attention import WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.model.attention import WeightDropout, additive, attend, make_mask
 from trainer.model.dropout import Dropout, Seeds
 from trainer.model.sizes import ModelConfig
 
@@ -55,12 +55,6 @@ def test_documents_do_not_see_each_other() -> None:
         "..xx.x.",
         "......x",
     ]
-
-
-@pytest.mark.parametrize("sep", [torch.tensor(2), torch.tensor([2]), torch.tensor([2, 2, 2])])
-def test_one_sep_is_for_all(sep: Tensor) -> None:
-    expected = dense(torch.tensor([2, 2, 2]), None, shape=(3, 5))
-    assert torch.equal(dense(sep, None, shape=(3, 5)), expected)
 
 
 def test_plain_causal_needs_no_mask() -> None:
@@ -119,10 +113,6 @@ def test_flex_attention_has_no_dropout() -> None:
     blocks = make_mask(SEPS, None, shape=(4, 192), flex=True)
     with pytest.raises(ValueError, match=r"no dropout; it was asked for 0\.1"):
         attend(*heads(), mask=blocks, dropout=weight_dropout(0.1))
-
-
-def test_a_cpu_is_not_for_flex_attention() -> None:
-    assert not flex_runs_on(torch.device("cpu"))
 
 
 @pytest.mark.parametrize("mask", [None, "dense"])
