@@ -87,12 +87,12 @@ def _multirc_figures(questions: Sequence[Question], predictions: Sequence[Predic
     }
 
 
-def _multirc_lines(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
+def _nested(lines: Lines) -> Lines:
     """Return a line for each passage, its questions and answers nested."""
     passages: dict[Any, dict[Any, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for question, given in zip(questions, predictions, strict=True):
-        passage, number, answer = question.idx
-        passages[passage][number].append({"idx": answer, "label": int(given)})
+    for line in lines:
+        passage, number, answer = line["idx"]
+        passages[passage][number].append({"idx": answer, "label": int(line["label"])})
     return [
         {"idx": idx, "passage": {"questions": [{"idx": n, "answers": a} for n, a in asked.items()]}}
         for idx, asked in passages.items()
@@ -178,11 +178,6 @@ def _record_figures(questions: Sequence[Question], predictions: Sequence[Predict
         exact.append(said in known)
         overlaps.append(max((_overlap(said, one) for one in known), default=0.0))
     return {"em": per_cent(exact), "f1": 100 * sum(overlaps) / len(questions)}
-
-
-def _record_lines(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
-    pairs = zip(questions, predictions, strict=True)
-    return [{"idx": question.idx, "label": _chosen(question, given)} for question, given in pairs]
 
 
 def _chosen(question: Question, given: Prediction) -> str:
@@ -276,19 +271,18 @@ def _wsc_figures(questions: Sequence[Question], predictions: Sequence[Prediction
     return {"accuracy": per_cent([label == _says(one, given) for label, one, given in triples])}
 
 
-def _wsc_lines(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
-    pairs = zip(questions, predictions, strict=True)
-    return [{"idx": one.idx, "label": _FALSE_TRUE[_says(one, given)]} for one, given in pairs]
+def _truth(question: Question, given: Prediction) -> str:
+    return _FALSE_TRUE[_says(question, given)]
 
 
 READERS = {
     "copa": Reader(asked=_copa),
-    "multirc": Reader(asked=_multirc, metrics=_multirc_figures, lines=_multirc_lines),
-    "record": Reader(asked=_record, metrics=_record_figures, lines=_record_lines),
+    "multirc": Reader(asked=_multirc, metrics=_multirc_figures, lines=_nested),
+    "record": Reader(asked=_record, metrics=_record_figures, label=_chosen),
     "wsc": Reader(
         asked=_wsc,
         metrics=_wsc_figures,
-        lines=_wsc_lines,
+        label=_truth,
         takes=("form", "length", "pattern", "candidates"),
     ),
 }

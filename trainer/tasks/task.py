@@ -57,9 +57,7 @@ class Asking:
         "which may be of several tokens. Default: the task's.",
         choices=FORMS,
     )
-    candidates: bool = option(
-        False, "WSC: let other names compete with the one asked about.", action="store_true"
-    )
+    candidates: bool = option(False, "WSC: let other names compete with the one asked about.")
     source_length: int | None = option(
         None,
         "Sequence to sequence: tokens of a source at most. Default: the task's.",
@@ -75,13 +73,11 @@ class Asking:
     cut_targets: bool = option(
         False,
         "Sequence to sequence: cut targets that are longer, rather than refuse them.",
-        action="store_true",
     )
     hide_padding: bool = option(
         False,
         "Sequence to sequence: no padding between source and target, which the reference shows "
         "to the model.",
-        action="store_true",
     )
 
 
@@ -192,7 +188,10 @@ class Reader:
     row: Callable[[Item, str, TaskContext], MadeRow] | None = None
     """Returns the row of a text that is written, with its answer, if that is learnt."""
     metrics: Callable[[Sequence[Question], Sequence[Prediction]], Figures] | None = None
-    lines: Callable[[Sequence[Question], Sequence[Prediction]], Lines] | None = None
+    label: Callable[[Question, Prediction], Any] | None = None
+    """Returns what a prediction is handed in as."""
+    lines: Callable[[Lines], Lines] | None = None
+    """Returns the lines of predictions, {"idx": …, "label": …}, as they are handed in."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -278,13 +277,16 @@ class Task:
 
     def lines(self, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
         """Return predictions as they are handed in, one JSON object a line."""
-        if self.reader.lines:
-            return self.reader.lines(questions, predictions)
-        pairs = list(zip(questions, predictions, strict=True))
+        pairs = zip(questions, predictions, strict=True)
         if self.is_written:
             return [{"idx": q.idx, "prediction": text, **(q.facts or {})} for q, text in pairs]
-        labels, key = tuple(self.said.verbalizer), self.said.name or "idx"
-        return [{key: q.idx, "label": labels[int(n)] if labels else int(n)} for q, n in pairs]
+        key, label = self.said.name or "idx", self.reader.label or self._label
+        lines = [{key: question.idx, "label": label(question, given)} for question, given in pairs]
+        return self.reader.lines(lines) if self.reader.lines else lines
+
+    def _label(self, _: Question, given: Prediction) -> Any:
+        labels = tuple(self.said.verbalizer)
+        return labels[int(given)] if labels else int(given)
 
     def file(self, folder: Path, split: str) -> Path:
         """Return a split's file in a folder: val.jsonl, or as CLUE and GLM name it."""

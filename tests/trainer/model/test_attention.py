@@ -109,12 +109,6 @@ def test_blocks_that_nobody_sees_are_left_out() -> None:
     assert whole.sparsity() == 0
 
 
-def test_flex_attention_has_no_dropout() -> None:
-    blocks = make_mask(SEPS, None, shape=(4, 192), flex=True)
-    with pytest.raises(ValueError, match=r"no dropout; it was asked for 0\.1"):
-        attend(*heads(), mask=blocks, dropout=weight_dropout(0.1))
-
-
 @pytest.mark.parametrize("mask", [None, "dense"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropout_without_a_kernel_drops_weights(mask: str | None, dtype: torch.dtype) -> None:
