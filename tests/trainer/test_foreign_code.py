@@ -14,11 +14,10 @@ from shards.errors import UserError
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
-from trainer import plot, start
-from trainer.checkpoints import checkpoint, torch_file, universal
+from trainer import plot
+from trainer.checkpoints import checkpoint, universal
 from trainer.export.export import export
 from trainer.export.exporting import Exporting
-from trainer.weights import zero
 
 pytestmark = pytest.mark.slow
 
@@ -107,10 +106,8 @@ def assert_one_paragraph(output: str) -> None:
 
 def trust_everything() -> None:
     """Let the check of names find nothing, so that only torch is left to refuse."""
-    for module in (checkpoint, start, torch_file, universal, zero):
-        for name in ("check", "_check_names"):
-            if hasattr(module, name):
-                setattr(module, name, lambda *_, **__: None)
+    for module in (checkpoint, universal):
+        vars(module)["read"] = lambda *_: {}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -135,7 +132,7 @@ def test_an_export_refuses_too(trial: Trial, stage: int) -> None:
         run, trace = copy(trial, stage, "exported")
         poison(run / "step-1" / name, trace, way)
         output = trial.folder / "exported"
-        with pytest.raises(UserError, match=re.escape(name)):
+        with pytest.raises(UserError, match=r"step-1.* (was not loaded|cannot)"):
             export(run, Exporting(to="safetensors", output=output))
         assert not trace.exists()
         assert not output.exists()

@@ -22,7 +22,6 @@ _TRACKERS = ("latest", "latest_checkpointed_iteration.txt")
 _PART = re.compile(r"mp_rank_(\d+)_model_states\.pt")
 _LONGEST_TAG = 255
 """Bytes of the name of a folder."""
-_ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
 
 
 def read_published(path: Path) -> Weights:
@@ -87,7 +86,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 def _read(file: Path) -> Mapping[str, Tensor]:
     """Return the weights in a file, memory-mapped."""
-    content = torch_file.read(file, _numpy_state_types(), advice=_ADVICE)
+    content = torch_file.read(file, _numpy_state_types())
     state = content.get("module")
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise UserError(

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from trainer.checkpoints.checkpoint import ADVICE, torch_files
-from trainer.checkpoints.torch_file import check, deepspeed_types, explain_damage, weights_only
+from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, weights_only
 from trainer.weights.weights import Part, Weights
 
 
@@ -24,13 +23,10 @@ def read_zero(folder: Path) -> Weights:
     """
     from deepspeed.utils import zero_to_fp32  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
 
-    types = deepspeed_types()
-    for file in torch_files(folder):
-        check(file, types, advice=ADVICE)
     problem = f"DeepSpeed cannot join the weights in {folder}"
     with (
         explain_damage(folder, problem, ". Copy all files of the checkpoint again."),
-        weights_only(types),
+        weights_only(deepspeed_types()),
         redirect_stdout(io.StringIO()),  # it tells of every file
         redirect_stderr(io.StringIO()),
     ):
