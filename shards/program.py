@@ -97,7 +97,12 @@ GROUPS = {
         Entry("evaluate", "trainer.evaluate", "held-out loss, and tasks"),
         Entry("tasks", "trainer.tasks", "what a task makes of a file"),
         Entry("generate", "trainer.generate", "let a model write"),
-        Entry("export", "trainer.export", "a model as files that other programs read"),
+        Entry(
+            "export",
+            "trainer.export",
+            "a model as files that other programs read",
+            "trainer.export.command:Export",
+        ),
         Entry("plot", "trainer.plot", "draw the curves of runs"),
     ),
 }

@@ -508,9 +508,8 @@ _WEIGHTS = (
     _weights(
         "of the reference, with a rank missing",
         "reference",
-        r"reference/\d+ holds 1 files of a checkpoint, but "
-        r"none of model-parallel rank 0: mp_rank_00_model_states\.pt is missing\. Copy all of "
-        r"them\.$",
+        r"reference/\d+ holds 1 files of a checkpoint, but no mp_rank_00_model_states\.pt: copy "
+        r"all of them\.$",
         reference,
         lambda folder: next(folder.glob("reference/*/mp_*")).rename(
             next(folder.glob("reference/*/mp_*")).with_name("mp_rank_01_model_states.pt")

@@ -16,8 +16,8 @@ from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
 from trainer import plot
 from trainer.checkpoints import checkpoint, universal
+from trainer.export.command import Export
 from trainer.export.export import export
-from trainer.export.exporting import Exporting
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +133,7 @@ def test_an_export_refuses_too(trial: Trial, stage: int) -> None:
         poison(run / "step-1" / name, trace, way)
         output = trial.folder / "exported"
         with pytest.raises(UserError, match=r"step-1.* (was not loaded|cannot)"):
-            export(run, Exporting(to="safetensors", output=output))
+            export(Export(path=run, to="safetensors", output=output))
         assert not trace.exists()
         assert not output.exists()
 
