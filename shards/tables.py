@@ -41,12 +41,7 @@ def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
 def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
     """Write a table as `write_table` does and return its entry; its path is below `directory`."""
     entry = write_table(path, table)
-    return TableEntry(
-        path=relative(path, directory),
-        rows=len(table),
-        bytes=entry.bytes,
-        crc32c=entry.crc32c,
-    )
+    return TableEntry(path=relative(path, directory), rows=len(table), **vars(entry))
 
 
 def open_table(path: AnyPath) -> pa.Table:
@@ -143,10 +138,4 @@ def write_parquet(
             if table.num_rows or table is first:
                 writer.write_table(table)
             rows += table.num_rows
-    entry = TableEntry(
-        path=relative(path, directory),
-        rows=rows,
-        bytes=handle.entry.bytes,
-        crc32c=handle.entry.crc32c,
-    )
-    return (entry,)
+    return (TableEntry(path=relative(path, directory), rows=rows, **vars(handle.entry)),)
