@@ -9,7 +9,6 @@ import pytest
 
 from shards import remove as remove_module
 from shards.__main__ import main
-from shards.batch import read_window
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.names import Names
@@ -23,6 +22,7 @@ from shards.storage.lock import locked
 from shards.verify import verify
 from shards.windows import WindowVocabulary, causal_windows, glm_windows, num_windows
 from tests.shards.library import FIRST, SECOND, build
+from tests.shards.windows import read_window
 
 WANTED = ("news-2-5", "later-0-7", "news-v-1", "books-1-3", "books-1-4")
 
