@@ -48,8 +48,8 @@ from shards.merged_tables import (
     merged_tables,
     num_signature_files,
 )
-from shards.own_files import remove_work
 from shards.paths import FOLDERS, check_links, within
+from shards.prune import remove_work
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed

@@ -120,7 +120,7 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
     for leftover in prune.leftovers(directory, read_manifest(directory)):
         is_old = leftover.age(now) >= days * 86_400
         if is_old and not dry_run:
-            prune.delete(leftover)
+            leftover.delete()
         freed += leftover.bytes if is_old else 0
         state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
         print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
