@@ -20,13 +20,14 @@ from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
-from shards.remove import Selection, remove
+from shards.records import to_json
+from shards.remove import check_complete, remove, select
 from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
+from shards.storage.files import write_json
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
-from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
 
 DAMAGED = 1
@@ -349,6 +350,33 @@ class Remove(Command):
 
     def run(self) -> None:
         """Remove them, and print what becomes of them."""
+        names, directory = self._names(), self._directory()
+        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+        with nullcontext() if self.dry_run else held(directory):
+            dataset = Dataset.open(directory)
+            selection = select(dataset, names, reason=self.reason)
+            if not self.missing_ok and not (self.dry_run and selection.documents):
+                check_complete(selection)
+            if self.run_file is not None:
+                selection = selection.exposed(self.run_file, self.until)
+            print_lines(selection.lines(dry_run=self.dry_run))
+            if not self.dry_run and selection.new:
+                number = remove(directory, dataset.manifest, selection).number
+                selection = replace(selection, removed_in=number)
+        if self.report is not None:
+            write_json(self.report, to_json(selection))
+        if selection.removed_in is None:
+            print_line("nothing was changed")
+            return
+        print_line(
+            f"manifest {selection.removed_in}: from here on these documents are padding. A run "
+            f"that follows {directory} takes it at its next checkpoint, others when they are "
+            f"resumed with --data {directory}@{selection.removed_in}, copies when they are placed "
+            f"again. The bytes stay until python -m shards compact {directory} --erase"
+        )
+
+    def _names(self) -> Names:
+        """Return the names of the documents; the other flags are checked first."""
         if not self.dry_run and not self.reason.strip():
             raise UserError(
                 "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
@@ -356,36 +384,12 @@ class Remove(Command):
         if self.until is not None and self.run_file is None:
             raise UserError("--until N says how far a run is looked at: give --run RUN as well.")
         listed = [] if self.documents is None else read_names(self.documents)
-        names = Names([*listed, *self.id], patterns=self.url)
+        return Names([*listed, *self.id], patterns=self.url)
+
+    def _directory(self) -> AnyPath:
         directory, number = parse_dataset(self.dataset)
         if number is not None:
             raise UserError(
                 f"{self.dataset}: remove changes the dataset as it is now; leave @n out."
             )
-        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-        with nullcontext() if self.dry_run else held(directory):
-            dataset = Dataset.open(directory)
-            selection = Selection.of(dataset, names)
-            if not self.missing_ok and not (self.dry_run and selection.parts):
-                selection.check_complete()
-            run = None if self.run_file is None else (self.run_file, self.until)
-            told = takedown(dataset, selection, reason=self.reason, run=run)
-            print_lines(takedown_lines(told, dry_run=self.dry_run))
-            if not self.dry_run and selection.num_documents:
-                changed = remove(directory, dataset.manifest, selection, reason=self.reason)
-                told = replace(told, removed_in=changed.number)
-        if self.report is not None:
-            told.save(self.report)
-        print_line(_outcome(told))
-
-
-def _outcome(told: Takedown) -> str:
-    if told.removed_in is None:
-        return "nothing was changed"
-    name = told.dataset
-    return (
-        f"manifest {told.removed_in}: from here on these documents are padding. A run that follows "
-        f"{name} takes it at its next checkpoint, others when they are resumed with --data "
-        f"{name}@{told.removed_in}, copies when they are placed again. The bytes stay until python "
-        f"-m shards compact {name} --erase"
-    )
+        return directory

@@ -107,7 +107,7 @@ def remove_work(work: AnyPath, folder: str = "") -> None:
     path = work / folder if folder else work
     if isinstance(path, RemotePath):
         path.remove([*files(path)])
-    elif not work.is_symlink():
+    elif isinstance(work, Path) and not work.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
 
 

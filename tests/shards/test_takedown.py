@@ -181,36 +181,6 @@ def test_many_documents_are_shown_in_part(
     assert sum(line.startswith("  g0001-00aa/") for line in out) == 20
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--id", "news-2-5"], "say why: --reason TEXT, which stays in the manifest"),
-        (["--id", "news-2-5", "--reason", " "], "say why: --reason TEXT"),
-        (["--reason", "r"], "name the documents: --documents FILE, --id ID or --url PATTERN"),
-        (["--id", "unknown", "--reason", "r"], "has no document unknown: give SHARD:ROW"),
-        (["--id", "unknown", "--dry-run"], "has no document unknown: give SHARD:ROW"),
-        (
-            ["--id", "unknown", "--id", "news-2-5", "--reason", "r"],
-            "no document has the name unknown (1 of 2 names), and nothing was removed. Look",
-        ),
-        (["--url", "*", "--reason", "r"], "the pattern '*' would match every URL"),
-        (["--documents", "nowhere", "--reason", "r"], "nowhere: No such file or directory"),
-        (["--id", "news-2-5", "--dry-run", "--until", "3"], "give --run RUN as well"),
-        (["--id", "news-2-5", "--reason", "r", "--run", "nowhere"], "nowhere is not a file"),
-    ],
-)
-def test_refused(
-    library: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
-) -> None:
-    manifest = (library / "manifest.json").read_bytes()
-    assert main(["remove", str(library), *flags]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("shards: ")
-    assert message in captured.err
-    assert captured.out == ""
-    assert (library / "manifest.json").read_bytes() == manifest
-
-
 def test_all_names_may_be_missing_where_that_is_fine(
     library: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,20 +189,6 @@ def test_all_names_may_be_missing_where_that_is_fine(
     assert main(["remove", str(library), *flags]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "nothing was changed"
     assert (library / "manifest.json").read_bytes() == manifest
-
-
-def test_names_that_are_missing_may_be_left_out(
-    library: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ["--id", "unknown", "--id", "news-2-5", "--reason", "r", "--missing-ok"]
-    assert main(["remove", str(library), *flags]) == 0
-    assert "1 name without a document: unknown" in capsys.readouterr().out
-    assert read_manifest(library).removals[0].documents.rows == 1
-
-
-def test_an_old_number_cannot_be_changed(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["remove", f"{library}@1", "--id", "news-2-5", "--reason", "r"]) == 2
-    assert "remove changes the dataset as it is now; leave @n out" in capsys.readouterr().err
 
 
 def test_it_is_shown(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
