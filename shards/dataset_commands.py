@@ -4,6 +4,7 @@
 """
 
 import time
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
@@ -229,15 +230,14 @@ class Place(Command):
             return _check_placed(Dataset(self.to or dataset.directory, dataset.manifest), share)
         if self.to is None:
             raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
-        copied = kept = 0
-        for file in place.place(dataset, share, to=self.to):
-            if file.copied:
-                print_line(f"{file.bytes:>16,}  {file.path}", flush=True)
-                copied += file.bytes
-            else:
-                kept += file.bytes
+        bytes_of: Counter[bool] = Counter()
+        for path, num_bytes, is_copied in place.place(dataset, share, to=self.to):
+            if is_copied:
+                print_line(f"{num_bytes:>16,}  {path}", flush=True)
+            bytes_of[is_copied] += num_bytes
         print_line(
-            f"{copied:>16,}  bytes copied to {self.to}, {kept:,} were there; all checksums match"
+            f"{bytes_of[True]:>16,}  bytes copied to {self.to}, {bytes_of[False]:,} were there; "
+            "all checksums match"
         )
         return 0
 

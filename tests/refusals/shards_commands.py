@@ -212,35 +212,28 @@ _PLACE = (
         r"say where to: --to DISK, a folder on the node's own disk; or --list\.$",
         before=_NODE,
     ),
-    _row(
-        "place data --to data/disk",
-        "into the dataset",
-        r"--to data/disk lies in the dataset's own "
-        r"folder: name a folder on the node's own disk\.$",
-        before=_NODE,
-    ),
-    _row(
-        "place data --to data",
-        "onto the dataset",
-        r"--to data is the dataset itself: name a folder "
-        r"on the node's own disk\.$",
-        before=_NODE,
+    *(
+        _row(
+            f"place data --to {to}",
+            name,
+            rf"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
+            r"own disk\.$",
+            before=_NODE,
+        )
+        for to, name in (("data/disk", "into the dataset"), ("data", "onto the dataset"))
     ),
     _row(
         "place data --to disk",
         "onto another dataset",
-        r"--to disk holds another dataset \(text, identity \w{12}…\) or an earlier build of this "
-        r"one: "
-        r"name an empty folder, or delete that one first\.$",
+        r"--to disk holds text, manifest \d: another dataset or build than data, or newer than its "
+        r"manifest 3\. Name an empty folder, or delete that one first\.$",
         together(dataset, another),
         before=_NODE,
     ),
     _row(
         "place data@2 --to disk",
         "onto a newer one",
-        r"--to disk holds manifest 3 of this dataset, newer than the 2 to be placed: place the "
-        r"newer "
-        r"one, or name another folder\.$",
+        r"--to disk holds text, manifest 3: .* or newer than its manifest 2\.",
         together(dataset, placed),
         before=_NODE,
     ),
