@@ -150,7 +150,9 @@ class Compact(Command):
                 print_line(f"{directory}: nothing to compact: it has {len(members)} generation")
                 return
             compaction = compact.Compaction(dataset)
-            made = compaction.commit(_write_parts(compaction))
+            for line in compaction.write():
+                print_line(line, flush=True)
+            made = compaction.commit()
         print_line(
             f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
             f"go on until python -m shards prune {directory} deletes them"
@@ -163,10 +165,11 @@ def _erase(directory: AnyPath) -> None:
     erasure = Erasure(dataset)
     if erasure.num_documents or erasure.num_returned:
         compaction = compact.Compaction(dataset, erasure=erasure)
-        records = _write_parts(compaction)
+        for line in compaction.write():
+            print_line(line, flush=True)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
             print_line(line)
-        made = compaction.commit(records)
+        made = compaction.commit()
         if number := erasure.num_documents:
             erased = "1 document" if number == 1 else f"{number:,} documents"
             print_line(f"{directory}: {erased} erased; all others are in {made.name}")
@@ -180,23 +183,6 @@ def _erase(directory: AnyPath) -> None:
             print_line(line)
         print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
     _delete_leftovers(directory, days=0)
-
-
-def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
-    """Print a line for each part that is written, and return the records of all."""
-    compaction.check_idle()
-    compaction.check_room()
-    print_line(f"{compaction.bytes:>16,}  bytes are checked first", flush=True)
-    compaction.check()
-    records = {}
-    for number, part in enumerate(compaction.parts, 1):
-        record = compaction.finished(part)
-        if record is None:
-            record = compaction.write(part)
-            of = f"{number} of {len(compaction.parts)}"
-            print_line(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
-        records[part] = record
-    return records
 
 
 @dataclass(frozen=True, kw_only=True)
