@@ -99,23 +99,6 @@ def test_the_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert capsys.readouterr().out.startswith(f"corpusmill {metadata.version(PROGRAM)}, Python 3.")
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        ("Train", "there is no command 'Train'. Did you mean train"),
-        ("shards inspct x", "there is no command 'inspct'. Did you mean inspect? "),
-    ],
-)
-def test_a_word_that_is_no_command(
-    words: str, hint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", [PROGRAM, *words.split()])
-    assert console.main() == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"corpusmill: {hint}")
-    assert told.endswith(" --help lists all\n")
-
-
 @pytest.mark.parametrize("package", ["pipelines", "shards", "trainer"])
 def test_a_package_lists_its_commands(package: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["--help"]):

@@ -1,20 +1,11 @@
-import errno
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 import torch
 
-from shards.errors import DamageError, UserError
-from tests.trainer.alone import ALONE
-from trainer import step as step_module
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.step import Stepper, fill, micro_batches
+from trainer.step import fill, micro_batches
 
 
 def batch(reaches: list[int], *, width: int = 256) -> dict[str, torch.Tensor]:
@@ -86,51 +77,3 @@ def test_a_step_without_tokens_counts_as_finite(loss: float, targets: int, finit
     sums = LossSums(torch.tensor([loss]), torch.tensor([0]), torch.tensor([targets]))
     tally = LossTally.empty(("web",)).plus(rows, sums)
     assert tally.is_finite is finite
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (ValueError("odd"), DamageError),
-        (OSError(errno.EIO, "Input/output error"), UserError),
-        (MemoryError(), MemoryError),
-        (torch.distributed.DistBackendError("NCCL timed out"), torch.distributed.DistBackendError),
-    ],
-    ids=["damage", "disk", "memory", "time"],
-)
-def test_what_a_checkpoint_is_blamed_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, expected: type[Exception]
-) -> None:
-    def load_checkpoint(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(step_module, "deepspeed_types", list)
-    optimizer = SimpleNamespace(param_groups=[])
-    stepper: Any = SimpleNamespace(
-        engine=SimpleNamespace(load_checkpoint=load_checkpoint, optimizer=optimizer)
-    )
-    with pytest.raises(expected) as caught:
-        Stepper.load(stepper, tmp_path, "step-1", step=1)
-    assert type(caught.value) is expected
-    assert ("remove it" in str(caught.value)) is (expected is DamageError)
-
-
-def test_rows_of_many_widths_are_answered_without_flex_attention() -> None:
-    shape = ModelConfig.named("tiny")
-    shape = replace(shape, hidden_dropout=0.0, attention_dropout=0.0)
-    with torch.device("meta"):
-        model = GLM(shape, attention="flex")
-    used: list[object] = []
-
-    class Engine:
-        module = model
-        eval, train = model.eval, model.train
-
-        def __call__(self, _: object) -> None:
-            used.append(model.attention)
-
-    stepper = Stepper.__new__(Stepper)
-    stepper.engine, stepper._ranks = Engine(), ALONE
-    stepper.answer({})
-    assert used == ["sdpa"]
-    assert model.attention == "flex"
