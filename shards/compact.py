@@ -233,7 +233,7 @@ class Compaction:
         for member, folder in itertools.product(self.members, TABLES):
             for entry in getattr(member, folder):
                 kept = self._filter(folder, member, entry.source)
-                table = OrderedTable(self.directory / entry.path, entry.rows, kept)
+                table = OrderedTable(self.directory / entry.path, kept)
                 tables[folder, entry.source].append(table)
         return tables
 
@@ -311,7 +311,8 @@ class Compaction:
         )
 
     def _write_table(self, part: Part) -> tuple[TableEntry, ...]:
-        tables = merged_tables(self._tables[part.folder, part.name], part.within)
+        held = self._tables[part.folder, part.name]
+        tables = merged_tables(held, part.within, rows=sum(each.footer.num_rows for each in held))
         if part.folder == "rejects":
             tables = (rows for rows in tables if rows.num_rows)
         path = within(self._folder, part.folder, f"{part.name}-{part.index:05}.parquet")

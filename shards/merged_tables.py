@@ -31,10 +31,9 @@ RowsToKeep = Callable[[pa.Table], NDArray[np.bool_]]
 class OrderedTable:
     """A Parquet file that is sorted by `order`, or those rows of it that stay."""
 
-    def __init__(self, path: AnyPath, rows: int, rows_to_keep: RowsToKeep | None = None) -> None:
-        """Take its path, how many rows it has, and what says which of them stay."""
+    def __init__(self, path: AnyPath, rows_to_keep: RowsToKeep | None = None) -> None:
+        """Take its path, and what says which rows stay."""
         self._path = path
-        self.num_rows = rows
         self._rows_to_keep = rows_to_keep
 
     @cached_property
@@ -70,7 +69,9 @@ class OrderedTable:
         )
 
 
-def merged_tables(tables: Sequence[OrderedTable], within: Range) -> Iterator[pa.Table]:
+def merged_tables(
+    tables: Sequence[OrderedTable], within: Range, *, rows: int
+) -> Iterator[pa.Table]:
     """Yield the rows of Parquet files in a range, by order, in parts of bounded size.
 
     Equal orders keep the order of the files. Files without rows in the range are not opened again.
@@ -78,8 +79,8 @@ def merged_tables(tables: Sequence[OrderedTable], within: Range) -> Iterator[pa.
     Args:
         tables: The files, at least one.
         within: The range of orders.
+        rows: How many rows the files have in all.
     """
-    rows = sum(table.num_rows for table in tables)
     held_bytes = sum(table.bytes for table in tables)
     for part in split_range(within, rows=rows, held_bytes=held_bytes):
         found = [table.rows(part) for table in tables]
