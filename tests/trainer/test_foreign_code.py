@@ -15,8 +15,7 @@ from shards.errors import UserError
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
-from trainer import start
-from trainer.checkpoints import checkpoint, torch_file, universal
+from trainer.checkpoints import checkpoint, universal
 from trainer.export.command import Export
 from trainer.export.export import export
 
