@@ -46,11 +46,11 @@ BUILD = {
     ),
     "watch=True": (
         "UserError: a watch never returns: run it as a command, python -m pipelines.wudao --watch"
-        " (docs/streaming.md); append=True adds what is new and returns"
+        " (docs/growing.md); append=True adds what is new and returns"
     ),
     "part='1/2'": (
         "UserError: part maps a share and makes no dataset: that is for the command on each machine"
-        " (docs/home-cluster.md); part='merge' can be called"
+        " (docs/large.md); part='merge' can be called"
     ),
     "part='3/2'": (
         "UserError: --part: '3/2' is no share of at most 1000 (2/4 is the second of four), and not"

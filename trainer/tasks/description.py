@@ -1,4 +1,4 @@
-"""Tasks that a JSON file describes: those known by name, and those of one's own (docs/tasks.md).
+"""Tasks that a JSON file describes: those known by name, and a user's own (docs/finetuning.md).
 
 {"pattern": "{text:cut} It was [MASK].", "verbalizer": {"bad": " awful", "good": " great"}}
 {"pattern": "{start:cut} [MASK]", "choices": ["{end1}", "{end2}"]}
@@ -245,7 +245,7 @@ def read_task(path: Path, *, reader: Reader | None = None) -> Task:
     except ValueError as error:
         raise UserError(
             f"{path} does not describe a task: {error}. Expected a pattern, and one of verbalizer, "
-            "choices, choices_field and answer (docs/tasks.md)."
+            "choices, choices_field and answer (docs/finetuning.md)."
         ) from error
 
 

@@ -41,7 +41,7 @@ def test_errors_are_one_paragraph(desk: Desk, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_tasks_of_the_page_are_read(desk: Desk) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "tasks.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "finetuning.md").read_text()
     mood = page.split("```json\n")[1].split("```")[0]
     (desk.folder / "mood.json").write_text(mood)
     for number, line in enumerate(page.split("```json\n")[2].split("```")[0].splitlines()):
