@@ -94,8 +94,8 @@ class Options:
     )
     tokenizer: str = option(
         "",
-        "sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json or "
-        "hf:vocab.txt. Without --input: that of the built-in sample.",
+        "sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json, hf:vocab.txt "
+        "or hf:OWNER/NAME of the hub. Without --input: that of the built-in sample.",
         metavar="SPEC",
         decides=SEGMENTS,
         group=SHARDS,

@@ -101,8 +101,8 @@ BUILD = {
     ),
     "tokenizer=object": (
         'UserError: --tokenizer "builtins:object": write sentencepiece:PATH, tiktoken:NAME or'
-        " tiktoken:PATH, hf:PATH. No tokenizer yet? python -m pipelines.train_tokenizer --help"
-        " shows how to train one."
+        " tiktoken:PATH, hf:PATH or hf:OWNER/NAME. No tokenizer yet? python -m"
+        " pipelines.train_tokenizer --help shows how to train one."
     ),
     "append=True, overwrite=True": (
         "UserError: a dataset is either replaced (--overwrite) or grows: leave one out"
