@@ -15,7 +15,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +41,7 @@ class GLM(nn.Module):
         *,
         checkpoint_activations: bool = False,
         attention: Literal["auto", "sdpa", "flex"] = "auto",
+        smoothing: float = 0.0,
     ) -> None:
         """Make the model with initial values.
 
@@ -50,6 +51,7 @@ class GLM(nn.Module):
                 the backward pass.
             attention: what computes masks that are not plainly causal. `flex` is FlexAttention,
                 which has no attention dropout; `auto` uses it on CUDA where dropout is 0.
+            smoothing: of targets in training: the share that is spread over the vocabulary.
         """
         super().__init__()
         if attention == "flex" and config.attention_dropout:
@@ -59,11 +61,32 @@ class GLM(nn.Module):
             )
         self.config = config
         self.attention: Literal["auto", "sdpa", "flex"] = attention
+        self.smoothing = smoothing
         self.chunk = max(1, CHUNK_LOGITS // config.vocab_size)
         self.word_embeddings = TiedEmbedding(
             config.vocab_size, config.hidden_size, std=config.init_std
         )
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
+
+    @overload
+    def forward(
+        self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None
+    ) -> LossSums | Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        tokens: Tensor,
+        position_ids: Tensor | None = None,
+        *,
+        sep: Tensor | None = None,
+        causal: bool = False,
+        pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(self, tokens: Cache) -> Tensor: ...
 
     def forward(
         self,
@@ -74,7 +97,7 @@ class GLM(nn.Module):
         causal: bool = False,
         pieces: Tensor | None = None,
         seeds: Seeds | None = None,
-    ) -> Any:  # a Tensor or LossSums, by what is given
+    ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
         One method does both because DeepSpeed and DDP only wrap `forward`. To compile, call
@@ -83,7 +106,8 @@ class GLM(nn.Module):
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. Other entries are ignored. Or a cache with new tokens, which it
+                its documents. With `words`, int64[b, k], returned are the logits of these after
+                the last of a row's `lengths`, float32[b, k]. Or a cache with new tokens, which it
                 then holds: returned are the logits of the last one of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
             sep: int64[b], or one number for all: how many tokens see each other in both
@@ -103,7 +127,8 @@ class GLM(nn.Module):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         mask = self.mask(tokens, sep, pieces)
         hidden = self.hidden_states(tokens, position_ids, mask, seeds=seeds)
-        return self.word_embeddings(hidden, project=True)
+        logits: Tensor = self.word_embeddings(hidden, project=True)
+        return logits
 
     def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
         """Return the sums of a batch, one row per sample, as `forward` does."""
@@ -171,7 +196,7 @@ class GLM(nn.Module):
             {"params": constant, "weight_decay": 0.0},
         ]
 
-    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums:
+    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums | Tensor:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
@@ -182,9 +207,14 @@ class GLM(nn.Module):
                 targets=batch["targets"],
                 loss_mask=batch["loss_mask"],
                 chunk=self.chunk,
+                smoothing=self.smoothing if self.training else 0.0,
             )
 
         hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)
+        if "words" in batch:
+            last = hidden[torch.arange(len(hidden), device=hidden.device), batch["lengths"] - 1]
+            logits: Tensor = self.word_embeddings(last, project=True)
+            return logits.float().gather(1, batch["words"])
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 

@@ -1,4 +1,4 @@
-"""What a JSON file says of a task: of those known by name, and of one's own (docs/tasks.md).
+"""What a JSON file says of a task: of those known by name, and of one's own (docs/finetuning.md).
 
 {"pattern": "{text:cut} It was [MASK].", "verbalizer": {"bad": " awful", "good": " great"}}
 {"pattern": "{start:cut} [MASK]", "choices": ["{end1}", "{end2}"]}
@@ -85,7 +85,7 @@ def read_description(path: Path) -> Description:
     if fault:
         raise UserError(
             f"{path} does not describe a task: {fault}. Expected a pattern, and one of verbalizer, "
-            "choices, choices_field and answer (docs/tasks.md)."
+            "choices, choices_field and answer (docs/finetuning.md)."
         )
     return said
 

@@ -31,6 +31,8 @@ class Row:
     """int64[n]; 0 where nothing is predicted."""
     loss_mask: NDArray[np.bool_]
     """bool[n]: where a token is predicted."""
+    pieces: Integers | None = None
+    """int64[n], whose each token is, where several share the row and do not see each other."""
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -32,6 +32,8 @@ TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
 TARGET_LENGTH = 128
 """Tokens of a text that is written, where --target-length is not given."""
 
+ASKED = "how items are asked"
+"""The title of `Asking` in `--help`."""
 _SUFFIXES = (".jsonl", ".json", ".source")
 _FEWEST = 2
 """Choices of an item."""
@@ -46,7 +48,11 @@ class Asking:
     """How a task's items become questions; flags of every command that asks them."""
 
     pattern: int | None = option(
-        None, "Which of the task's patterns, from 0 on. Default: the task's.", type=int, metavar="N"
+        None,
+        "Which of the task's patterns, from 0 on. Default: the task's.",
+        type=int,
+        metavar="N",
+        group=ASKED,
     )
     length: int | None = option(
         None, "Tokens of a row at most. Default: the task's.", type=positive, metavar="N"
