@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
-from shards.batch import read_window
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
