@@ -23,7 +23,7 @@ from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoints.checkpoint import (
     Checkpoint,
-    NothingSavedError,
+    NoCheckpointError,
     check_files,
     find_common_checkpoint,
     find_later_steps,
@@ -422,12 +422,13 @@ def _find_checkpoint(settings: Learning, disk: Disk | None, ranks: Ranks) -> Che
     if settings.resume != RESUME_NONE and (disk or not is_auto):
         try:
             checkpoint = find_common_checkpoint(folder, ranks=ranks, disk=disk if is_auto else None)
-        except NothingSavedError as error:
+        except NoCheckpointError as error:
             if not is_auto:
                 raise AgreedError(
                     f"--resume {folder}: {error}. Give a folder with a complete one."
                 ) from error
-            _tell_fresh_start(str(error), ranks)
+            if ranks.is_first:
+                _log.warning("%s; the run starts from the beginning", error)
         if checkpoint is None and not is_auto:
             raise AgreedError(
                 f"--resume {folder}: there is no checkpoint of that name or in that folder; give a "
@@ -444,19 +445,11 @@ def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | Non
         lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
     )
     last = resumed.step if resumed is not None and is_own else -1
-    steps, nothings = find_later_steps(disk.folder, after=last, ranks=ranks)
-    if steps:
+    if steps := find_later_steps(disk.folder, after=last, ranks=ranks):
         raise AgreedError(
             f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
             "another --save, or --resume auto."
         )
-    if nothings and resumed is None:
-        _tell_fresh_start(f"{disk.folder} holds no checkpoint to resume from: {nothings}", ranks)
-
-
-def _tell_fresh_start(text: str, ranks: Ranks) -> None:
-    if ranks.is_first:
-        _log.warning("%s; the run starts from the beginning", text)
 
 
 def _check_state(checkpoint: Checkpoint) -> None:

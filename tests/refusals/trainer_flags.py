@@ -552,8 +552,8 @@ _ASKED = (
     _row(
         "trainer.generate here x --model tiny",
         "a published model without a tokenizer",
-        r"here does not say its data: give the tokenizer, --tokenizer sentencepiece:FILE, "
-        r"tiktoken:NAME or hf:FILE\.$",
+        r"the tokenizer of here is not found \(its data are not known\): give it, --tokenizer "
+        r"sentencepiece:FILE, tiktoken:NAME or hf:FILE\.$",
         together(imported, holding("here/x")),
     ),
 )

@@ -15,6 +15,7 @@ from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.disk import Disk
+from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.opening import Opening
 from trainer.ranks import Ranks
@@ -38,7 +39,6 @@ from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
 from trainer.tuning.evaluation import KNOWN, Evaluation
-from trainer.tuning.model import TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Tuning
@@ -113,7 +113,7 @@ def start(tuning: Tuning, ranks: Ranks, *, stop: Stop) -> StartedTuning:
     )
     ranks, micro = dealt(tuning, [tuning.batch_size], ranks)
     progress = Progress() if checkpoint is None else _progress(checkpoint)
-    glm = partial(TunedGLM, smoothing=tuning.label_smoothing)
+    glm = partial(GLM, smoothing=tuning.label_smoothing)
     subject = Subject(
         make=partial(make_model, shape, seed=tuning.seed, make=glm),
         init_from=origin.path,  # the newest of a run's checkpoints, where the flag names its folder
