@@ -57,12 +57,13 @@ def model_file(name: str) -> Path:
 def _fetched(name: str, repository: str, revision: str | None, file: str) -> Path | None:
     """Return a file of a model in the cache; None if the model has none of this name."""
     # It takes a second to import, and most runs need none of it.
-    from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache, utils  # noqa: PLC0415
+    from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache  # noqa: PLC0415
+    from huggingface_hub.utils import disable_progress_bars  # noqa: PLC0415
 
     cached = try_to_load_from_cache(repository, file, revision=revision)
     if cached is not None:
         return Path(cached) if isinstance(cached, str) else None  # else known not to exist
-    utils.disable_progress_bars()
+    disable_progress_bars()
     try:
         return Path(hf_hub_download(repository, file, revision=revision))
     except Exception as error:  # the hub's and the HTTP library's have no class in common

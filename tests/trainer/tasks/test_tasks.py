@@ -251,7 +251,7 @@ def test_files_of_lines(desk: Desk) -> None:
 
 
 def test_the_tasks_of_the_page_are_read(desk: Desk) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "tasks.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "finetuning.md").read_text()
     blocks = [block.partition("```")[0] for block in page.split("```json\n")[1:]]
     own = [blocks[0], *blocks[1].splitlines()]
     assert len(own) == 4
