@@ -58,7 +58,7 @@ def _fetched(name: str, repository: str, revision: str | None, file: str) -> Pat
     """Return a file of a model in the cache; None if the model has none of this name."""
     # It takes a second to import, and most runs need none of it.
     from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache  # noqa: PLC0415
-    from huggingface_hub.utils import disable_progress_bars  # noqa: PLC0415
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
     cached = try_to_load_from_cache(repository, file, revision=revision)
     if cached is not None:
