@@ -53,13 +53,11 @@ class Examination(Opening, RankCommand):
         1024,
         "Held-out loss: windows that are read, the same as in training; 0: all.",
         type=count,
-        metavar="N",
     )
     length: int | None = option(
         None,
         "Tokens of a row at most. Default: the model's positions.",
         type=positive,
-        metavar="N",
     )
     blank: str | None = option(
         None,
@@ -94,8 +92,9 @@ class Examination(Opening, RankCommand):
         return part_of(self, Opening)
 
     def __post_init__(self) -> None:
+        files = self.files  # which are refused at once
         for name in given(self):
-            if name in _OF_TASKS and not self.files:
+            if name in _OF_TASKS and not files:
                 raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
-            if name == "eval_samples" and self.files and not self.data:
+            if name == "eval_samples" and files and not self.data:
                 raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
