@@ -102,7 +102,12 @@ GROUPS = {
         _on_ranks("evaluate", "main", "held-out loss, and tasks"),
         Entry("tasks", "trainer.tasks", "what a task makes of a file"),
         Entry("generate", "trainer.generate", "let a model write"),
-        Entry("export", "trainer.export", "a model as files that other programs read"),
+        Entry(
+            "export",
+            "trainer.export",
+            "a model as files that other programs read",
+            "trainer.export.command:Export",
+        ),
         Entry("plot", "trainer.plot", "draw the curves of runs", "trainer.plot:Plot"),
     ),
 }

@@ -75,7 +75,7 @@ class Loader(IterableDataset[Tensors]):
 
         tokens         int64 [b, width]    the text; GLM: width is a multiple of 64, else L
         targets        int64 [b, width]    causal: the next tokens
-        loss_mask      bool  [b, width]    what carries loss (`shards.batch.Window`)
+        loss_mask      bool  [b, width]    what carries loss (`shards.batch.Batch`)
         lengths        int64 [b]           tokens of a row without its padding
         keys           int64 [b]           a hash of each sample and epoch, to seed randomness
         source         int64 [b]           number of the sampler's stream

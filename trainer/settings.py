@@ -297,7 +297,7 @@ class Settings(Learning, RunOptions):
     eval_task: tuple[str, ...] = option(
         (),
         "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
-        "(docs/evaluation.md has the tasks).",
+        "(docs/using.md has the tasks).",
         metavar="NAME=FILE",
         action="append",
     )

@@ -23,7 +23,7 @@ from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoints.checkpoint import (
     Checkpoint,
-    NothingSavedError,
+    NoCheckpointError,
     check_files,
     find_common_checkpoint,
     find_later_steps,
@@ -437,14 +437,14 @@ def _find_checkpoint(settings: Learning, disk: Disk | None, ranks: Ranks) -> Che
             return None
         try:
             return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
-        except NothingSavedError as error:
+        except NoCheckpointError as error:
             _tell_fresh_start(str(error), ranks)
             return None
     checkpoint = None
     if settings.resume != RESUME_NONE:
         try:
             checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
-        except NothingSavedError as error:
+        except NoCheckpointError as error:
             raise AgreedError(
                 f"--resume {settings.resume}: {error}. Give a folder with a complete one."
             ) from error
@@ -464,14 +464,11 @@ def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | Non
         lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
     )
     last = resumed.step if resumed is not None and is_own else -1
-    steps, nothings = find_later_steps(disk.folder, after=last, ranks=ranks)
-    if steps:
+    if steps := find_later_steps(disk.folder, after=last, ranks=ranks):
         raise AgreedError(
             f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
             "another --save, or --resume auto."
         )
-    if nothings and resumed is None:
-        _tell_fresh_start(f"{disk.folder} holds no checkpoint to resume from: {nothings}", ranks)
 
 
 def _tell_fresh_start(text: str, ranks: Ranks) -> None:

@@ -299,8 +299,8 @@ _RESUMED = (
     _row(
         "--resume run/step-3",
         "a step that was not saved",
-        r"run/step-3 holds checkpoints, but none that is complete on all ranks: step-3 is skipped: "
-        r"run/step-3 is unfinished Bring the missing files back, or start over with another --save",
+        r"run/step-3 holds checkpoints, but none that is complete on all ranks: there is no "
+        r"run/step-3 Bring the missing files back as they were, or start anew in another folder",
         trained,
         command=_AGAIN,
     ),

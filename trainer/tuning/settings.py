@@ -18,7 +18,7 @@ from trainer.deepspeed_json import FINETUNE, batch_size_of
 from trainer.schedule import LINEAR
 from trainer.settings import CHECKPOINTS, EPOCH, MODEL, OPTIMIZER, Learning, amount, number, share
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.task import ASKED, Asking, Task
+from trainer.tasks.task import ASKED, TARGET_LENGTH, Asking, Task
 from trainer.tuning.kinds import CROSS_ENTROPY, LOSSES
 
 ITEMS = "the task"
@@ -170,8 +170,7 @@ class Tuning(Learning, Asking):
     @property
     def _most(self) -> int:
         """The most tokens of a text."""
-        own = self.target_length or self.described_task.defaults.target_length
-        return self.max_answer or own
+        return self.max_answer or self.target_length or TARGET_LENGTH
 
     @property
     def decoding(self) -> Decoding:

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +15,9 @@ from trainer.checkpoints.disk import Disk
 from trainer.opening import Opening
 from trainer.stop import Stop
 from trainer.tasks.catalogue import find_task
+from trainer.tasks.items import Item
 from trainer.tasks.question import Question
-from trainer.tasks.task import TaskContext
+from trainer.tasks.task import Reader, TaskContext
 from trainer.trained import Origin, find_origin
 from trainer.tuning import start as module
 from trainer.tuning.order import Order
@@ -85,11 +86,11 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
     def origin(path: Path, opening: Opening) -> Origin:
         return replace(find_origin(path, opening), task_mask=task_mask)
 
-    def ask(_: Path, asked: TaskContext) -> list[Question]:
+    def ask(_: Sequence[Item], asked: TaskContext) -> list[tuple[Item, Question]]:
         raise CheckedError(f"task masks: {asked.task_mask}")
 
     monkeypatch.setattr(module, "find_origin", origin)
-    task = replace(find_task("prompted"), ask=ask)
+    task = replace(find_task("prompted"), reader=Reader(asked=ask))
     monkeypatch.setattr("trainer.tuning.settings.find_task", lambda _: task)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
