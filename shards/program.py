@@ -96,7 +96,7 @@ GROUPS = {
         Entry("finetune", "trainer.finetune", "tune a model on a task"),
         Entry("evaluate", "trainer.evaluate", "held-out loss, and tasks"),
         Entry("tasks", "trainer.tasks", "what a task makes of a file"),
-        Entry("generate", "trainer.generate", "let a model write"),
+        Entry("generate", "trainer.generate", "let a model write", "trainer.generate:Generate"),
         Entry("export", "trainer.export", "a model as files that other programs read"),
         Entry("plot", "trainer.plot", "draw the curves of runs"),
     ),

@@ -50,12 +50,7 @@ def _kept(model: GLM, shape: ModelConfig, device: torch.device, batch: int) -> f
     decoding = Decoding(max_new_tokens=TOKENS, min_new_tokens=TOKENS)
 
     def write() -> None:
-        fill(
-            Reader(model, shape, device),
-            prompts,
-            decoding,
-            keys=range(batch),
-        )
+        fill(Reader(model, shape, device), prompts, decoding)
 
     return batch * TOKENS / _seconds(write, device)
 

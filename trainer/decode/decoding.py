@@ -12,7 +12,11 @@ class Decoding:
     """How tokens are chosen: the most probable one, unless something else is asked for."""
 
     max_new_tokens: int = option(
-        128, "The most tokens that fill a blank.", metavar="N", type=positive
+        128,
+        "The most tokens that fill a blank.",
+        group="how tokens are chosen",
+        metavar="N",
+        type=positive,
     )
     min_new_tokens: int = option(0, "The fewest tokens that fill a blank.", metavar="N", type=count)
     temperature: float | None = option(

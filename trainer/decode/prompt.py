@@ -160,11 +160,9 @@ def _encoded(part: str, tokenizer: TextTokenizer) -> list[int]:
 def _id_of(role: str, tokenizer: TextTokenizer) -> int:
     if role not in tokenizer.special:
         names = {role: mark for mark, role in MARKS.items()}
-        has = [mark for mark, role in MARKS.items() if role in tokenizer.special]
         raise UserError(
-            f"the tokenizer {tokenizer.spec} has no {names.get(role, role)}; of the marks of a "
-            f"blank it has {', '.join(has) or 'none'}. Use those, or a model whose tokenizer has "
-            "it."
+            f"the tokenizer {tokenizer.spec} has no {names.get(role, role)}: write another mark of "
+            "a blank that it has, or use a model whose tokenizer has this one."
         )
     return tokenizer.special[role]
 

@@ -33,17 +33,15 @@ class Answer:
 
 def answers_in(outputs: Outputs, units: Sequence[Unit], scoring: Scoring) -> list[Answer]:
     """Return the answers that outputs of a batch of questions hold."""
-    chosen = (outputs.correct == outputs.num_targets).int()
     if scoring.chosen:
-        scores = scoring.scores(outputs, [num_rows(unit) for unit in units])
-        best = scores.max(1)  # NaN if any is
+        best = scoring.scores(outputs, [num_rows(unit) for unit in units]).max(1)  # NaN if any is
         chosen = best.indices.masked_fill(~best.values.isfinite(), NONE)
-    columns = [chosen.tolist(), *([0] * len(units) for _ in range(3))]
-    if not scoring.chosen:
-        columns[1:] = [column.tolist() for column in outputs[1:]]
+        columns = [chosen, *[torch.zeros_like(chosen)] * 3]
+    else:
+        columns = [outputs.correct == outputs.num_targets, *outputs[1:]]
     return [
-        Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
-        for choice, loss, correct, count in zip(*columns, strict=True)
+        Answer(prediction=int(choice), loss=loss, correct=correct, num_targets=count)
+        for choice, loss, correct, count in zip(*(c.tolist() for c in columns), strict=True)
     ]
 
 

@@ -21,6 +21,7 @@ from trainer.deepspeed_json import (
 )
 from trainer.model.sizes import ModelConfig
 from trainer.opening import Opening
+from trainer.rank_writer import RankWriter
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
 from trainer.start import (
@@ -46,7 +47,6 @@ from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Config, Tuning
 from trainer.tuning.step import Tuner
-from trainer.tuning.writing import Scribe
 
 _LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
@@ -166,14 +166,16 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
         task=config.task,
         questions=questions,
         tuner=tuner,
-        scribe=Scribe(
+        writer=RankWriter(
             stepper=stepper,
             shape=shape,
-            tokenizer=tokenizer,
             decoding=config.decoding,
             ranks=ranks,
             stop=stop,
+            batch_size=stepper.micro_batch,
+            counts_start=False,
         ),
+        tokenizer=tokenizer,
         by_loss=tuning.by_loss,
     )
     return Started(

@@ -9,10 +9,9 @@ from tests.trainer.decode import golden
 from tests.trainer.golden import needs_shared
 from trainer.decode.choice import filtered
 from trainer.decode.decoding import Decoding
-from trainer.decode.filling import ENDED, Filling
 from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.search import fill
+from trainer.decode.search import ENDED, Filling, fill
 from trainer.model.cache import Cache
 
 pytestmark = needs_shared
@@ -62,12 +61,7 @@ def test_greedy(name: str, limit: int, size: int) -> None:
     prompts = prompts_of(cases)
     for first in range(0, len(cases), size):
         part = prompts[first : first + size]
-        filled = fill(
-            reader(),
-            part,
-            Decoding(max_new_tokens=limit),
-            keys=[0] * len(part),
-        )
+        filled = fill(reader(), part, Decoding(max_new_tokens=limit))
         check(filled, cases[first : first + size])
 
 
@@ -86,12 +80,7 @@ def test_every_step_of_greedy() -> None:
         return logits
 
     watched = Reader(forward, golden.SHAPE, torch.device("cpu"))
-    fill(
-        watched,
-        prompts_of([case]),
-        Decoding(max_new_tokens=24),
-        keys=[0],
-    )
+    fill(watched, prompts_of([case]), Decoding(max_new_tokens=24))
     assert steps == case["steps"]
 
 
