@@ -22,7 +22,7 @@ from trainer.ranks import Ranks
 from trainer.step import WEIGHTS_SPLIT, Stepper
 from trainer.stop import Stop
 
-_NOTHING = Prompt(text="", parts=("",), context=(0,), blanks=(), ends=frozenset(), causal=True)
+_NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
 """What a dummy call reads."""
 
 

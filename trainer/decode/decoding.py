@@ -70,7 +70,7 @@ class Decoding:
             raise UserError("--length-penalty compares beams: give --beams N with it.")
 
     @property
-    def heat(self) -> float:
+    def effective_temperature(self) -> float:
         """The temperature; 0: the most probable token is taken."""
         if self.temperature is not None:
             return self.temperature
@@ -79,4 +79,4 @@ class Decoding:
     @property
     def draws(self) -> bool:
         """Whether chance decides anything."""
-        return self.heat > 0
+        return self.effective_temperature > 0

@@ -149,18 +149,12 @@ class _Search:
             beams, finished = [Beam(0, (), 0.0)], list[_Finished]()
             while beams and len(beams[0].tokens) < most:
                 place = prompt.position_of(number, len(beams[0].tokens))
-                last = [(beam, beam.tokens[-1] if beam.tokens else blank.token) for beam in beams]
-                beams = self._grown(
-                    beams,
-                    (
-                        yield [
-                            _Row(beam, length, [*unread, InputToken(token, *place)], prompt.ends)
-                            for beam, token in last
-                        ]
-                    ),
-                    finished,
-                    prompt.ends,
-                )
+                last = [beam.tokens[-1] if beam.tokens else blank.token for beam in beams]
+                found = yield [
+                    _Row(beam, length, [*unread, InputToken(token, *place)], prompt.ends)
+                    for beam, token in zip(beams, last, strict=True)
+                ]
+                beams = self._grown(beams, found, finished, prompt.ends)
                 length, unread = length + len(unread) + 1, []
                 if is_one and beams:
                     self.on_token(beams[0].tokens[-1])
@@ -233,24 +227,10 @@ def _continuations(
         decoding: how tokens are chosen.
         uniform: by row, the number in [0, 1) that decides what is drawn.
     """
-    banned = [
-        forbidden(
-            row.beam.tokens,
-            ends=row.ends,
-            min_tokens=decoding.min_new_tokens,
-            no_repeat_ngram=decoding.no_repeat_ngram,
-        )
-        for row in rows
-    ]
+    banned = [forbidden(row.beam.tokens, row.ends, decoding) for row in rows]
     if decoding.draws:
-        kept = filtered(
-            without(logits, banned),
-            temperature=decoding.heat,
-            top_k=decoding.top_k,
-            top_p=decoding.top_p,
-        )
-        for token in drawn(kept, uniform).tolist():
-            yield [(0.0, token)]
+        kept = filtered(without(logits, banned), decoding)
+        yield from ([(0.0, token)] for token in drawn(kept, uniform).tolist())
         return
     totals = torch.tensor([row.beam.total for row in rows])
     scores = without(logits.log_softmax(-1), banned) + totals.to(logits.device)[:, None]

@@ -88,12 +88,8 @@ class Evaluation:
         causal = row.position_ids is None
         position = len(context) if row.position_ids is None else int(row.position_ids[0, -1])
         return Prompt(
-            text="",
-            parts=("", ""),
             context=tuple(context),
-            blanks=(
-                Blank(mark="", token=token, position=position, block_position=int(not causal)),
-            ),
+            blanks=(Blank(token=token, position=position, block_position=int(not causal)),),
             ends=frozenset({self.tokenizer.special["eos" if causal else "eop"]}),
             causal=causal,
         )

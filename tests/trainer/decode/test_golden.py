@@ -116,15 +116,12 @@ def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
     for row in figures["cases"]["gigaword.test"]["samples"]:
         *context, sop = row["text"]
         start = Blank(
-            mark="[sMASK]",
             token=sop,
             position=row["position"][0][-1],
             block_position=row["position"][1][-1],
         )
         prompts.append(
             Prompt(
-                text="",
-                parts=("", ""),
                 context=tuple(context),
                 blanks=(start,),
                 ends=frozenset({figures["command_tokens"]["gpt2"]["eop"]}),
@@ -145,12 +142,8 @@ def test_filtered_probabilities() -> None:
     cases = golden.figures("sampling.json")
     assert len(cases) == 30
     for case in cases:
-        logits = filtered(
-            torch.tensor([case["logits"]]),
-            temperature=case["temperature"],
-            top_k=case["top_k"],
-            top_p=case["top_p"],
-        )
+        options = {name: case[name] for name in ("temperature", "top_k", "top_p")}
+        logits = filtered(torch.tensor([case["logits"]]), Decoding(**options))
         probabilities = logits.softmax(-1)[0]
         assert int((probabilities > 0).sum()) == case["kept"]
         assert probabilities.tolist() == pytest.approx(case["probs"], abs=1e-6)
