@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.writer import text_of
 from trainer.rank_writer import RankWriter
-from trainer.tasks.question import Question
-from trainer.tasks.task import TEST, VALIDATION, Prediction, Task
+from trainer.tasks.question import Prediction, Question
+from trainer.tasks.task import TEST, VALIDATION, Task
 from trainer.tokenizer import TextTokenizer
 from trainer.tuning.answers import Answer
 from trainer.tuning.step import Tuner
