@@ -106,7 +106,7 @@ GROUPS = {
             "what a task makes of a file",
             "trainer.tasks.command:ShowTask",
         ),
-        Entry("generate", "trainer.generate", "let a model write"),
+        Entry("generate", "trainer.generate", "let a model write", "trainer.generate:Generate"),
         Entry(
             "export",
             "trainer.export",

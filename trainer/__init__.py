@@ -11,7 +11,7 @@ from shards.face import lazily
 if TYPE_CHECKING:
     from trainer.decode.decoding import Decoding as Decoding
     from trainer.decode.writer import Generation as Generation
-    from trainer.generate.writing import generate_texts as generate_texts
+    from trainer.decode.writer import generate_texts as generate_texts
     from trainer.loader import Loader as Loader
     from trainer.loader import read_once as read_once
     from trainer.opening import Opening as Opening
@@ -30,7 +30,7 @@ _HOMES = {
     "Trained": "trainer.trained",
     "answer": "trainer.tuning.answers",
     "find_task": "trainer.tasks.catalogue",
-    "generate_texts": "trainer.generate.writing",
+    "generate_texts": "trainer.decode.writer",
     "open_trained": "trainer.trained",
     "read_once": "trainer.loader",
 }

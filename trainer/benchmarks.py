@@ -51,17 +51,17 @@ def open_benchmarks(
     is_causal = origin.objective == CAUSAL
     if asking.blank is not None and is_causal:
         raise UserError("--blank is for a glm; this model is causal and fills none.")
-    from trainer.harness import Benchmarks, Phrasing, load_tasks  # noqa: PLC0415 - takes seconds
+    from trainer.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
 
     tokenizer = find_tokenizer(origin, opening)
     # A run without task masks has seen no other blank.
     blank = asking.blank or (GMASK if origin.task_mask else MASK)
-    phrasing = Phrasing(
+    return Benchmarks(
+        tasks=load_tasks(files),
         tokenizer=tokenizer,
         length=asking.length or positions,
         mask=None if is_causal else tokenizer.special[blank],
     )
-    return Benchmarks(tasks=load_tasks(files), phrasing=phrasing)
 
 
 def benchmarks_of(started: StartedRun) -> "Benchmarks | None":
@@ -101,28 +101,23 @@ def print_figures(
         return
     for name, count in benchmarks.counts.items():
         print_line(f"{name}: {count:,} items")
-        for key, value in figures.items():
-            figure, _, of_task = key.partition("/")
-            if of_task == name:
-                print_line(f"{value:12.4f}  {figure}{_error(figure, value, count)}")
-
-
-def _error(figure: str, value: float, count: int) -> str:
-    if not figure.startswith("acc") or count <= 1:
-        return ""
-    return f" ± {math.sqrt(value * (1 - value) / (count - 1)):.4f}"
+        for figure, value in _of_task(name, figures).items():
+            error = ""
+            if figure.startswith("acc") and count > 1:
+                error = f" ± {math.sqrt(value * (1 - value) / (count - 1)):.4f}"
+            print_line(f"{value:12.4f}  {figure}{error}")
 
 
 def main_figures(figures: Mapping[str, float]) -> str:
     """Return the main figures of benchmarks, FIGURE/NAME, for the line of a step."""
-    names = dict.fromkeys(name.partition("/")[2] for name in figures)
-    shown = [
-        [name]
-        + [
-            f"{figure} {figures[f'{figure}/{name}']:.4g}"
-            for figure in TASK_FIGURES
-            if f"{figure}/{name}" in figures
-        ]
-        for name in names
-    ]
-    return "  ".join(" ".join(words) for words in shown)
+    names = dict.fromkeys(key.partition("/")[2] for key in figures)
+    found = {name: _of_task(name, figures) for name in names}
+    return "  ".join(
+        " ".join([name, *(f"{one} {own[one]:.4g}" for one in TASK_FIGURES if one in own)])
+        for name, own in found.items()
+    )
+
+
+def _of_task(name: str, figures: Mapping[str, float]) -> dict[str, float]:
+    pairs = ((key.partition("/"), value) for key, value in figures.items())
+    return {figure: value for (figure, _, of_task), value in pairs if of_task == name}

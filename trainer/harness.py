@@ -43,23 +43,7 @@ logging.getLogger("lm_eval").setLevel(logging.ERROR)
 
 _SPLITS = ("train", "validation", "test")
 _OTHER_NAMES = {"arc": "arc_easy", "lambada": "lambada_openai"}
-_BY_LENGTH = [{"metric": "acc"}, {"metric": "acc_norm"}]
-_PERPLEXITIES = [{"metric": f"{of}_perplexity"} for of in ("word", "byte")]
-_OWN: Mapping[str, Mapping[str, Any]] = {
-    "choices": {
-        "output_type": "multiple_choice",
-        "doc_to_text": "{{query}}",
-        "doc_to_target": "{{label}}",
-        "doc_to_choice": "{{choices}}",
-        "metric_list": _BY_LENGTH,
-    },
-    "language_model": {
-        "output_type": "loglikelihood_rolling",
-        "doc_to_text": "",
-        "doc_to_target": "{{text}}",
-        "metric_list": [*_PERPLEXITIES, {"metric": "bits_per_byte"}],
-    },
-}
+_OWN = Path(__file__).parent / "configs" / "benchmarks"
 """Tasks of one's own items, in the form of the harness's."""
 
 Tokens = Sequence[int]
@@ -96,10 +80,8 @@ def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
 
 def _description(name: str, file: Path) -> dict[str, Any]:
     """Return a task's YAML, as JSON, with a local file in the place of its dataset."""
-    own = _OWN.get(name)
-    base = {"include": str(_file_of(name))} if own is None else {**own, "test_split": "test"}
     return {
-        **base,
+        "include": str(_file_of(_OTHER_NAMES.get(name, name))),
         "task": name,
         "dataset_path": "json",
         "dataset_name": None,
@@ -109,28 +91,29 @@ def _description(name: str, file: Path) -> dict[str, Any]:
 
 def _file_of(name: str) -> Path:
     """Return the file of a task; the harness's own index of all takes half a minute to make."""
-    sought = _OTHER_NAMES.get(name, name)
     root = Path(lm_eval.tasks.__file__).parent
-    is_it = re.compile(rf"^task: *[\"']?{re.escape(sought)}[\"']?\s*$", re.MULTILINE)
+    is_it = re.compile(rf"^task: *[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
     # A folder that begins like the task is the likeliest.
-    likely = sorted(root.rglob("*.yaml"), key=lambda path: not sought.startswith(path.parent.name))
-    found = next((path for path in likely if is_it.search(path.read_text("utf-8"))), None)
-    if found is None:
-        raise UserError(
-            f"lm-evaluation-harness has no task {name}: give the name of one of its tasks (not of "
-            f"a group), or {' or '.join(_OWN)}."
-        )
-    return found
+    likely = sorted(root.rglob("*.yaml"), key=lambda path: not name.startswith(path.parent.name))
+    for path in (*_OWN.iterdir(), *likely):
+        if is_it.search(path.read_text("utf-8")):
+            return path
+    raise UserError(
+        f"lm-evaluation-harness has no task {name}: give the name of one of its tasks (not of a "
+        f"group), or {' or '.join(sorted(path.stem for path in _OWN.iterdir()))}."
+    )
 
 
 class _StoppedError(Exception):
     """The run was asked to stop."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Phrasing:
-    """How a model is asked."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Benchmarks:
+    """Tasks that a model is asked, and how."""
 
+    tasks: Mapping[str, Any]
+    """Of `load_tasks`."""
     tokenizer: TextTokenizer
     length: int
     """Tokens of a row at most."""
@@ -138,46 +121,8 @@ class Phrasing:
     """The id of the blank; None for a causal model."""
 
     @property
-    def room(self) -> int:
-        """Tokens of a text and of what follows it that a row has room for."""
-        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
-        return self.length + (1 if self.mask is None else -3)
-
-    def row(self, context: Tokens, answer: Tokens) -> Row:
-        """Return the row that asks for an answer; a long context loses its beginning.
-
-        Raises:
-            UserError: the answer alone is too long.
-        """
-        least = 1 if self.mask is None else 0
-        if len(answer) + least > self.room:
-            raise UserError(
-                f"an answer has {len(answer):,} tokens, and in a row of {self.length:,} there is "
-                f"room for {self.room - least:,}: give a longer --length, as far as the model "
-                "reaches, or leave the item out."
-            )
-        kept = context[max(0, len(context) + len(answer) - self.room) :]
-        if self.mask is None:
-            return causal_row(kept, answer)
-        special = self.tokenizer.special
-        return blank_row(
-            [special.get("cls", special["eos"]), *kept, self.mask, special["eos"]],
-            mask_at=len(kept) + 1,
-            sop=special["sop"],
-            answer=answer,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Benchmarks:
-    """Tasks that a model is asked."""
-
-    tasks: Mapping[str, Any]
-    phrasing: Phrasing
-
-    @property
     def counts(self) -> dict[str, int]:
-        """Items of each task, by name."""
+        """How many items each task has."""
         return {name: len(task.eval_docs) for name, task in self.tasks.items()}
 
     def score(
@@ -200,7 +145,7 @@ class Benchmarks:
         Raises:
             UserError: an answer does not fit in a row, or a task lets the model write.
         """
-        asked = _Asked(self.phrasing, answer, ranks, batch_tokens, stop)
+        asked = _Asked(self, answer, ranks, batch_tokens, stop)
         try:
             with redirect_stderr(io.StringIO()):  # it shows progress
                 found = evaluate(asked, {"tasks": self.tasks}, bootstrap_iters=0, log_samples=False)
@@ -220,31 +165,51 @@ class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
 
     def __init__(
         self,
-        phrasing: Phrasing,
+        benchmarks: Benchmarks,
         answer: Answer,
         ranks: Ranks,
         batch_tokens: int,
         stop: Callable[[], int],
     ) -> None:
         super().__init__()
-        self._phrasing, self._answer, self._ranks = phrasing, answer, ranks
+        self._tokenizer = benchmarks.tokenizer
+        self._length, self._mask = benchmarks.length, benchmarks.mask
+        self._answer, self._ranks = answer, ranks
         self._batch_tokens, self._stop = batch_tokens, stop
+        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
+        self._room = self._length + (1 if self._mask is None else -3)
         # How the harness encodes a text and what follows: as one, or apart.
-        self.backend = "causal" if phrasing.mask is None else "seq2seq"
+        self.backend = "causal" if self._mask is None else "seq2seq"
         self.is_finite = True
 
     @property
     def eot_token_id(self) -> int:
-        return self._phrasing.tokenizer.special["eos"]
+        return self._tokenizer.special["eos"]
 
     def tok_encode(self, string: str, **_: Any) -> list[int]:
-        return self._phrasing.tokenizer.encode(string)
+        return self._tokenizer.encode(string)
+
+    def _row(self, context: Tokens, answer: Tokens) -> Row:
+        """Return the row that asks for an answer; a long context loses its beginning."""
+        room = self._room - (1 if self._mask is None else 0)
+        if len(answer) > room:
+            raise UserError(
+                f"an answer has {len(answer):,} tokens, and in a row of {self._length:,} there is "
+                f"room for {room:,}: give a longer --length, as far as the model reaches, or leave "
+                "the item out."
+            )
+        kept = context[max(0, len(context) + len(answer) - self._room) :]
+        if self._mask is None:
+            return causal_row(kept, answer)
+        special, eos = self._tokenizer.special, self.eot_token_id
+        part_a = [special.get("cls", eos), *kept, self._mask, eos]
+        return blank_row(part_a, mask_at=len(kept) + 1, sop=special["sop"], answer=answer)
 
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[Any, Tokens, Tokens]], **_: Any
     ) -> list[tuple[float, bool]]:
         """Return how probable answers are, and whether each token is the most probable one."""
-        rows = [self._phrasing.row(context, answer) for _, context, answer in requests]
+        rows = [self._row(context, answer) for _, context, answer in requests]
         sums = torch.zeros(3, len(rows), dtype=torch.float64)
         batches = _batches([len(row) for row in rows], self._batch_tokens)
         for turn in range(-(-len(batches) // self._ranks.world)):
@@ -267,7 +232,7 @@ class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
                 for window in get_rolling_token_windows(
                     token_list=self.tok_encode(request.args[0]),
                     prefix_token=self.eot_token_id,
-                    max_seq_len=self._phrasing.room - 1,
+                    max_seq_len=self._room - 1,
                     context_len=1,
                 )
             ]

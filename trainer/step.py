@@ -32,7 +32,6 @@ from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
 from trainer.loader import Tensors
 from trainer.log import TRAIN
 from trainer.loss_tally import LossTally
-from trainer.model.cache import Cache
 from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
@@ -342,15 +341,6 @@ class Stepper:
         with self.answering():
             sums: LossSums = self.engine(self._placed(batch))
         return sums
-
-    def logits(self, cache: Cache) -> Tensor:
-        """Return the logits of what a cache has to read; learn nothing.
-
-        At ZeRO stage 3 all ranks call this equally often.
-        """
-        with self.answering():
-            logits: Tensor = self.engine(cache)
-        return logits
 
     @contextmanager
     def answering(self) -> Iterator[None]:

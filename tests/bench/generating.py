@@ -50,12 +50,7 @@ def _kept(model: GLM, shape: ModelConfig, device: torch.device, batch: int) -> f
     decoding = Decoding(max_new_tokens=TOKENS, min_new_tokens=TOKENS)
 
     def write() -> None:
-        fill(
-            Reader(model, shape, device),
-            prompts,
-            decoding,
-            keys=range(batch),
-        )
+        fill(Reader(model, shape, device), prompts, decoding)
 
     return batch * TOKENS / _seconds(write, device)
 
@@ -83,15 +78,8 @@ def _prompt(shape: ModelConfig, seed: int) -> Prompt:
         0, shape.vocab_size, (CONTEXT,), generator=generator
     ).tolist()
     causal = not shape.block_positions
-    blank = Blank(
-        mark="",
-        token=ids[-1],
-        position=CONTEXT - 1,
-        block_position=0 if causal else 1,
-    )
+    blank = Blank(token=ids[-1], position=CONTEXT - 1, block_position=0 if causal else 1)
     return Prompt(
-        text="",
-        parts=("", ""),
         context=tuple(ids[:-1]),
         blanks=(blank,),
         ends=frozenset({0}),

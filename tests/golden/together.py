@@ -25,6 +25,7 @@ def main(file: str) -> int:
 
 def _run(words: list[str]) -> int:
     sys.argv = words
+    sys.modules.pop(words[0], None)  # a command of before; runpy warns of it
     try:
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:

@@ -39,7 +39,7 @@ IMPORTED = {
         "trainer.train.training",
         "trainer.finetune.finetuning",
         "trainer.evaluate.validation",
-        "trainer.generate.writing",
+        "trainer.decode.writer",
         "trainer.export.export",
         "deepspeed.runtime.zero",
         "torchmetrics.functional.text",

@@ -511,24 +511,22 @@ _ASKED = (
     _row(
         "trainer.generate run --prompts p",
         "prompts that are not UTF-8",
-        r"p:2 is not UTF-8: save the file "
-        r"in UTF-8\.$",
+        r"p is not UTF-8: its byte 2 is 0xff\.",
         holding("p", b"a\n\xff\n"),
     ),
-    _row(
-        "trainer.generate run --prompts p.jsonl",
-        "prompts that are no JSON",
-        r"p\.jsonl:2 is no JSON "
-        r"\(.*\): expected an object with a \"?prompt\"?\.$",
-        holding("p.jsonl", '{"prompt": "a"}\n{\n'),
-    ),
-    _row(
-        "trainer.generate run --prompts p.jsonl",
-        "prompts without a prompt",
-        r"p\.jsonl:1 has no prompt: "
-        r"expected an object, as \{\"prompt\": \"It was \[MASK\]\.\"\}; found \{\"text\": "
-        r"\"a\"\}\.$",
-        holding("p.jsonl", '{"text": "a"}\n'),
+    *(
+        _row(
+            "trainer.generate run --prompts p.jsonl",
+            f"prompts as {content}",
+            says,
+            holding("p.jsonl", content),
+        )
+        for content, says in (
+            ('{"prompt": "a"}\n{\n', r"p\.jsonl, line 2: "),
+            ('{"text": "a"}\n', r'p\.jsonl, line 1: there is no field "prompt"'),
+            ('{"prompt": 3}\n', r'p\.jsonl, line 1: the field "prompt" is 3\. Expected a text\.$'),
+            ('\n["x"]\n', r"p\.jsonl, line 2: "),
+        )
     ),
     _row(
         "trainer.generate gone x",

@@ -134,7 +134,7 @@ _ITEMS = (
         "not UTF-8",
         holding("items/train.jsonl", b"\xff"),
         r"items/train\.jsonl is not UTF-8: its byte 0 is 0xff"
-        r"\. Expected a file of JSON in UTF-8\.$",
+        r"\. Save the file in UTF-8\.$",
     ),
     _items(
         "no JSON",

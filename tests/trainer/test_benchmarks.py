@@ -21,12 +21,12 @@ from tests.trainer.decode.golden import tokenizer as reference_tokenizer
 from tests.trainer.golden import needs_shared
 from tests.trainer.tasks.harness import FOLDER, POSITIONS, SHAPE, figures, gpt2, tokenizer
 from trainer.benchmarks import answers_of, main_figures, open_benchmarks
-from trainer.harness import Answer, Benchmarks, Phrasing, load_tasks
+from trainer.harness import Answer, Benchmarks, load_tasks
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.ranks import Ranks
-from trainer.tasks_asked import Asking, parse_tasks
+from trainer.tasks_asked import Asking
 from trainer.trained import Origin
 
 pytestmark = pytest.mark.slow  # the harness takes seconds to load
@@ -39,8 +39,8 @@ def loaded() -> Mapping[str, Any]:
 
 
 def benchmarks(*names: str, mask: int | None = None) -> Benchmarks:
-    phrasing = Phrasing(tokenizer=tokenizer(), length=POSITIONS, mask=mask)
-    return Benchmarks(tasks={name: loaded()[name] for name in names}, phrasing=phrasing)
+    tasks = {name: loaded()[name] for name in names}
+    return Benchmarks(tasks=tasks, tokenizer=tokenizer(), length=POSITIONS, mask=mask)
 
 
 def scored(asked: Benchmarks, answer: Answer, **more: Any) -> dict[str, float]:
@@ -85,10 +85,7 @@ def _on_ranks(world: int, asked: Benchmarks) -> list[dict[str, float]]:
     def rank_scores(rank: int) -> None:
         ranks = Together(rank=rank, world=world, local_rank=rank, device=ALONE.device)
         with lock:  # the tasks hold what is asked of them
-            own = Benchmarks(
-                tasks=load_tasks({name: FOLDER / f"{name}.jsonl" for name in TASKS}),
-                phrasing=asked.phrasing,
-            )
+            own = replace(asked, tasks=load_tasks({n: FOLDER / f"{n}.jsonl" for n in TASKS}))
         found[rank] = scored(own, answers_of(gpt2()), ranks=ranks, batch_tokens=300)
 
     threads = [threading.Thread(target=rank_scores, args=(rank,)) for rank in range(world)]
@@ -131,9 +128,13 @@ def test_a_glm_is_asked_with_blanks() -> None:
 def test_the_reference_s_accuracy_of_lambada() -> None:
     golden = json.loads((REFERENCE / "language.json").read_text())["lambada"]
     special = reference_tokenizer().special
-    phrasing = Phrasing(tokenizer=reference_tokenizer(), length=96, mask=special["gmask"])
-    tasks = load_tasks({"lambada": REFERENCE / "items" / golden["items"]})
-    found = scored(Benchmarks(tasks=tasks, phrasing=phrasing), answers_of(reference_model()))
+    asked = Benchmarks(
+        tasks=load_tasks({"lambada": REFERENCE / "items" / golden["items"]}),
+        tokenizer=reference_tokenizer(),
+        length=96,
+        mask=special["gmask"],
+    )
+    found = scored(asked, answers_of(reference_model()))
     assert found["acc/lambada"] * 100 == golden["metrics"]["accuracy"]
 
 
@@ -177,20 +178,6 @@ def test_what_is_refused(tmp_path: Path, name: str, content: str, message: str) 
     (tmp_path / "x.jsonl").write_text(content)
     with pytest.raises(UserError, match=message):
         load_tasks({name: tmp_path / "x.jsonl"})
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["hellaswag"], "give NAME=FILE, a task and the file"),
-        (["arc="], "give NAME=FILE, a task and the file"),
-        (["arc=/nowhere/x"], "there is no file /nowhere/x"),
-        ([f"arc={__file__}", f"arc={__file__}"], "arc is there already"),
-    ],
-)
-def test_names_and_files(texts: list[str], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        parse_tasks("--task", texts)
 
 
 def test_what_is_told_at_a_step() -> None:

@@ -1,6 +1,8 @@
 import json
 import math
 import signal
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,26 +12,23 @@ import pytest
 import torch
 from torch import Tensor
 
+from shards.console import run_module
 from shards.errors import UserError
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
-from trainer.decode.decoding import Decoding
-from trainer.decode.prompt import Reading
-from trainer.decode.reader import Reader
-from trainer.decode.writer import Writer
-from trainer.generate.__main__ import main
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
-from trainer.samples import TEMPERATURE, TOP_K, Samples, open_samples
+from trainer.samples import TEMPERATURE, TOP_K, open_samples
 from trainer.settings import Settings
 from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
 from trainer.tokenizer import TextTokenizer
 
 TOKENIZER = f"sentencepiece:{Path(__file__).parents[2] / 'pipelines' / 'sample' / 'sample.model'}"
+MODEL = ModelConfig(**{**SHAPE, "vocab_size": 4096})
 PROMPTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
 
 
@@ -72,7 +71,7 @@ def test_samples_of_a_run(trial: Trial, capsys: pytest.CaptureFixture[str]) -> N
     last = [event["text"] for event in found[3:]]
     options = ["--temperature", str(TEMPERATURE), "--top-k", str(TOP_K), "--max-new-tokens", "5"]
     asked = [str(sampled), *PROMPTS, "--tokenizer", TOKENIZER, "--device", "cpu", "--dtype", "fp32"]
-    assert main([*asked, *options, "--json"]) == 0
+    assert run_module("trainer.generate", [*asked, *options, "--json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["text"] for line in lines] == last
 
@@ -96,93 +95,65 @@ def test_prompts_that_cannot_be_used(trial: Trial) -> None:
     assert "Traceback" not in running.output()
 
 
-def test_between_batches_it_may_be_stopped(tmp_path: Path) -> None:
-    asked: list[int] = []
-
-    def write(batch: list[Any], *, first: int) -> list[Any]:
-        asked.append(first)
-        return [SimpleNamespace(prompt="", text="") for _ in batch]
-
-    prompts: list[Any] = [None] * 20
-    writer: Any = SimpleNamespace(write=write)
-    reader: Any = None
-    samples = Samples(prompts, reader, Decoding(), writer=writer, is_split=False)
-    log = RunLog(tmp_path, step=0, steps=1, show=False)
-    samples.write(1, log, stop=lambda: 143)
-    assert asked == []
-    samples.write(1, log, stop=lambda: 143 if asked else 0)
-    assert asked == [0]
-    log.close()
-    assert len(events(tmp_path, SAMPLE)) == 8
-
-
-def test_a_model_that_diverged_says_so_and_its_run_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shape = ModelConfig(**{**SHAPE, "vocab_size": 4096})
-
-    def forward(_: Cache) -> Tensor:
-        return torch.full((8, shape.vocab_size), math.nan)
-
-    reader = Reader(forward, shape, torch.device("cpu"))
-    tokenizer = TextTokenizer(TOKENIZER)
-    decoding = Decoding(max_new_tokens=4, top_k=3)
-    reading = Reading(causal=False, positions=shape.position_rows)
-    writer = Writer(reader, tokenizer, decoding, reading)
-    prompts = [writer.prompt("Bread")] * 9  # two batches
-    asked: list[int] = []
-
-    def stop() -> int:
-        asked.append(1)
-        return 0
-
-    log = RunLog(tmp_path, step=0, steps=1, show=True)
-    for each in (writer, None):
-        samples = Samples(prompts, reader, decoding, writer=each, is_split=True)
-        samples.write(1, log, stop=stop)
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line == "step 1: no samples: the model's logits are NaN or infinite"
-    assert len(asked) == 4  # as on the ranks that write nothing
-    log.close()
-    assert events(tmp_path, SAMPLE) == []
-
-
 @pytest.mark.parametrize("given", [{"sample_every": 3}, {"sample_prompts": Path("prompts.txt")}])
 def test_both_or_none(given: dict[str, object]) -> None:
     with pytest.raises(UserError, match=r"--sample-every N says when and --sample-prompts FILE"):
         Settings(model="tiny", **given)  # type: ignore[arg-type]  # of several types, by name
 
 
-@pytest.mark.parametrize("stage", [0, WEIGHTS_SPLIT])
-def test_a_signal_is_obeyed_before_the_next_token(tmp_path: Path, stage: int) -> None:
-    shape = ModelConfig(**{**SHAPE, "vocab_size": 4096})
-    read: list[int] = []
-
-    def logits(cache: Cache) -> torch.Tensor:
-        read.append(len(cache.tokens))
-        if len(read) == 3:
-            signal.raise_signal(signal.SIGTERM)
-        return torch.zeros(len(cache.tokens), shape.vocab_size)
-
-    (tmp_path / "prompts.txt").write_text("\n".join(PROMPTS * 4))
+def started_with(engine: Callable[[Cache], Tensor], folder: Path, *, stage: int = 0) -> Any:
+    """A run with twelve prompts, as far as its samples go."""
+    (folder / "prompts.txt").write_text("\n".join(PROMPTS * 4))
     settings = Settings(
-        model="tiny", sample_every=1, sample_prompts=tmp_path / "prompts.txt", tokenizer=TOKENIZER
+        model="tiny", sample_every=1, sample_prompts=folder / "prompts.txt", tokenizer=TOKENIZER
     )
     data = SimpleNamespace(
-        shape=shape, blanks=None, tokenizer={}, datasets=[SimpleNamespace(directory=tmp_path)]
+        shape=MODEL, blanks=None, tokenizer={}, datasets=[SimpleNamespace(directory=folder)]
     )
-    started: Any = SimpleNamespace(
+    stepper = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
+    return SimpleNamespace(
         config=SimpleNamespace(settings=settings, run=SimpleNamespace(seed=0, objective="glm")),
         ranks=ALONE,
         data=data,
-        stepper=SimpleNamespace(stage=stage, logits=logits),
+        stepper=stepper,
         step=0,
     )
+
+
+def test_a_model_that_diverged_says_so_and_its_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def diverged(cache: Cache) -> Tensor:
+        return torch.full((len(cache.tokens), MODEL.vocab_size), math.nan)
+
+    samples = open_samples(started_with(diverged, tmp_path), stop=Stop())
+    assert samples is not None
+    log = RunLog(tmp_path, step=0, steps=1, show=True)
+    samples.write(1, log, stop=lambda: 0)
+    log.close()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "step 1: no samples: the model's logits are NaN or infinite"
+    assert events(tmp_path, SAMPLE) == []
+
+
+@pytest.mark.parametrize("stage", [0, WEIGHTS_SPLIT])
+@pytest.mark.parametrize("calls", [0, 3])
+def test_a_signal_is_obeyed_before_the_next_token(tmp_path: Path, stage: int, calls: int) -> None:
+    read: list[int] = []
+
+    def signalled(cache: Cache) -> Tensor:
+        read.append(len(cache.tokens))
+        if len(read) == calls:
+            signal.raise_signal(signal.SIGTERM)
+        return torch.zeros(len(cache.tokens), MODEL.vocab_size)
+
     with Stop() as stop:
-        samples = open_samples(started, stop=stop)
+        samples = open_samples(started_with(signalled, tmp_path, stage=stage), stop=stop)
         assert samples is not None
+        if not calls:
+            signal.raise_signal(signal.SIGTERM)
         log = RunLog(tmp_path, step=0, steps=1, show=False)
         samples.write(1, log, stop=lambda: stop.agreed_exit_code(ALONE))
         log.close()
-    assert len(read) == 3
+    assert len(read) == calls
     assert not events(tmp_path, SAMPLE)

@@ -10,22 +10,24 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
+from trainer.decode.decoding import Decoding
 
 NEVER = float("-inf")
 _COLDEST = torch.finfo(torch.float32).tiny
 """The lowest temperature that no device takes for 0."""
 
 
-def filtered(logits: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
-    """Return logits float[b, V] divided by a temperature, -inf for what is never drawn.
+def filtered(logits: Tensor, decoding: Decoding) -> Tensor:
+    """Return logits float[b, V] divided by the temperature, -inf for what is never drawn.
 
     First all below the k-th go (ties with it stay), then, of what is left, all before which the
     more probable ones exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
-    generation_utils.py). 0 leaves a filter out.
+    generation_utils.py).
     """
+    top_k, top_p = decoding.top_k, decoding.top_p
     # The best are 0, so that the coldest temperature leaves them alone and nothing is NaN.
     best = logits.amax(-1, keepdim=True)
-    logits = (logits - best) / max(temperature, _COLDEST)
+    logits = (logits - best) / max(decoding.effective_temperature, _COLDEST)
     if top_k:
         least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
         logits = logits.masked_fill(logits < least, NEVER)
@@ -48,20 +50,17 @@ def drawn(logits: Tensor, chances: Sequence[float]) -> Tensor:
     return torch.minimum(torch.searchsorted(reached, sought, right=True)[:, 0], last)
 
 
-def forbidden(
-    tokens: Sequence[int], *, ends: Collection[int], min_tokens: int, no_repeat_ngram: int
-) -> list[int]:
-    """Return the tokens that must not follow.
+def forbidden(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) -> list[int]:
+    """Return the tokens that must not follow: early ends, and what repeats an n-gram.
 
     Args:
         tokens: what was written so far.
-        ends: the tokens that end a text, forbidden up to `min_tokens`.
-        min_tokens: the fewest.
-        no_repeat_ngram: no sequence of this many tokens may occur twice; 0: any may.
+        ends: the tokens that end a text.
+        decoding: says the fewest tokens, and n.
     """
-    banned = list(ends) if len(tokens) < min_tokens else []
-    if no_repeat_ngram:
-        known = no_repeat_ngram - 1
+    banned = list(ends) if len(tokens) < decoding.min_new_tokens else []
+    if decoding.no_repeat_ngram:
+        known = decoding.no_repeat_ngram - 1
         tail = tuple(tokens[len(tokens) - known :])
         banned += [
             tokens[i + known]

@@ -12,7 +12,11 @@ class Decoding:
     """How tokens are chosen: the most probable one, unless something else is asked for."""
 
     max_new_tokens: int = option(
-        128, "The most tokens that fill a blank.", metavar="N", type=positive
+        128,
+        "The most tokens that fill a blank.",
+        group="how tokens are chosen",
+        metavar="N",
+        type=positive,
     )
     min_new_tokens: int = option(0, "The fewest tokens that fill a blank.", metavar="N", type=count)
     temperature: float | None = option(
@@ -66,7 +70,7 @@ class Decoding:
             raise UserError("--length-penalty compares beams: give --beams N with it.")
 
     @property
-    def heat(self) -> float:
+    def effective_temperature(self) -> float:
         """The temperature; 0: the most probable token is taken."""
         if self.temperature is not None:
             return self.temperature
@@ -75,4 +79,4 @@ class Decoding:
     @property
     def draws(self) -> bool:
         """Whether chance decides anything."""
-        return self.heat > 0
+        return self.effective_temperature > 0

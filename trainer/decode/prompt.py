@@ -23,31 +23,25 @@ MARKS: Mapping[str, str] = {"[MASK]": "mask", "[sMASK]": "smask", "[gMASK]": "gm
 _MARK = re.compile(r"(\[[sg]?MASK\])")
 _SHOWN = 40
 """Characters of a prompt in a message."""
-END = ""
-"""The mark of the one blank of a causal model: the text goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blank:
     """Where a model writes."""
 
-    mark: str
-    """As it stands in the prompt."""
     token: int
     """The token that is read first."""
     position: int
     block_position: int
     """Of that token."""
+    mark: str = ""
+    """As it stands in the prompt; "": the text goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
     """A text with blanks, as a model reads it."""
 
-    text: str
-    """As it was given."""
-    parts: tuple[str, ...]
-    """The text before, between and behind the blanks."""
     context: tuple[int, ...]
     """Tokens that are read at once, before any blank."""
     blanks: tuple[Blank, ...]
@@ -55,6 +49,10 @@ class Prompt:
     """The tokens that end what fills a blank."""
     causal: bool
     """What is written moves on through the positions; else through the block positions."""
+    text: str = ""
+    """As it was given."""
+    parts: tuple[str, ...] = ("", "")
+    """The text before, between and behind the blanks."""
 
     def position_of(self, number: int, place: int) -> tuple[int, int]:
         """Return position and block position of a token of a blank, the first one at place 0."""
@@ -109,7 +107,7 @@ def make_prompt(text: str, tokenizer: TextTokenizer, reading: Reading) -> Prompt
 def _causal_prompt(text: str, tokenizer: TextTokenizer) -> Prompt:
     # Every document follows the end of another one.
     ids = tokenizer.encode(text) or [tokenizer.special["eos"]]
-    blank = Blank(mark=END, token=ids[-1], position=len(ids) - 1, block_position=0)
+    blank = Blank(token=ids[-1], position=len(ids) - 1, block_position=0)
     return Prompt(
         text=text,
         parts=(text, ""),
@@ -160,11 +158,9 @@ def _encoded(part: str, tokenizer: TextTokenizer) -> list[int]:
 def _id_of(role: str, tokenizer: TextTokenizer) -> int:
     if role not in tokenizer.special:
         names = {role: mark for mark, role in MARKS.items()}
-        has = [mark for mark, role in MARKS.items() if role in tokenizer.special]
         raise UserError(
-            f"the tokenizer {tokenizer.spec} has no {names.get(role, role)}; of the marks of a "
-            f"blank it has {', '.join(has) or 'none'}. Use those, or a model whose tokenizer has "
-            "it."
+            f"the tokenizer {tokenizer.spec} has no {names.get(role, role)}: write another mark of "
+            "a blank that it has, or use a model whose tokenizer has this one."
         )
     return tokenizer.special[role]
 

@@ -15,10 +15,6 @@ Forward = Callable[[Cache], Tensor]
 """`GLM.forward`, or an engine around it."""
 
 
-class DivergedError(UserError):
-    """A model says nothing: its logits are not numbers."""
-
-
 class InputToken(NamedTuple):
     """A token as a model reads it."""
 
@@ -39,12 +35,6 @@ class Reader:
         self.positions = shape.position_rows
         """How many the model has."""
 
-    @property
-    def lengths(self) -> list[int]:
-        """How many tokens each row has read."""
-        lengths: list[int] = self._cache.lengths.tolist()
-        return lengths
-
     def open(self, prompts: Sequence[Prompt]) -> None:
         """Read the contexts of prompts, a row for each; a GLM sees all of one at once."""
         self._cache = Cache(num_layers=self._num_layers, num_rows=len(prompts))
@@ -59,35 +49,32 @@ class Reader:
         """Read one or more tokens a row, and return the logits of the last, float32[b, V].
 
         Raises:
-            DivergedError: some of them are NaN or infinite.
+            UserError: some of them are NaN or infinite.
         """
         logits = self._read(rows, sees_ahead=False)
         if not bool(logits.isfinite().all()):
-            raise DivergedError(
+            raise UserError(
                 "no text can be written: the model's logits are NaN or infinite, because its "
                 "training diverged, or they overflow in its dtype. Take an earlier checkpoint, "
                 "RUN/step-N, or --dtype fp32."
             )
         return logits
 
-    def select(self, rows: Sequence[int]) -> None:
-        """Keep these rows in this order; a row may be kept several times."""
-        self._cache.select(rows)
+    def keep(self, rows: Sequence[tuple[int, int]]) -> None:
+        """Keep rows in this order, some perhaps several times: their numbers, and their lengths.
 
-    def cut(self, lengths: Sequence[int]) -> None:
-        """Forget what each row read after so many tokens."""
-        self._cache.cut(lengths)
+        What a row has read beyond its length is forgotten.
+        """
+        self._cache.select([number for number, _ in rows])
+        self._cache.cut([length for _, length in rows])
 
     @torch.no_grad()
     def _read(self, rows: Sequence[Sequence[InputToken]], *, sees_ahead: bool) -> Tensor:
-        width = max(map(len, rows))
+        sizes = [len(row) for row in rows]
         padding = InputToken(0, 0, 0)
-        padded = [[*row, *[padding] * (width - len(row))] for row in rows]
+        padded = [[*row, *[padding] * (max(sizes) - len(row))] for row in rows]
         fed = torch.tensor(padded).to(self._device)
         self._cache.begin(
-            fed[..., 0],
-            fed[..., 1:].transpose(1, 2),
-            sizes=[len(row) for row in rows],
-            sees_ahead=sees_ahead,
+            fed[..., 0], fed[..., 1:].transpose(1, 2), sizes=sizes, sees_ahead=sees_ahead
         )
         return self._forward(self._cache).float()

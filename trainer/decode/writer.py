@@ -1,19 +1,16 @@
-"""A model that writes: texts in, their blanks filled."""
+"""Texts from a trained model: prompts in, their blanks filled."""
 
-from collections.abc import Callable, Sequence
+import codecs
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trainer.decode.decoding import Decoding
-from trainer.decode.filling import Filling
 from trainer.decode.prompt import Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.search import draw_keys, fill
-from trainer.decode.text import StreamDecoder, text_of
+from trainer.decode.search import Filling, fill
+from trainer.model.model import GLM
 from trainer.tokenizer import TextTokenizer
-
-OnText = Callable[[int, str], None]
-"""Called with the number of a prompt in its batch, and the next part of its text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +27,21 @@ class Generation:
     """What fills its blanks."""
     fillings: tuple[Filling, ...]
 
+    @classmethod
+    def of(
+        cls, prompt: Prompt, fillings: Sequence[Filling], tokenizer: TextTokenizer
+    ) -> "Generation":
+        """Return a prompt with what fills its blanks."""
+        texts = tuple(text_of(filling.tokens, tokenizer) for filling in fillings)
+        behind = [text + part for text, part in zip(texts, prompt.parts[1:], strict=True)]
+        return cls(
+            prompt=prompt.text,
+            text=prompt.parts[0] + "".join(behind),
+            marks=tuple(blank.mark for blank in prompt.blanks),
+            texts=texts,
+            fillings=tuple(fillings),
+        )
+
     def json(self) -> dict[str, Any]:
         """Return it as it stands in JSON lines."""
         blanks = []
@@ -40,81 +52,103 @@ class Generation:
         return {"prompt": self.prompt, "text": self.text, "blanks": blanks}
 
 
+def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
+    """Return the text of tokens; bytes that are no character appear as U+FFFD."""
+    return _bytes_of(tokens, tokenizer).decode(errors="replace")
+
+
+def _bytes_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> bytes:
+    """Return the bytes of tokens; a row of the embedding that is no token appears as ⟨number⟩.
+
+    A model may have more rows than its tokenizer has tokens, and one that has learned little yet
+    may choose them.
+    """
+    return b"".join(
+        tokenizer.decode_bytes([token])
+        if token < tokenizer.vocabulary_size
+        else f"⟨{token}⟩".encode()
+        for token in tokens
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Writer:
     """A model with its tokenizer, and how it writes."""
 
-    def __init__(
-        self, reader: Reader, tokenizer: TextTokenizer, decoding: Decoding, reading: Reading
-    ) -> None:
-        """Take a model.
-
-        Args:
-            reader: the model.
-            tokenizer: its own.
-            decoding: how tokens are chosen.
-            reading: how it was trained to read.
-        """
-        self._reader = reader
-        self._tokenizer = tokenizer
-        self._decoding = decoding
-        self._reading = reading
-
-    def prompt(self, text: str) -> Prompt:
-        """Return the prompt that a text is.
-
-        Raises:
-            UserError: the tokenizer lacks a token, or the text has no place in the model.
-        """
-        return make_prompt(text, self._tokenizer, self._reading)
+    model: GLM
+    """In evaluation mode, on any device."""
+    tokenizer: TextTokenizer
+    decoding: Decoding
 
     def write(
-        self, prompts: Sequence[Prompt], *, first: int = 0, on_text: OnText | None = None
-    ) -> list[Generation]:
-        """Return prompts with their blanks filled.
+        self, prompts: Sequence[Prompt], *, batch_size: int, first: int = 0
+    ) -> Iterator[Generation]:
+        """Yield prompts with their blanks filled, batch by batch.
 
         Args:
-            prompts: a batch.
+            prompts: one or more.
+            batch_size: how many are filled at once; it does not change what is drawn.
             first: the number of the first of them among all; what is drawn depends on it and on
-                the seed, and not on the batch.
-            on_text: hears of every prompt's text as it grows; with beams, when it is whole.
+                the seed.
         """
-        keys = draw_keys(self._decoding.seed, range(first, first + len(prompts)))
-        on_token = None
-        if on_text is not None:
-            on_token = _GrowingTexts(prompts, self._tokenizer, on_text).add
-        filled = fill(self._reader, prompts, self._decoding, keys=keys, on_token=on_token)
-        return [self._told(*pair) for pair in zip(prompts, filled, strict=True)]
+        for begin in range(0, len(prompts), batch_size):
+            batch = prompts[begin : begin + batch_size]
+            filled = fill(self._reader, batch, self.decoding, first=first + begin)
+            for prompt, fillings in zip(batch, filled, strict=True):
+                yield Generation.of(prompt, fillings, self.tokenizer)
 
-    def _told(self, prompt: Prompt, fillings: Sequence[Filling]) -> Generation:
-        texts = [text_of(filling.tokens, self._tokenizer) for filling in fillings]
-        behind = [text + part for text, part in zip(texts, prompt.parts[1:], strict=True)]
-        return Generation(
-            prompt=prompt.text,
-            text=prompt.parts[0] + "".join(behind),
-            marks=tuple(blank.mark for blank in prompt.blanks),
-            texts=tuple(texts),
-            fillings=tuple(fillings),
-        )
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None], *, number: int) -> None:
+        """Fill the blanks of a prompt and give its text part by part; with beams, blank by blank.
+
+        Args:
+            prompt: what is filled.
+            on_text: called with the next part; bytes that end within a character wait for the rest.
+            number: the prompt's among all, as of `write`.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        parts = iter(prompt.parts)
+
+        def on_token(token: int | None) -> None:
+            if token is None:
+                on_text(decoder.decode(b"", final=True) + next(parts))
+            else:
+                on_text(decoder.decode(_bytes_of([token], self.tokenizer)))
+
+        on_text(next(parts))
+        fill(self._reader, [prompt], self.decoding, first=number, on_token=on_token)
+
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.model, self.model.config, self.model.word_embeddings.weight.device)
 
 
-class _GrowingTexts:
-    """The texts of a batch while their blanks are being filled."""
+def generate_texts(
+    model: GLM,
+    tokenizer: TextTokenizer,
+    prompts: Sequence[str],
+    *,
+    decoding: Decoding | None = None,
+    reading: Reading | None = None,
+    batch_size: int = 8,
+) -> list[Generation]:
+    """Return prompts with their blanks filled.
 
-    def __init__(
-        self, prompts: Sequence[Prompt], tokenizer: TextTokenizer, on_text: OnText
-    ) -> None:
-        self._prompts = prompts
-        self._tokenizer = tokenizer
-        self._on_text = on_text
-        self._decoders = [StreamDecoder(tokenizer) for _ in prompts]
-        for number, prompt in enumerate(prompts):
-            on_text(number, prompt.parts[0])
+    Args:
+        model: in evaluation mode, on any device.
+        tokenizer: the model's.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they go on at their
+            end. A causal model goes on at the end of every text.
+        decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
+        reading: how the model was trained to read, as `Trained` says. Default: from left to right
+            if it has no block positions, else as a GLM with task masks.
+        batch_size: how many prompts are filled at once; it does not change what is drawn.
 
-    def add(self, number: int, blank: int, token: int | None) -> None:
-        """Take a token of a prompt's blank; None: the blank is filled."""
-        if token is not None:
-            self._on_text(number, self._decoders[number].add(token))
-            return
-        rest = self._decoders[number].end()
-        self._on_text(number, rest + self._prompts[number].parts[blank + 1])
-        self._decoders[number] = StreamDecoder(self._tokenizer)
+    Raises:
+        UserError: the tokenizer lacks a token, or a prompt has no place in the model.
+    """
+    if reading is None:
+        shape = model.config
+        reading = Reading(causal=not shape.block_positions, positions=shape.position_rows)
+    writer = Writer(model=model, tokenizer=tokenizer, decoding=decoding or Decoding())
+    ready = [make_prompt(text, tokenizer, reading) for text in prompts]
+    return list(writer.write(ready, batch_size=batch_size))

@@ -167,7 +167,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path} is not UTF-8: its byte {error.start:,} is {error.object[error.start]:#04x}. "
-            "Expected a file of JSON in UTF-8."
+            "Save the file in UTF-8."
         ) from error
 
 

@@ -4,11 +4,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from trainer.decode.prompt import Blank, Prompt
+from trainer.decode.writer import text_of
+from trainer.rank_writer import RankWriter
 from trainer.tasks.question import Prediction, Question
 from trainer.tasks.task import TEST, VALIDATION, Task
+from trainer.tokenizer import TextTokenizer
 from trainer.tuning.answers import Answer
 from trainer.tuning.step import Tuner
-from trainer.tuning.writing import Scribe
 
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
@@ -26,7 +29,8 @@ class Evaluation:
     questions: Mapping[str, Sequence[Question]]
     """By split, of those that there are."""
     tuner: Tuner
-    scribe: Scribe
+    writer: RankWriter
+    tokenizer: TextTokenizer
     by_loss: bool
     """Texts are judged by their loss alone."""
 
@@ -64,10 +68,31 @@ class Evaluation:
     def _predictions(
         self, questions: Sequence[Question], *, stop: Callable[[], int]
     ) -> Sequence[Prediction] | None:
-        if self.task.is_written:
-            return self.scribe.write(questions, stop=stop)
-        answers = self.tuner.answer(questions, stop=stop)
-        return None if answers is None else [answer.prediction for answer in answers]
+        if not self.task.is_written:
+            answers = self.tuner.answer(questions, stop=stop)
+            return None if answers is None else [answer.prediction for answer in answers]
+        filled = self.writer.fill(
+            len(questions), lambda number: self._prompt(questions[number]), stop=stop
+        )
+        if filled is None:
+            return None
+        return [text_of(answer.tokens, self.tokenizer).strip() for (answer,) in filled]
+
+    def _prompt(self, question: Question) -> Prompt:
+        """Return what a question's row asks, as the first token of its answer and what is before.
+
+        As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), eop alone ends what fills a blank.
+        """
+        row = question.rows[0]
+        *context, token = row.tokens.tolist()
+        causal = row.position_ids is None
+        position = len(context) if row.position_ids is None else int(row.position_ids[0, -1])
+        return Prompt(
+            context=tuple(context),
+            blanks=(Blank(token=token, position=position, block_position=int(not causal)),),
+            ends=frozenset({self.tokenizer.special["eos" if causal else "eop"]}),
+            causal=causal,
+        )
 
 
 def _text_figures(answers: Sequence[Answer]) -> dict[str, float]:

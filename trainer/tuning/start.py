@@ -18,6 +18,7 @@ from trainer.checkpoints.disk import Disk
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.opening import Opening
+from trainer.rank_writer import RankWriter
 from trainer.ranks import Ranks
 from trainer.run import Ready
 from trainer.start import (
@@ -43,7 +44,6 @@ from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Tuning
 from trainer.tuning.step import Tuner
-from trainer.tuning.writing import Scribe
 
 _LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
@@ -140,19 +140,21 @@ def start(tuning: Tuning, ranks: Ranks, *, stop: Stop) -> StartedTuning:
         loss=tuning.loss,
         ranks=ranks,
     )
-    scribe = Scribe(
+    writer = RankWriter(
         stepper=tuner.stepper,
         shape=shape,
-        tokenizer=tokenizer,
         decoding=tuning.decoding,
         ranks=ranks,
         stop=stop,
+        batch_size=tuner.stepper.micro_batch,
+        counts_start=False,
     )
     evaluation = Evaluation(
         task=tuning.described_task,
         questions=questions,
         tuner=tuner,
-        scribe=scribe,
+        writer=writer,
+        tokenizer=tokenizer,
         by_loss=tuning.by_loss,
     )
     return StartedTuning(

@@ -36,10 +36,8 @@ def reader() -> Reader:
 
 def prompt(context: Sequence[int], *masks: int) -> Prompt:
     """A prompt with blanks at these places."""
-    blanks = tuple(Blank(mark="[MASK]", token=SOP, position=i, block_position=1) for i in masks)
+    blanks = tuple(Blank(token=SOP, position=i, block_position=1) for i in masks)
     return Prompt(
-        text="",
-        parts=("",) * (len(masks) + 1),
         context=tuple(context),
         blanks=blanks,
         ends=frozenset({EOP, EOS}),
@@ -49,10 +47,8 @@ def prompt(context: Sequence[int], *masks: int) -> Prompt:
 
 def causal(tokens: Sequence[int]) -> Prompt:
     """A text that goes on."""
-    blank = Blank(mark="", token=tokens[-1], position=len(tokens) - 1, block_position=0)
+    blank = Blank(token=tokens[-1], position=len(tokens) - 1, block_position=0)
     return Prompt(
-        text="",
-        parts=("", ""),
         context=tuple(tokens[:-1]),
         blanks=(blank,),
         ends=frozenset({EOS}),

@@ -2,9 +2,8 @@ import pytest
 
 from tests.trainer.decode.small import PROMPTS, TEXTS, best_text, logits_after, reader
 from trainer.decode.decoding import Decoding
-from trainer.decode.filling import ENDED, LIMIT
 from trainer.decode.prompt import Prompt
-from trainer.decode.search import fill
+from trainer.decode.search import ENDED, LIMIT, fill
 
 
 @pytest.mark.parametrize("prompts", [PROMPTS, TEXTS])
@@ -19,16 +18,6 @@ def test_as_a_plain_search(prompts: tuple[Prompt, ...], beams: int, penalty: flo
         assert fillings[0].finish == (ENDED if len(tokens) < 5 else LIMIT)
 
 
-def test_a_batch_is_searched_as_its_prompts() -> None:
-    options = Decoding(max_new_tokens=5, beams=3)
-    together = fill(reader(), PROMPTS, options)
-    alone = [fill(reader(), [wanted], options)[0] for wanted in PROMPTS]
-    assert [[f.tokens for f in found] for found in together] == [
-        [f.tokens for f in found] for found in alone
-    ]
-    assert {len(found) for found in together} == {1, 2, 3}
-
-
 def test_later_blanks_see_the_best_text_of_earlier_ones() -> None:
     # One beam is the most probable token each time, and its log probability is told.
     options = Decoding(max_new_tokens=3, min_new_tokens=3, beams=2)
@@ -38,12 +27,3 @@ def test_later_blanks_see_the_best_text_of_earlier_ones() -> None:
         logits = logits_after(PROMPTS[0], [*read, list(second.tokens[:place])])
         total += float(logits.log_softmax(-1)[token])
     assert second.score == pytest.approx(total, abs=1e-4)
-
-
-def test_ends_are_held_back_and_pairs_not_repeated() -> None:
-    options = Decoding(max_new_tokens=8, min_new_tokens=8, beams=3, no_repeat_ngram=2)
-    for fillings in fill(reader(), PROMPTS, options):
-        for found in fillings:
-            pairs = list(zip(found.tokens, found.tokens[1:], strict=False))
-            assert len(found.tokens) == 8
-            assert len(set(pairs)) == len(pairs)

@@ -5,12 +5,14 @@ import torch
 
 from shards.errors import UserError
 from trainer.decode.choice import NEVER, drawn, filtered, forbidden, without
+from trainer.decode.decoding import Decoding
 
 LOGITS = torch.tensor([[3.0, 1.0, 2.0, 2.0, 0.0, -5.0]])
 
 
 def kept(*, top_k: int = 0, top_p: float = 0.0, temperature: float = 1.0) -> list[int]:
-    logits = filtered(LOGITS, temperature=temperature, top_k=top_k, top_p=top_p)
+    options = Decoding(temperature=temperature, top_k=top_k, top_p=top_p)
+    logits = filtered(LOGITS, options)
     return (logits[0] > NEVER).nonzero()[:, 0].tolist()
 
 
@@ -34,14 +36,14 @@ def test_filters(options: dict[str, float], expected: list[int]) -> None:
 
 
 def test_temperature_divides() -> None:
-    found = filtered(LOGITS, temperature=2.0, top_k=0, top_p=0)
+    found = filtered(LOGITS, Decoding(temperature=2.0))
     assert torch.allclose(found.softmax(-1), (LOGITS / 2).softmax(-1))
 
 
 @pytest.mark.parametrize("temperature", [1e-20, 1e-38, 5e-324])
 def test_the_coldest_temperatures_leave_the_best(temperature: float) -> None:
     assert kept(temperature=temperature, top_p=0.9) == [0]
-    cold = filtered(LOGITS, temperature=temperature, top_k=3, top_p=0)
+    cold = filtered(LOGITS, Decoding(temperature=temperature, top_k=3))
     assert drawn(cold.expand(3, -1), [0.0, 0.5, 0.99]).tolist() == [0, 0, 0]
 
 
@@ -76,7 +78,8 @@ def test_what_is_filtered_is_never_drawn(chance: float) -> None:
     ],
 )
 def test_forbidden(tokens: tuple[int, ...], fewest: int, ngram: int, expected: set[int]) -> None:
-    banned = forbidden(tokens, ends=(8, 9), min_tokens=fewest, no_repeat_ngram=ngram)
+    options = Decoding(min_new_tokens=fewest, no_repeat_ngram=ngram)
+    banned = forbidden(tokens, (8, 9), options)
     assert set(banned) == expected
 
 

@@ -9,10 +9,9 @@ from tests.trainer.decode import golden
 from tests.trainer.golden import needs_shared
 from trainer.decode.choice import filtered
 from trainer.decode.decoding import Decoding
-from trainer.decode.filling import ENDED, Filling
 from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.search import fill
+from trainer.decode.search import ENDED, Filling, fill
 from trainer.model.cache import Cache
 
 pytestmark = needs_shared
@@ -62,12 +61,7 @@ def test_greedy(name: str, limit: int, size: int) -> None:
     prompts = prompts_of(cases)
     for first in range(0, len(cases), size):
         part = prompts[first : first + size]
-        filled = fill(
-            reader(),
-            part,
-            Decoding(max_new_tokens=limit),
-            keys=[0] * len(part),
-        )
+        filled = fill(reader(), part, Decoding(max_new_tokens=limit))
         check(filled, cases[first : first + size])
 
 
@@ -86,12 +80,7 @@ def test_every_step_of_greedy() -> None:
         return logits
 
     watched = Reader(forward, golden.SHAPE, torch.device("cpu"))
-    fill(
-        watched,
-        prompts_of([case]),
-        Decoding(max_new_tokens=24),
-        keys=[0],
-    )
+    fill(watched, prompts_of([case]), Decoding(max_new_tokens=24))
     assert steps == case["steps"]
 
 
@@ -127,15 +116,12 @@ def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
     for row in figures["cases"]["gigaword.test"]["samples"]:
         *context, sop = row["text"]
         start = Blank(
-            mark="[sMASK]",
             token=sop,
             position=row["position"][0][-1],
             block_position=row["position"][1][-1],
         )
         prompts.append(
             Prompt(
-                text="",
-                parts=("", ""),
                 context=tuple(context),
                 blanks=(start,),
                 ends=frozenset({figures["command_tokens"]["gpt2"]["eop"]}),
@@ -156,12 +142,8 @@ def test_filtered_probabilities() -> None:
     cases = golden.figures("sampling.json")
     assert len(cases) == 30
     for case in cases:
-        logits = filtered(
-            torch.tensor([case["logits"]]),
-            temperature=case["temperature"],
-            top_k=case["top_k"],
-            top_p=case["top_p"],
-        )
+        options = {name: case[name] for name in ("temperature", "top_k", "top_p")}
+        logits = filtered(torch.tensor([case["logits"]]), Decoding(**options))
         probabilities = logits.softmax(-1)[0]
         assert int((probabilities > 0).sum()) == case["kept"]
         assert probabilities.tolist() == pytest.approx(case["probs"], abs=1e-6)

@@ -4,7 +4,7 @@ import pytest
 
 from shards.errors import UserError
 from trainer.decode.prompt import Reading, make_prompt
-from trainer.decode.prompt_file import read_prompts
+from trainer.prompt_file import read_prompts
 from trainer.tokenizer import TextTokenizer
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
@@ -98,31 +98,3 @@ def test_files(tmp_path: Path) -> None:
     lines.write_text('{"prompt": "one\\ntwo", "id": 3}\n\n{"prompt": ""}\n')
     assert read_prompts(plain) == ["one [MASK]", "  two "]
     assert read_prompts(lines) == ["one\ntwo", ""]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", b'{"prompt": "x"}\n{"text": "y"}\n', r"a\.jsonl:2 has no prompt: expected"),
-        ("a.jsonl", b'\n["x"]\n', r"a\.jsonl:2 has no prompt"),
-        ("a.jsonl", b'{"prompt": 3}', r"a\.jsonl:1 has no prompt"),
-        ("a.jsonl", b'{"prompt": "x"', r"a\.jsonl:1 is no JSON .*: expected an object"),
-        (
-            "a.jsonl",
-            b'{"prompt": "x"}\n{"prompt": "\\ud83d"}',
-            r"a\.jsonl:2 is no JSON \(\\ud83d in ",
-        ),
-        ("a.jsonl", b'{"prompt": "x", "prompt": "y"}', r"a\.jsonl:1 is no JSON .* 'prompt' stands"),
-        ("a.txt", b"x\ny\n\xff\n", r"a\.txt:3 is not UTF-8"),
-        ("a.txt", b"\n \n", r"a\.txt has no prompt: write one a line"),
-    ],
-)
-def test_files_that_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        read_prompts(tmp_path / name)
-
-
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.txt cannot be read: No such file"):
-        read_prompts(tmp_path / "none.txt")

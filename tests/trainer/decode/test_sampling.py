@@ -1,10 +1,9 @@
 import pytest
 
-from tests.trainer.decode.small import EOP, PROMPTS, SHAPE, TEXTS, causal, greedy, prompt, reader
+from tests.trainer.decode.small import EOP, PROMPTS, SHAPE, TEXTS, causal, greedy, reader
 from trainer.decode.decoding import Decoding
-from trainer.decode.filling import ENDED, LIMIT, POSITIONS, Filling
 from trainer.decode.prompt import Prompt
-from trainer.decode.search import fill
+from trainer.decode.search import ENDED, LIMIT, POSITIONS, Filling, fill
 
 GREEDY = Decoding(max_new_tokens=6)
 DRAWN = Decoding(max_new_tokens=6, temperature=1.5, top_k=20)
@@ -19,7 +18,7 @@ def filled(prompts: tuple[Prompt, ...], decoding: Decoding, size: int) -> list[l
             reader(),
             prompts[first : first + size],
             decoding,
-            keys=list(range(first, first + size))[: len(prompts) - first],
+            first=first,
         )
     ]
 
@@ -38,11 +37,6 @@ def test_draws_are_the_same_on_any_batch_size(prompts: tuple[Prompt, ...]) -> No
     alone, *others = (filled(prompts, DRAWN, size) for size in (1, 2, 3, 4))
     assert all(other == alone for other in others)
     assert alone != filled(prompts, GREEDY, 4)
-
-
-def test_the_same_prompt_twice_is_drawn_twice() -> None:
-    one, other = filled((TEXTS[1], TEXTS[1]), DRAWN, 2)
-    assert one != other
 
 
 def test_a_temperature_of_nearly_nothing_takes_the_most_probable() -> None:
@@ -69,22 +63,3 @@ def test_a_causal_text_ends_with_the_positions() -> None:
     assert found[0].finish == POSITIONS
     # Positions 0 to 48; the last token put out is not read.
     assert len(found[0].tokens) == SHAPE.position_rows - 39
-
-
-def test_fewest_tokens_and_no_repetition() -> None:
-    options = Decoding(max_new_tokens=12, min_new_tokens=12, no_repeat_ngram=2)
-    for fillings in filled(PROMPTS, options, 4):
-        for found in fillings:
-            pairs = list(zip(found.tokens, found.tokens[1:], strict=False))
-            assert len(found.tokens) == 12
-            assert len(set(pairs)) == len(pairs)
-
-
-def test_tokens_are_told_as_they_come() -> None:
-    heard: list[tuple[int, int, int | None]] = []
-    prompts = (PROMPTS[0], prompt([1, 2, 127], 1))
-    found = fill(reader(), prompts, GREEDY, keys=[0, 1], on_token=lambda *told: heard.append(told))
-    for number, fillings in enumerate(found):
-        for blank, filling in enumerate(fillings):
-            told = [token for n, b, token in heard if (n, b) == (number, blank)]
-            assert told == [*filling.tokens, None]

@@ -1,0 +1,164 @@
+"""Text from a trained model: blanks of prompts are filled, or texts go on.
+
+The command, and the same from Python:
+
+    python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+
+    trained = open_trained("build/run")
+    texts = ["Bread is [MASK] in the oven."]
+    for found in generate_texts(trained.model, trained.tokenizer, texts, reading=trained.reading):
+        print(found.text)
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shards.command import Command, log_plainly
+from shards.console import run_module
+from shards.errors import UserError
+from shards.flags import WORD, local_path, option, options_of, positive
+from shards.interrupt import ended_by_interrupt
+from shards.shown import PartPrinter, json_text, print_line, print_lines, tell
+from trainer.decode.decoding import Decoding
+from trainer.foreign_flags import FOREIGN_FLAGS
+from trainer.opening import OPENED, Opening
+from trainer.prompt_file import read_prompts
+
+if TYPE_CHECKING:
+    from trainer.decode.prompt import Prompt
+    from trainer.decode.writer import Generation, Writer
+    from trainer.trained import Trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generate(Command, Decoding, Opening):
+    """Fill the blanks of prompts, or go on with texts."""
+
+    STOPPED = "the text is not whole"
+    USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"
+    EPILOG = "Without prompts they are read from the standard input, one a line."
+    GROUPS = ("prompts and answers", "how tokens are chosen", OPENED)
+    OLD = FOREIGN_FLAGS
+
+    path: Path = option(
+        MISSING,
+        "a run, a checkpoint, a published one",
+        flag=WORD,
+        group="prompts and answers",
+        metavar="MODEL",
+        type=local_path,
+    )
+    texts: tuple[str, ...] = option(
+        (), "with [MASK], [sMASK], [gMASK]", flag=WORD, metavar="PROMPT", nargs="*"
+    )
+    prompt: tuple[str, ...] = option(
+        (),
+        "A prompt, as the words after the model; may be repeated.",
+        metavar="TEXT",
+        action="append",
+    )
+    prompts: Path | None = option(
+        None,
+        "A file of prompts: one a line, or .jsonl with objects that have a prompt.",
+        metavar="FILE",
+        type=local_path,
+    )
+    samples: int = option(1, "Texts of each prompt.", metavar="N", type=positive)
+    batch_size: int = option(8, "Texts that are written at once.", metavar="N", type=positive)
+    json: bool = option(False, "Print JSON lines, with the tokens of every blank.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.samples > 1 and not self.draws:
+            raise UserError(
+                f"--samples {self.samples}: they would all be the same, as the most probable text "
+                "is taken. Give --temperature, --top-k or --top-p."
+            )
+
+    @classmethod
+    def parse(cls, words: Sequence[str], program: str) -> "Generate":
+        """Return the command that a command line describes; flags stand among its prompts."""
+        parsed = cls.parser(program).parse_intermixed_args(words)
+        return cls(**options_of(cls, vars(parsed)))
+
+    def run(self) -> None:
+        """Print what the model writes."""
+        log_plainly()
+        given = [*self.texts, *self.prompt]
+        if self.prompts is not None:
+            given += read_prompts(self.prompts)
+        with ended_by_interrupt():
+            from trainer.decode.prompt import make_prompt  # noqa: PLC0415  as below
+            from trainer.decode.writer import Writer  # noqa: PLC0415  loads torch
+            from trainer.trained import open_trained  # noqa: PLC0415  as above
+
+        trained = open_trained(self.path, self)
+        writer = Writer(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
+        make = partial(make_prompt, tokenizer=trained.tokenizer, reading=trained.reading)
+        if not given:
+            self._converse(writer, make, trained)
+        elif len(given) * self.samples == 1:
+            self._answer(writer, make(given[0]), number=0)
+        else:
+            ready = [make(text) for text in given for _ in range(self.samples)]
+            for generation in writer.write(ready, batch_size=self.batch_size):
+                self._print(generation)
+
+    def _converse(
+        self, writer: "Writer", make: "Callable[[str], Prompt]", trained: "Trained"
+    ) -> None:
+        """Answer the lines of the standard input, one by one."""
+        is_person = sys.stdin.isatty()
+        step = "" if trained.step is None else f", step {trained.step:,}"
+        ending = "; Ctrl-D ends" if is_person else " of the standard input"
+        tell(f"{trained.origin}{step}: waiting for prompts, one a line{ending}.")
+        numbers = count()
+        for line in _lines("> " if is_person else ""):
+            try:
+                prompt = make(line)
+            except UserError as error:
+                if not is_person:
+                    raise
+                tell(str(error))
+                continue
+            for _ in range(self.samples):
+                self._answer(writer, prompt, number=next(numbers))
+
+    def _answer(self, writer: "Writer", prompt: "Prompt", *, number: int) -> None:
+        """Print what the model makes of a prompt, as it comes."""
+        if self.json:
+            self._print(next(writer.write([prompt], batch_size=1, first=number)))
+            return
+        printer = PartPrinter()
+        try:
+            writer.stream(prompt, printer.add, number=number)
+        finally:
+            printer.add("\n")
+
+    def _print(self, generation: "Generation") -> None:
+        if self.json:
+            print_line(json_text(generation.json(), stream=sys.stdout), flush=True)
+        else:
+            print_lines([*generation.text.split("\n"), ""])
+            sys.stdout.flush()
+
+
+def _lines(sign: str) -> Iterator[str]:
+    """Return the lines of the standard input that have text, as they come."""
+    while True:
+        if sign:
+            tell(sign, end="")
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.rstrip("\r\n")
+
+
+if __name__ == "__main__":
+    sys.exit(run_module("trainer.generate"))

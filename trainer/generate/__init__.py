@@ -1,1 +1,0 @@
-"""The command `python -m trainer.generate`, and the same from Python."""

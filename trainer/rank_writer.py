@@ -1,0 +1,105 @@
+"""Blanks filled by a model in training, on all ranks.
+
+Each rank fills its share of the prompts. At ZeRO stage 3 every call of the model gathers weights
+from all ranks, and texts end after different numbers of tokens: a rank that has finished its batch
+makes dummy calls until all have.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Prompt
+from trainer.decode.reader import Reader
+from trainer.decode.search import Filling, fill
+from trainer.model.cache import Cache
+from trainer.model.sizes import ModelConfig
+from trainer.ranks import Ranks
+from trainer.step import WEIGHTS_SPLIT, Stepper
+from trainer.stop import Stop
+
+_NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
+"""What a dummy call reads."""
+
+
+class _StoppedError(Exception):
+    """This rank was asked to stop; what is being written is not finished."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankWriter:
+    """What fills blanks on all ranks."""
+
+    stepper: Stepper
+    shape: ModelConfig
+    decoding: Decoding
+    ranks: Ranks
+    stop: Stop
+    """A rank that is asked to stop writes no further token."""
+    batch_size: int
+    """Prompts that a rank fills at once; the same on all ranks."""
+    counts_start: bool = True
+    """As of `search.fill`."""
+
+    def fill(
+        self, num_prompts: int, prompt_of: Callable[[int], Prompt], *, stop: Callable[[], int]
+    ) -> list[list[Filling]] | None:
+        """Return what fills the blanks of prompts, in their order, or None if stopped.
+
+        Args:
+            num_prompts: the same on all ranks.
+            prompt_of: makes a prompt, by its number.
+            stop: called between batches, with the same result on all ranks; nonzero: stop.
+
+        Raises:
+            AgreedError: some rank could not write, as what a model gives is no number.
+        """
+        own: list[list[Filling]] = []
+        share = -(-num_prompts // self.ranks.world)
+        begin = share * self.ranks.rank
+        with self.stepper.answering():
+            for first in range(begin, begin + share, self.batch_size):
+                if stop():
+                    break
+                numbers = range(first, min(first + self.batch_size, begin + share, num_prompts))
+                own += self.ranks.together(partial(self._batch, numbers, prompt_of))
+        return None if stop() else [one for part in self.ranks.gather(own) for one in part]
+
+    def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Filling]]:
+        """Return what fills a batch, once all ranks have filled theirs."""
+        reader = Reader(self._call, self.shape, self.ranks.device)
+        prompts = [prompt_of(number) for number in numbers]
+        write = partial(fill, first=numbers.start, counts_start=self.counts_start)
+        try:
+            return write(reader, prompts, self.decoding) if prompts else []
+        except _StoppedError:
+            return []  # all ranks stop after this batch
+        finally:
+            self._join_remaining_calls()
+
+    @property
+    def _is_split(self) -> bool:
+        return self.stepper.stage == WEIGHTS_SPLIT and self.ranks.world > 1
+
+    def _call(self, cache: Cache) -> Tensor:
+        """Return what the model gives, at ZeRO stage 3 in a call that all ranks make.
+
+        Raises:
+            _StoppedError: this rank was asked to stop.
+        """
+        if self.stop.is_asked:
+            raise _StoppedError
+        if self._is_split:
+            self.ranks.sum(torch.ones(1, dtype=torch.int64))
+        logits: Tensor = self.stepper.engine(cache)
+        return logits
+
+    def _join_remaining_calls(self) -> None:
+        """Make dummy calls of the model until no rank makes any other."""
+        reader = Reader(self.stepper.engine, self.shape, self.ranks.device)
+        while self._is_split and int(self.ranks.sum(torch.zeros(1, dtype=torch.int64))):
+            reader.open([_NOTHING])
