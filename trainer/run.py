@@ -52,6 +52,10 @@ class Ready:
     peak_flops: float | None = None
     """FLOP/s of all devices together, where it is known."""
     profile: bool = False
+    precision: str
+    """bf16, fp16 or fp32."""
+    fixed: Mapping[str, Any]
+    """What all its checkpoints record: `identity` and `schedule`."""
 
 
 class Work(Protocol):

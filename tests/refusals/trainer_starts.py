@@ -99,16 +99,6 @@ _DATA = (
         r"--lr-floor -0\.1: it must be a share of the peak, 0 to 1\.$",
     ),
     _row(
-        "--warmup -1",
-        "a warm-up below 0",
-        r"--warmup -1\.0: steps, or a share of the decay steps\.$",
-    ),
-    _row(
-        "--warmup inf",
-        "an infinite warm-up",
-        r"--warmup inf: steps, or a share of the decay steps\.$",
-    ),
-    _row(
         "--warmup 4",
         "a warm-up as long as the decay",
         r"the warm-up of 4 steps does not end before the decay "

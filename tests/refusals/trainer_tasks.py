@@ -548,10 +548,9 @@ _USES = (
     _written(
         "data that are gone",
         "trainer.generate run x",
-        r"run/step-4 was trained on data that cannot be opened \(.*"
-        r"/gone does not exist: give a dataset's folder \(--output of a pipeline\)\): give the "
-        r"tokenizer, "
-        r"--tokenizer sentencepiece:FOLDER/tok\.model\.$",
+        r"the tokenizer of run/step-4, tok\.model, is not found \(.*/gone does not exist: give a "
+        r"dataset's folder \(--output of a pipeline\)\): give it, --tokenizer sentencepiece:FILE, "
+        r"tiktoken:NAME or hf:FILE\.$",
         together(
             trained,
             json_changed("run/step-4/whole-00000.json", "state.run.mixes.0.data", ["/gone"]),

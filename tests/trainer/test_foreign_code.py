@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from shards.__main__ import main as shards_main
+from shards.console import run_module
 from shards.errors import UserError
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
-from trainer import plot
 from trainer.checkpoints import checkpoint, universal
 from trainer.export.command import Export
 from trainer.export.export import export
@@ -154,7 +154,7 @@ def test_other_files_are_no_pickles(trial: Trial) -> None:
         if 2 in running.codes():
             assert_one_paragraph(running.output())
             assert name in running.output()
-        plot.main([str(run)])
+        run_module("trainer.plot", [str(run)])
         shards_main(["trace", str(run / "run.json"), "--step", "0"])
         assert not trace.exists(), name
 
