@@ -104,7 +104,6 @@ def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> 
     trial.run(*zero(trial, 1), "--save", run, prepare=kill_while_saving, code=-signal.SIGKILL)
     assert (run / "step-6").exists()
     again = trial.run(*zero(trial, 1), "--save", run)
-    assert "step-6 is skipped" in again.output()
     assert "step-6 is unfinished" in again.output()
     assert "resumes after step 3" in again.output()
     assert events(run) == events(undisturbed(*zero(trial, 1)))
@@ -140,10 +139,8 @@ def test_killed_while_the_first_checkpoint_is_written(
     running.kill()
     assert (run / "step-3").is_dir()
     again = here.run(*zero(trial, stage), "--save", run, "--resume", resume, world=2).output()
-    assert (
-        f"{run} holds no checkpoint to use: {run}/step-3 is unfinished; the run starts from the "
-        "beginning\n"
-    ) in again
+    told = f"{run} holds no checkpoint to use: {run}/step-3 is unfinished; the run starts from the "
+    assert (f"{told}beginning\n" in again) is (resume == "auto")
     assert events(run) == events(undisturbed(*zero(trial, stage), world=2))
 
 
@@ -236,7 +233,7 @@ def test_it_never_starts_over_by_itself(trial: Trial, undisturbed: Callable[...,
         path.unlink()
     refused = trial.run(*zero(trial, 1), "--save", run, code=2).output()
     assert "holds checkpoints, but none that is complete on all ranks" in refused
-    assert all(f"run/step-{step}" in refused for step in (3, 6, 9))
+    assert all(f"{run}/step-{step}" in refused for step in (3, 6, 9))
 
 
 def test_older_checkpoints_go(trial: Trial) -> None:
