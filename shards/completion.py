@@ -75,7 +75,7 @@ def complete(
                 groups[word] = parser.add_subparsers(metavar="COMMAND")
         commands = groups["".join(group)]
         commands.add_parser(name, help=entry.about)
-        if found := _parser_of(entry, missing, run):
+        if found := parser_of(entry, missing, run):
             _name_files(found)
             commands.choices[name] = found
     for told, names in missing.items():
@@ -83,7 +83,7 @@ def complete(
     print_lines(shtab.complete(root, shell).split("\n"))
 
 
-def _parser_of(
+def parser_of(
     entry: Entry, missing: dict[str, list[str]], run: Callable[[Entry, Sequence[str]], object]
 ) -> Parser | None:
     """Return the parser of a command; None where it has none, or an extra is `missing`."""

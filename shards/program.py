@@ -100,7 +100,12 @@ GROUPS = {
         _on_ranks("train", "Train", "train GLM on datasets"),
         _on_ranks("finetune", "Finetune", "tune a model on a task"),
         _on_ranks("evaluate", "main", "held-out loss, and tasks"),
-        Entry("tasks", "trainer.tasks", "what a task makes of a file"),
+        Entry(
+            "tasks",
+            "trainer.tasks",
+            "what a task makes of a file",
+            "trainer.tasks.command:ShowTask",
+        ),
         Entry("generate", "trainer.generate", "let a model write"),
         Entry(
             "export",

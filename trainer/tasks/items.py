@@ -135,14 +135,14 @@ def read_items(path: Path) -> list[Item]:
         return _read_pairs(path, path.with_suffix(".target"))
     return [
         _item(line, path, number)
-        for number, line in enumerate(_read_text(path).split("\n"), start=1)
+        for number, line in enumerate(read_text(path).split("\n"), start=1)
         if line.strip()
     ]
 
 
 def _read_pairs(path: Path, beside: Path) -> list[Item]:
     columns = {"source": path} | ({"target": beside} if beside.exists() else {})
-    lines = [_read_text(one).removesuffix("\n").split("\n") for one in columns.values()]
+    lines = [read_text(one).removesuffix("\n").split("\n") for one in columns.values()]
     if len({*map(len, lines)}) > 1:
         raise UserError(
             f"{path} has {len(lines[0]):,} lines and {beside} {len(lines[1]):,}: each source needs "
@@ -154,7 +154,12 @@ def _read_pairs(path: Path, beside: Path) -> list[Item]:
     ]
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return a file's text, UTF-8.
+
+    Raises:
+        UserError: there is no such file, or it cannot be read.
+    """
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
