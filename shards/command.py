@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 from shards.errors import UserError
-from shards.extras import end_telling, missing_extra
+from shards.extras import missing_extra
 from shards.flags import WORD, Either, default_text, flag_of, options_of
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
@@ -252,7 +252,6 @@ def exit_code(
         stopped: What the line after Ctrl-C says.
         reports: Whether this process prints an error; of several ranks one is enough.
     """
-    end_telling()
     program = _short(called_program(program))
     if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -313,6 +312,8 @@ class Command:
     """The last lines of `--help`."""
     GROUPS: ClassVar[Sequence[str]] = ()
     """Titles in `--help` that come first, in their order."""
+    OLD: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """As of `Parser`."""
 
     def run(self) -> int | None:
         """Do the work and return an exit code, or None for 0."""
@@ -327,6 +328,7 @@ class Command:
             description=inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0],
             epilog=cls.EPILOG,
             argument_default=argparse.SUPPRESS,
+            old=cls.OLD,
         )
         for title in cls.GROUPS:
             parser.group(title)

@@ -13,7 +13,7 @@ A dataset that was compacted has a new lineage: as of older numbers it no longer
 
 import hashlib
 import itertools
-import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -50,19 +50,17 @@ from shards.merged import (
     rows_among,
     write_merged_shard,
 )
-from shards.own_files import remove_work
 from shards.paths import FOLDERS, check_links, within
+from shards.prune import remove_work
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
 from shards.removals import SCHEMA, Rows, removed_rows, write_removal
 from shards.storage.files import (
     canonical,
-    files,
     intact,
     read_json,
     shape_expected,
-    size_if_there,
     write_json,
 )
 from shards.storage.remote import AnyPath
@@ -108,6 +106,7 @@ class PartRecord:
     """What was written for a part."""
 
     part: str
+    """As it prints itself."""
     shards: tuple[ShardEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
     removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -147,19 +146,15 @@ class Compaction:
         removals = [removal.documents.path for removal in self.manifest.removals]
         state = hashlib.sha256(canonical([self.name, self.fingerprint, *removals])).hexdigest()
         self._records = self.directory / WORK / FOLDER / state[:16]
-        self._ordered_tables: dict[tuple[str, str], Sequence[OrderedTable]] = {}
+        self._written: dict[Part, PartRecord] = {}
         self._sources = {
             name: MergedSource(dataset, name, self.erased) for name in self.manifest.sources()
         }
 
     # What is read
 
-    def check(self) -> None:
-        """Read all files of the members, so that no damage is written under a new checksum.
-
-        Raises:
-            DamageError: A file is missing or damaged.
-        """
+    def _check(self) -> None:
+        """Read all files of the members, so that no damage is written under a new checksum."""
         for path, entry in self._files():
             if not intact(self.directory / path, entry):
                 raise DamageError(
@@ -167,13 +162,8 @@ class Compaction:
                     f"restore it from a copy. python -m shards verify {self.directory} names all."
                 )
 
-    def check_idle(self) -> None:
-        """Check that no generation is in the making: it is made for the ones that are there.
-
-        Raises:
-            UserError: An --append or --watch was interrupted.
-            DamageError: What would be written lies outside of the dataset's folder, by a link.
-        """
+    def _check_idle(self) -> None:
+        """Check that no generation is in the making: it is made for the ones that are there."""
         folders = [f"{self.name}/{name}/-" for name in (*self._sources, *FOLDERS)]
         check_links(self.directory, [*folders, f"{WORK}/{FOLDER}/-"], files=False)
         path = self.directory / LEDGER
@@ -187,26 +177,6 @@ class Compaction:
                 f"{path} names a generation that is not finished: run the command that was making "
                 "it (--append or --watch) once more, then compact."
             )
-
-    def check_room(self) -> None:
-        """Check that the disk has room for the new generation beside the old ones.
-
-        Raises:
-            UserError: It has not.
-        """
-        if not isinstance(self.directory, Path):
-            return
-        needed = self.bytes - sum(files(self._folder).values())
-        if needed > (free := shutil.disk_usage(self.directory).free):
-            raise UserError(
-                f"compacting writes about {needed / 1e6:,.0f} MB beside what is there, and the "
-                f"disk of {self.directory} has {free / 1e6:,.0f} MB free: make room."
-            )
-
-    @property
-    def bytes(self) -> int:
-        """Size of all files of the members."""
-        return sum(entry.bytes for _, entry in self._files())
 
     def _files(self) -> Iterator[tuple[str, Any]]:
         alone = replace(self.manifest, removals=())
@@ -231,14 +201,9 @@ class Compaction:
 
     def _source_parts(self) -> Iterator[Part]:
         for name, shards in self._sources.items():
-            totals = {
-                TRAIN: shards.num_shards,
-                VALIDATION: shards.num_validation,
-                **{
-                    folder: max(1, shards.num_shards) if self._tables(folder, name) else 0
-                    for folder in TABLES
-                },
-            }
+            totals = {TRAIN: shards.num_shards, VALIDATION: shards.num_validation}
+            for folder in TABLES:
+                totals[folder] = max(1, shards.num_shards) if self._tables[folder, name] else 0
             for folder, total in totals.items():
                 for index in range(total):
                     yield Part(folder=folder, name=name, index=index, total=total)
@@ -252,27 +217,56 @@ class Compaction:
             if member.signatures or any(table.rows for table in member.audit)
         ]
         for kind in sorted(set.intersection(*kinds) if kinds else ()):
-            groups = [
-                [table for table in member.signatures if _kind(table) == kind]
-                for member in self.members
-            ]
-            total = num_signature_files(groups)
+            total = num_signature_files([entries for _, entries in self._signatures(kind)])
             for index in range(total):
                 yield Part(folder=SIGNATURES, name=kind, index=index, total=total)
 
-    def _tables(self, folder: str, source: str) -> list[tuple[Generation, TableEntry]]:
+    def _signatures(self, kind: str) -> list[tuple[Generation, list[TableEntry]]]:
+        """Return the tables of signatures of a kind, by member."""
         return [
-            (member, table)
+            (member, [entry for entry in member.signatures if _kind(entry) == kind])
             for member in self.members
-            for table in getattr(member, folder)
-            if table.source == source
         ]
 
-    def finished(self, part: Part) -> PartRecord | None:
+    @cached_property
+    def _tables(self) -> Mapping[tuple[str, str], Sequence[OrderedTable]]:
+        """The tables of all members by folder and source."""
+        tables: defaultdict[tuple[str, str], list[OrderedTable]] = defaultdict(list)
+        for member, folder in itertools.product(self.members, TABLES):
+            for entry in getattr(member, folder):
+                kept = self._filter(folder, member, entry.source)
+                table = OrderedTable(self.directory / entry.path, kept)
+                tables[folder, entry.source].append(table)
+        return tables
+
+    def _filter(self, folder: str, member: Generation, source: str) -> RowsToKeep | None:
+        """Return what says which rows of a member's table stay, None if all do."""
+        if self._erasure is None:
+            return None
+        kept = self._erasure.rows_to_keep
+        return partial(kept, folder=folder, generation=member.name, source=source)
+
+    def write(self) -> Iterator[str]:
+        """Write all parts that are not finished yet; yield a line for what is done.
+
+        Raises:
+            UserError: An --append or --watch was interrupted, or the disk is full.
+            DamageError: A file is missing or damaged, or a link leads out of the folder.
+        """
+        self._check_idle()
+        num_bytes = sum(entry.bytes for _, entry in self._files())
+        yield f"{num_bytes:>16,}  bytes are checked first"
+        self._check()
+        for number, part in enumerate(self.parts, 1):
+            record = self._finished(part)
+            if record is None:
+                record = self._write(part)
+                yield f"{record.bytes:>16,}  {f'{number} of {len(self.parts)}':>14}  {part}"
+            self._written[part] = record
+
+    def _finished(self, part: Part) -> PartRecord | None:
         """Return the record of a part that was written, None if there is none or a file is gone."""
         path = self._record_path(part)
-        if size_if_there(path) < 0:
-            return None
         try:
             record = unsealed(PartRecord, read_json(path), where=str(path))
         except (ValueError, DamageError):
@@ -287,7 +281,7 @@ class Compaction:
     def _record_path(self, part: Part) -> AnyPath:
         return within(self._records, part.folder, f"{part.name}-{part.index:05}-{part.total}.json")
 
-    def write(self, part: Part) -> PartRecord:
+    def _write(self, part: Part) -> PartRecord:
         """Write the files of a part, then its record."""
         if part.folder in (TRAIN, VALIDATION):
             record = self._write_shard(part)
@@ -319,42 +313,21 @@ class Compaction:
         )
 
     def _write_table(self, part: Part) -> tuple[TableEntry, ...]:
-        rows = sum(table.rows for _, table in self._tables(part.folder, part.name))
-        tables = merged_tables(self._ordered(part.folder, part.name), part.within, rows=rows)
+        held = self._tables[part.folder, part.name]
+        tables = merged_tables(held, part.within, rows=sum(each.footer.num_rows for each in held))
         if part.folder == "rejects":
             tables = (rows for rows in tables if rows.num_rows)
         path = within(self._folder, part.folder, f"{part.name}-{part.index:05}.parquet")
         return write_parquet(path, tables, directory=self.directory)
 
-    def _ordered(self, folder: str, source: str) -> Sequence[OrderedTable]:
-        """Return the tables that the parts of a folder and a source have in common."""
-        if (folder, source) not in self._ordered_tables:
-            self._ordered_tables[folder, source] = [
-                OrderedTable(self.directory / table.path, self._filter(folder, member, source))
-                for member, table in self._tables(folder, source)
-            ]
-        return self._ordered_tables[folder, source]
-
-    def _filter(self, folder: str, member: Generation, source: str) -> RowsToKeep | None:
-        """Return what says which rows of a member's tables stay."""
-        if self._erasure is None:
-            return None
-        kept = self._erasure.rows_to_keep
-        return partial(kept, folder=folder, generation=member.name, source=source)
-
     def _write_signatures(self, part: Part) -> TableEntry:
         kind, _, _ = part.name.partition("-")
+        edges = {"low": part.within.low, "high": part.within.high}
         tables = []
-        for member in self.members:
-            entries = [entry for entry in member.signatures if _kind(entry) == part.name]
+        for member, entries in self._signatures(part.name):
             for index, entry in enumerate(entries):
                 if Range.of(index, len(entries)).overlaps(part.within):
-                    rows = open_between(
-                        self.directory / entry.path,
-                        _HASHES[kind],
-                        low=part.within.low,
-                        high=part.within.high,
-                    )
+                    rows = open_between(self.directory / entry.path, _HASHES[kind], **edges)
                     if self._erasure is not None:
                         rows = self._erasure.without(rows, kind=kind, generation=member.name)
                     tables.append(rows)
@@ -364,12 +337,9 @@ class Compaction:
 
     # The end
 
-    def commit(self, records: Mapping[Part, PartRecord]) -> Generation:
-        """Write the removals and the manifest, and return the new generation; the records go.
-
-        Args:
-            records: Of all parts, in their order.
-        """
+    def commit(self) -> Generation:
+        """Write the removals and the manifest, and return the new generation; the records go."""
+        records = self._written
 
         def tables(folder: str) -> Any:
             written = [record.tables for part, record in records.items() if part.folder == folder]

@@ -4,6 +4,7 @@
 """
 
 import time
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
@@ -20,13 +21,14 @@ from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
-from shards.remove import Selection, remove
+from shards.records import to_json
+from shards.remove import check_complete, remove, select
 from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
+from shards.storage.files import write_json
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
-from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
 
 DAMAGED = 1
@@ -120,7 +122,7 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
     for leftover in prune.leftovers(directory, read_manifest(directory)):
         is_old = leftover.age(now) >= days * 86_400
         if is_old and not dry_run:
-            prune.delete(leftover)
+            leftover.delete()
         freed += leftover.bytes if is_old else 0
         state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
         print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
@@ -148,7 +150,9 @@ class Compact(Command):
                 print_line(f"{directory}: nothing to compact: it has {len(members)} generation")
                 return
             compaction = compact.Compaction(dataset)
-            made = compaction.commit(_write_parts(compaction))
+            for line in compaction.write():
+                print_line(line, flush=True)
+            made = compaction.commit()
         print_line(
             f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
             f"go on until python -m shards prune {directory} deletes them"
@@ -161,10 +165,11 @@ def _erase(directory: AnyPath) -> None:
     erasure = Erasure(dataset)
     if erasure.num_documents or erasure.num_returned:
         compaction = compact.Compaction(dataset, erasure=erasure)
-        records = _write_parts(compaction)
+        for line in compaction.write():
+            print_line(line, flush=True)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
             print_line(line)
-        made = compaction.commit(records)
+        made = compaction.commit()
         if number := erasure.num_documents:
             erased = "1 document" if number == 1 else f"{number:,} documents"
             print_line(f"{directory}: {erased} erased; all others are in {made.name}")
@@ -178,23 +183,6 @@ def _erase(directory: AnyPath) -> None:
             print_line(line)
         print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
     _delete_leftovers(directory, days=0)
-
-
-def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
-    """Print a line for each part that is written, and return the records of all."""
-    compaction.check_idle()
-    compaction.check_room()
-    print_line(f"{compaction.bytes:>16,}  bytes are checked first", flush=True)
-    compaction.check()
-    records = {}
-    for number, part in enumerate(compaction.parts, 1):
-        record = compaction.finished(part)
-        if record is None:
-            record = compaction.write(part)
-            of = f"{number} of {len(compaction.parts)}"
-            print_line(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
-        records[part] = record
-    return records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,15 +216,14 @@ class Place(Command):
             return _check_placed(Dataset(self.to or dataset.directory, dataset.manifest), share)
         if self.to is None:
             raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
-        copied = kept = 0
-        for file in place.place(dataset, share, to=self.to):
-            if file.copied:
-                print_line(f"{file.bytes:>16,}  {file.path}", flush=True)
-                copied += file.bytes
-            else:
-                kept += file.bytes
+        bytes_of: Counter[bool] = Counter()
+        for path, num_bytes, is_copied in place.place(dataset, share, to=self.to):
+            if is_copied:
+                print_line(f"{num_bytes:>16,}  {path}", flush=True)
+            bytes_of[is_copied] += num_bytes
         print_line(
-            f"{copied:>16,}  bytes copied to {self.to}, {kept:,} were there; all checksums match"
+            f"{bytes_of[True]:>16,}  bytes copied to {self.to}, {bytes_of[False]:,} were there; "
+            "all checksums match"
         )
         return 0
 
@@ -349,6 +336,33 @@ class Remove(Command):
 
     def run(self) -> None:
         """Remove them, and print what becomes of them."""
+        names, directory = self._names(), self._directory()
+        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+        with nullcontext() if self.dry_run else held(directory):
+            dataset = Dataset.open(directory)
+            selection = select(dataset, names, reason=self.reason)
+            if not self.missing_ok and not (self.dry_run and selection.documents):
+                check_complete(selection)
+            if self.run_file is not None:
+                selection = selection.exposed(self.run_file, self.until)
+            print_lines(selection.lines(dry_run=self.dry_run))
+            if not self.dry_run and selection.new:
+                number = remove(directory, dataset.manifest, selection).number
+                selection = replace(selection, removed_in=number)
+        if self.report is not None:
+            write_json(self.report, to_json(selection))
+        if selection.removed_in is None:
+            print_line("nothing was changed")
+            return
+        print_line(
+            f"manifest {selection.removed_in}: from here on these documents are padding. A run "
+            f"that follows {directory} takes it at its next checkpoint, others when they are "
+            f"resumed with --data {directory}@{selection.removed_in}, copies when they are placed "
+            f"again. The bytes stay until python -m shards compact {directory} --erase"
+        )
+
+    def _names(self) -> Names:
+        """Return the names of the documents; the other flags are checked first."""
         if not self.dry_run and not self.reason.strip():
             raise UserError(
                 "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
@@ -356,36 +370,12 @@ class Remove(Command):
         if self.until is not None and self.run_file is None:
             raise UserError("--until N says how far a run is looked at: give --run RUN as well.")
         listed = [] if self.documents is None else read_names(self.documents)
-        names = Names([*listed, *self.id], patterns=self.url)
+        return Names([*listed, *self.id], patterns=self.url)
+
+    def _directory(self) -> AnyPath:
         directory, number = parse_dataset(self.dataset)
         if number is not None:
             raise UserError(
                 f"{self.dataset}: remove changes the dataset as it is now; leave @n out."
             )
-        read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-        with nullcontext() if self.dry_run else held(directory):
-            dataset = Dataset.open(directory)
-            selection = Selection.of(dataset, names)
-            if not self.missing_ok and not (self.dry_run and selection.parts):
-                selection.check_complete()
-            run = None if self.run_file is None else (self.run_file, self.until)
-            told = takedown(dataset, selection, reason=self.reason, run=run)
-            print_lines(takedown_lines(told, dry_run=self.dry_run))
-            if not self.dry_run and selection.num_documents:
-                changed = remove(directory, dataset.manifest, selection, reason=self.reason)
-                told = replace(told, removed_in=changed.number)
-        if self.report is not None:
-            told.save(self.report)
-        print_line(_outcome(told))
-
-
-def _outcome(told: Takedown) -> str:
-    if told.removed_in is None:
-        return "nothing was changed"
-    name = told.dataset
-    return (
-        f"manifest {told.removed_in}: from here on these documents are padding. A run that follows "
-        f"{name} takes it at its next checkpoint, others when they are resumed with --data "
-        f"{name}@{told.removed_in}, copies when they are placed again. The bytes stay until python "
-        f"-m shards compact {name} --erase"
-    )
+        return directory

@@ -215,7 +215,7 @@ class Erasure:
         return changed
 
     def clear_report(self) -> list[str]:
-        """Take texts, and groups without text, out of the report; return a line for each change.
+        """Take texts, and groups, out of the report; return a line for each change.
 
         The page is deleted: `pipelines.report` draws it again.
         """
@@ -223,7 +223,11 @@ class Erasure:
         if size_if_there(directory / REPORT) >= 0:
             report = read_json(directory / REPORT)
             with shape_expected(directory / REPORT, "delete it, so that no text is left in it"):
-                cleared = {**report, "examples": {}, **self._left_groups(report)}
+                accounts = {
+                    source: {key: value for key, value in account.items() if key != "groups"}
+                    for source, account in report.get("accounting", {}).items()
+                }
+                cleared = {**report, "accounting": accounts, "examples": {}, "groups": {}}
             if cleared != report:
                 write_json(directory / REPORT, cleared)
                 changed.append(f"{REPORT}: without examples")
@@ -231,32 +235,6 @@ class Erasure:
             (directory / PAGE).unlink()
             changed.append(f"{PAGE}: deleted")
         return changed
-
-    def _left_groups(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a report says of groups without those that have no text any more."""
-        names = {
-            name
-            for generation in self.dataset.manifest.generations
-            for account in self.accounting(generation).values()
-            for name in account.get("groups", ())
-        }
-        accounts = {
-            source: {
-                **account,
-                "groups": {name: sums for name, sums in account["groups"].items() if name in names},
-            }
-            for source, account in report.get("accounting", {}).items()
-        }
-        largest = {
-            # A row of "groups" is the sum of all others; long names are cut.
-            source: [row for row in rows if "groups" in row or _begins_one(row["group"], names)]
-            for source, rows in report.get("groups", {}).items()
-        }
-        return {"accounting": accounts, "groups": largest}
-
-
-def _begins_one(start: str, names: Iterable[str]) -> bool:
-    return any(name.startswith(start) for name in names)
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,10 +9,8 @@ from types import TracebackType
 
 from shards.program import PROGRAM
 
-_DEVELOPERS = frozenset({"dev", "lint", "test"})
-"""Extras that no command needs."""
-
-_REQUIREMENT = re.compile(r"([\w.-]+).*;\s*extra == ['\"]([\w-]+)['\"]")
+_REQUIREMENT = re.compile(r"([\w.-]+).*;\s*extra == ['\"](?!(?:dev|lint|test)['\"])([\w-]+)['\"]")
+"""Of an extra that a command may need."""
 
 _REFUSED = 2
 """As in `shards.command`, which has more to import."""
@@ -57,14 +55,8 @@ def tell_missing() -> None:
 
     It has no effect but while `python -m` looks for a command.
     """
-    if sys.argv[:1] == ["-m"] and sys.excepthook is sys.__excepthook__:
+    if sys.argv[:1] == ["-m"]:
         sys.excepthook = end_if_missing
-
-
-def end_telling() -> None:
-    """Take back what `tell_missing` has set: a command has been imported."""
-    if sys.excepthook is end_if_missing:
-        sys.excepthook = sys.__excepthook__
 
 
 def end_if_missing(
@@ -78,26 +70,21 @@ def end_if_missing(
     from shards.shown import tell  # noqa: PLC0415 - seldom needed
 
     words = sys.orig_argv
-    program = words[words.index("-m") + 1] if "-m" in words[:-1] else PROGRAM
-    tell(f"{program}: {told}")
+    tell(f"{words[words.index('-m') + 1]}: {told}")
     sys.exit(_REFUSED)
 
 
 def _extra_of(module: str) -> str | None:
-    """Return the extra that brings a module, as the installed package says; None without one."""
+    """Return the extra that brings a module, as the installed package says; None without one.
+
+    The module of a package here always has its name.
+    """
     from importlib import metadata  # noqa: PLC0415 - seldom needed
 
     try:
         requirements = metadata.requires(PROGRAM) or ()
     except metadata.PackageNotFoundError:  # a checkout that is not installed
         return None
-    for requirement in requirements:
-        found = _REQUIREMENT.match(requirement)
-        if found and found[2] not in _DEVELOPERS and _module(found[1]) == module:
-            return found[2]
-    return None
-
-
-def _module(distribution: str) -> str:
-    """Return the module of a package, which here always has its name."""
-    return re.sub(r"[-.]+", "_", distribution).lower()
+    found = [match for line in requirements if (match := _REQUIREMENT.match(line))]
+    extras = {re.sub(r"[-.]+", "_", each[1]).lower(): each[2] for each in reversed(found)}
+    return extras.get(module)

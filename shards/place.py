@@ -6,7 +6,6 @@ files is a dataset that can be used like the whole one for what the node reads. 
 which share it is, so that what it was never given is not missed.
 """
 
-import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,17 +59,6 @@ class NodeShare:
 class _Mark:
     scatters: tuple[int, ...]
     num_scatters: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlacedFile:
-    """A file that is where it is needed."""
-
-    path: str
-    """Relative to the dataset, with forward slashes."""
-    bytes: int
-    copied: bool
-    """False: it was already present with the right checksum."""
 
 
 def needed_files(manifest: Manifest, share: NodeShare) -> Iterator[tuple[str, FileEntry]]:
@@ -144,25 +132,26 @@ def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
             yield problem
 
 
-def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[PlacedFile]:
+def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str, int, bool]]:
     """Copy a share of a dataset into the folder `to`, and yield each file once it is complete.
 
     Files that already have the right checksum are kept, so that the same call finishes what an
     earlier one began. Every copy is checked against the manifest, which is written last.
 
+    Yields:
+        Path in the dataset, size in bytes, and whether the file was copied, not kept.
+
     Raises:
-        UserError: `to` holds another dataset, or does not have enough room.
+        UserError: `to` holds another dataset, or the disk is full.
         DamageError: a file of the dataset is missing, or not as the manifest says.
     """
     _check_target(dataset, to)
-    files = list(needed_files(dataset.manifest, share))
     with locked(to):
-        _check_room(files, to)
-        for path, entry in files:
+        for path, entry in needed_files(dataset.manifest, share):
             copied = check_file(to / path, entry) is not None
             if copied:
                 _copy(dataset.directory / path, to / path, entry)
-            yield PlacedFile(path=path, bytes=entry.bytes, copied=copied)
+            yield path, entry.bytes, copied
         mark = _Mark(scatters=tuple(sorted(share.scatters)), num_scatters=share.num_scatters)
         write_json(to / MARK, to_json(mark))
         write_manifest(to, dataset.manifest)
@@ -191,37 +180,22 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
 
 def _check_target(dataset: Dataset, to: Path) -> None:
     """Check that a share can be copied to a folder; nothing is written through a link there."""
-    paths = (path for path, _ in dataset.manifest.files())
-    check_links(to, paths)
-    whole = dataset.directory
-    if isinstance(whole, Path) and whole.resolve() in to.resolve().parents:
+    check_links(to, (path for path, _ in dataset.manifest.files()))
+    whole, target = dataset.directory, to.resolve()
+    if isinstance(whole, Path) and whole.resolve() in (target, *target.parents):
         raise UserError(
-            f"--to {to} lies in the dataset's own folder: name a folder on the node's own disk."
+            f"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
+            "own disk."
         )
     if not (to / NAME).exists():
         return
-    if isinstance(dataset.directory, Path) and to.samefile(dataset.directory):
-        raise UserError(f"--to {to} is the dataset itself: name a folder on the node's own disk.")
     present = read_manifest(to)
-    if present.lineage != dataset.manifest.lineage:
+    whole_manifest = dataset.manifest
+    if present.lineage != whole_manifest.lineage or present.number > whole_manifest.number:
         raise UserError(
-            f"--to {to} holds another dataset ({present.corpus}, identity "
-            f"{present.identity[:12]}…) or an earlier build of this one: name an empty folder, or "
-            "delete that one first."
-        )
-    if present.number > dataset.manifest.number:
-        raise UserError(
-            f"--to {to} holds manifest {present.number} of this dataset, newer than the "
-            f"{dataset.manifest.number} to be placed: place the newer one, or name another folder."
-        )
-
-
-def _check_room(files: Collection[tuple[str, FileEntry]], to: Path) -> None:
-    absent = sum(entry.bytes for path, entry in files if not _is_whole(to / path, entry))
-    if absent > (free := shutil.disk_usage(to).free):
-        raise UserError(
-            f"{absent / 1e6:,.0f} MB are to be copied to {to}, and its disk has {free / 1e6:,.0f} "
-            "MB free: make room, or spread the corpus over more nodes or scatters."
+            f"--to {to} holds {present.corpus}, manifest {present.number}: another dataset or "
+            f"build than {whole}, or newer than its manifest {whole_manifest.number}. Name an "
+            "empty folder, or delete that one first."
         )
 
 

@@ -1,26 +1,36 @@
-"""Finds and deletes what a folder holds besides its dataset: old generations, unfinished work.
+"""Deletes what a dataset's folder holds besides the dataset: old generations, unfinished work.
 
-What a manifest named until lately may still be read, by a training run for one. So it stays for a
-grace period after another manifest replaced that one: its time says when (manifest.py).
+    g0001-3f9c12ab/, removals/, vocabulary-….arrow    what a manifest names, or has named
+    .work/                                            what an unfinished build has made so far
+    .tmp-…-NAME                                       a file that was not finished
+
+At the top these names are corpusmill's, with everything below them. All other files there stay, and
+so do links. What a manifest named until lately may still be read, by a training run for one: it
+stays for a grace period after another manifest replaced that one, whose time says when
+(manifest.py).
 """
 
 import math
-import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from shards import removals
-from shards.errors import UserError
-from shards.manifest import Manifest
-from shards.own_files import all_ours, is_ours, is_own_name
-from shards.storage.disk import explain
-from shards.storage.files import files
+from shards.manifest import WORK, Manifest
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import TEMPORARY, files
 from shards.storage.remote import AnyPath, RemotePath
 
 GRACE_DAYS = 30
 """A training run is long."""
+
+_OWN = re.compile(
+    rf"g\d{{4,}}-[0-9a-f]+|{removals.FOLDER}|{re.escape(WORK)}|vocabulary-[0-9a-f]{{8}}\.arrow"
+    rf"|{re.escape(TEMPORARY)}[0-9a-f]{{32}}-.*",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,62 +48,74 @@ class Leftover:
             return math.inf
         return now - self.path.stat().st_mtime
 
+    def delete(self) -> None:
+        """Delete it.
+
+        Raises:
+            UserError: It cannot be deleted; the message says why.
+        """
+        if isinstance(self.path, RemotePath):
+            self.path.unlink(missing_ok=True)
+            return
+        with disk_errors_explained(self.path):
+            if self.path.is_dir() and not self.path.is_symlink():
+                shutil.rmtree(self.path)
+            else:
+                self.path.unlink()
+
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
     """Yield, sorted, what may be deleted: whole folders if nothing in them is named.
 
-    Files that corpusmill did not make, reports and the lock stay. At a URL there are only files.
+    At a URL there are only files.
     """
     named = {path for path, _ in manifest.files()}
     if isinstance(directory, RemotePath):
         for name, size in files(directory).items():
-            if name not in named and is_ours(name):
+            if name not in named and _OWN.fullmatch(name.partition("/")[0]):
                 yield Leftover(path=directory / name, bytes=size)
         return
     kept_files = {directory / path for path in named}
     kept = kept_files | {folder for path in kept_files for folder in path.parents}
-    for path in sorted(directory.iterdir()):
-        if is_own_name(path.name):
-            yield from _leftovers_below(directory, path, kept, name=path.name)
-
-
-def _leftovers_below(
-    directory: Path, path: Path, kept: set[Path], *, name: str = ""
-) -> Iterator[Leftover]:
-    """Yield what is not kept; `name` is that of the path in the dataset, "" below what has one."""
-    is_folder = path.is_dir() and not path.is_symlink()
-    each = name == removals.FOLDER and is_folder
-    if path not in kept and not each and all_ours(directory, path):
-        yield Leftover(path=path, bytes=_size(path), name=name)
-    elif is_folder:
-        below = "" if path in kept else name
-        for child in sorted(path.iterdir()):
-            own = f"{name}/{child.name}" if each else below
-            yield from _leftovers_below(directory, child, kept, name=own)
-
-
-def _size(path: Path) -> int:
-    if path.is_symlink() or path.is_file():
-        return path.lstat().st_size
-    return sum(
-        os.lstat(Path(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
-    )
-
-
-def delete(leftover: Leftover) -> None:
-    """Delete a file, a link or a folder.
-
-    Raises:
-        UserError: it cannot be deleted; the message says why.
-    """
-    path = leftover.path
-    if isinstance(path, RemotePath):
-        path.unlink(missing_ok=True)
-        return
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+    for path in _own_paths(directory):
+        if path.name == removals.FOLDER:
+            for child in sorted(path.iterdir()):
+                yield from _leftovers_below(child, kept, name=f"{path.name}/{child.name}")
         else:
-            path.unlink()
-    except OSError as error:
-        raise UserError(f"cannot delete: {explain(error, path)}") from error
+            yield from _leftovers_below(path, kept, name=path.name)
+
+
+def _leftovers_below(path: Path, kept: set[Path], *, name: str) -> Iterator[Leftover]:
+    """Yield what is not kept; `name` is that of the path in the dataset, "" below what has one."""
+    if path not in kept:
+        below = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+        sizes = (each.lstat().st_size for each in below if each.is_symlink() or each.is_file())
+        yield Leftover(path=path, bytes=sum(sizes), name=name)
+    elif path.is_dir():
+        for child in sorted(path.iterdir()):
+            yield from _leftovers_below(child, kept, name="")
+
+
+def _own_paths(directory: Path) -> list[Path]:
+    """Return what is corpusmill's at the top of a dataset's folder, sorted."""
+    paths = directory.iterdir() if directory.exists() else ()
+    return sorted(path for path in paths if _OWN.fullmatch(path.name) and not path.is_symlink())
+
+
+def remove_work(work: AnyPath, folder: str = "") -> None:
+    """Delete what a build has left in `.work`, or in one folder of it."""
+    path = work / folder if folder else work
+    if isinstance(path, RemotePath):
+        path.remove([*files(path)])
+    elif isinstance(work, Path) and not work.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Delete the unfinished files of killed processes in a dataset's folder."""
+    for path in _own_paths(directory):
+        if path.is_dir():
+            for unfinished in path.rglob(f"{TEMPORARY}*"):
+                unfinished.unlink(missing_ok=True)
+        elif path.name.startswith(TEMPORARY):
+            path.unlink(missing_ok=True)

@@ -1,23 +1,28 @@
-"""Takes documents out of training: finds them by name and adds a removal to the manifest.
+"""Takes documents out of training: finds them by name, tells who saw them, adds a removal.
 
 The shards stay as they are. From the new manifest number on, windows leave the documents out, and
 windows and their number do not change; `DIR@n` of before still has them. The signatures stay too,
 so that a later crawl cannot bring the text back.
+
+A run is given by its saved options; the steps at which it saw a document are those before one that
+is named, by default before the run's last, else within one epoch.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shards.errors import UserError
 from shards.format import ARROW, shard_file
 from shards.manifest import (
     TRAIN,
     VALIDATION,
-    Generation,
     Manifest,
     Removal,
     ShardEntry,
@@ -25,119 +30,230 @@ from shards.manifest import (
 )
 from shards.names import Hits, Names
 from shards.reader import Dataset
-from shards.removals import SCHEMA, Rows, write_removal
+from shards.removals import SCHEMA, write_removal
+from shards.run import Run
 from shards.storage.arrow import check_values
 from shards.storage.remote import AnyPath
+from shards.trace import ORIGIN, TracedDocument, Tracer
 
-_NUM_LISTED = 20
+_NUM_SHOWN = 20
+_LINE = "  {:<18} {:<20} {:<10} {:>9} {:>14} {:>7}"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ShardPart:
-    """The documents of one shard that were found."""
+@dataclass(frozen=True, kw_only=True)
+class SelectedDocument:
+    """A document that was asked for."""
 
-    generation: Generation
+    shard: str
+    """The path of its shard in the dataset, without suffix."""
+    row: int
+    generation: str
     source: str
     split: str
-    number: int
-    """Of the shard, within generation, source and split."""
-    entry: ShardEntry
-    documents: pa.Table
-    """A row of the shard's table for each of `rows`."""
-    rows: Rows
-    removed: NDArray[np.bool_]
-    """bool[rows]: removed before."""
-    hits: Hits
-    """By which names they were found."""
-
-    @property
-    def tokens(self) -> NDArray[np.int64]:
-        """int64[rows]: tokens of each document."""
-        return np.asarray(self.documents["tokens"].to_numpy(), np.int64)
+    tokens: int
+    origin: Mapping[str, Any]
+    """Those of path, position, id and url that its corpus has."""
+    names: tuple[str, ...]
+    """By which it was found."""
+    removed_before: bool
+    steps: tuple[int, ...] | None = None
+    """That train on it, sorted; None without a run."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """A training run, and the steps that are looked at."""
+
+    run: str
+    """The file of its options."""
+    until: int | None
+    """The step to stop before; None: one epoch."""
+    reads: bool
+    """Whether it reads any of the shards."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """The documents that some names stand for, in both splits of all generations."""
 
-    directory: AnyPath
-    """Of the dataset."""
-    parts: tuple[ShardPart, ...]
-    """By generation, source, split and shard; shards without any are left out."""
-    names: tuple[str, ...]
-    """What was asked for, as `Names.texts`."""
+    dataset: str
+    manifest: int
+    """Number of the manifest in which they were looked up."""
+    reason: str
+    """Why they are removed."""
+    time: str
+    """When they were looked up, UTC."""
+    documents: tuple[SelectedDocument, ...]
+    """By generation, source, split, shard and row."""
     missing: tuple[str, ...]
     """Names that no document has."""
-
-    @classmethod
-    def of(cls, dataset: Dataset, names: Names) -> "Selection":
-        """Return the documents of a dataset that have one of the names; every table is read once.
-
-        Raises:
-            UserError: there are no names.
-            DamageError: a table is missing or damaged.
-        """
-        places = list(_places(dataset.manifest))
-        found = np.zeros(len(names.texts), np.bool_)
-        parts = []
-        entries = [entry for *_, entry in places]
-        for place, hits in zip(places, names.find(dataset, entries), strict=True):
-            if len(hits.rows):
-                parts.append(_part(dataset, place, hits))
-                found[hits.names] = True
-        missing = [
-            name for name, was_found in zip(names.texts, found, strict=True) if not was_found
-        ]
-        if not names.texts:
-            raise UserError("name the documents: --documents FILE, --id ID or --url PATTERN.")
-        return cls(
-            directory=dataset.directory,
-            parts=tuple(parts),
-            names=names.texts,
-            missing=tuple(missing),
-        )
+    exposure: Exposure | None = None
+    removed_in: int | None = None
+    """Number of the manifest that removes them; None if nothing was changed."""
 
     @property
-    def num_documents(self) -> int:
-        """Documents that are not removed yet."""
-        return sum(int((~part.removed).sum()) for part in self.parts)
+    def new(self) -> list[SelectedDocument]:
+        """Those that are not removed yet."""
+        return [document for document in self.documents if not document.removed_before]
 
-    def check_complete(self) -> None:
-        """Check that every name stands for a document.
+    def exposed(self, path: Path, until: int | None) -> "Selection":
+        """Return it with the steps of a run that train on the documents.
+
+        Args:
+            path: The file of the run's options.
+            until: The step to stop before; None for the run's last.
 
         Raises:
-            UserError: some do not; the message lists them.
+            UserError: There is no such run, or its data do not exist.
         """
-        if not self.parts:
-            raise UserError(
-                f"{self.directory} has no document {listed(self.missing)}: give SHARD:ROW, the "
-                "input's PATH:POSITION, an id or a URL as the dataset has it (python -m shards "
-                "inspect DIR --doc 0 shows which columns there are); or --missing-ok, if there may "
-                "be none. What was dropped, and why, is in the audit tables."
-            )
+        run = Run.load(path)
+        until = run.steps if until is None else until
+        # Only a run that follows says from when on it left removed documents out.
+        tracer = Tracer(run, removed=run.followed is None)
+        places = {
+            shard.path: (i, j)
+            for i, stream in enumerate(tracer.sampler.streams)
+            for j, shard in enumerate(stream.shards)
+        }
+
+        def steps(document: SelectedDocument) -> tuple[int, ...]:
+            if document.shard not in places:
+                return ()
+            stream, shard = places[document.shard]
+            traced = TracedDocument(stream=stream, shard=shard, row=document.row)
+            return tuple(tracer.steps_of(traced, until=until))
+
+        reads = any(document.shard in places for document in self.documents)
+        documents = (replace(document, steps=steps(document)) for document in self.documents)
+        return replace(
+            self,
+            documents=tuple(documents),
+            exposure=Exposure(run=str(path), until=until, reads=reads),
+        )
+
+    def lines(self, *, dry_run: bool) -> Iterator[str]:
+        """Yield what a person reads of it: sums by generation and source, shards, documents."""
+        new = self.new
+        yield f"{self.dataset}: {_amount(new)} {'would be' if dry_run else 'are'} removed"
+        yield _LINE.format("generation", "source", "split", "documents", "tokens", "shards")
+        for key, group in groupby(new, lambda each: (each.generation, each.source, each.split)):
+            yield _LINE.format(*key, *(f"{number:,}" for number in _sums([*group])))
+        if before := len(self.documents) - len(new):
+            yield f"{_count(before, 'document')} had been removed before"
         if self.missing:
-            raise UserError(
-                f"no document has the name {listed(self.missing)} ({len(self.missing)} of "
-                f"{len(self.names)} names), and nothing was removed. Look for mistakes (--dry-run "
-                "shows what is found), or give --missing-ok to remove the others."
-            )
+            yield f"{_count(len(self.missing), 'name')} without a document: {listed(self.missing)}"
+        yield "documents by shard and row"
+        for document in self.documents[:_NUM_SHOWN]:
+            origin = [f"{name}={value}" for name, value in document.origin.items()]
+            state = ["(removed before)"] if document.removed_before else []
+            yield "  " + " ".join([f"{document.shard}:{document.row}", *origin, *state])
+            if document.steps is not None:
+                yield f"    {_steps_text(document.steps, document.split)}"
+        if (more := len(self.documents) - _NUM_SHOWN) > 0:
+            yield f"  and {more:,} more: --report FILE has them all"
+        if self.exposure is not None:
+            yield from _exposure_lines(self.exposure, self.documents)
 
-    def table(self) -> pa.Table:
-        """Return the documents that are not removed yet, as `removals.SCHEMA`."""
-        return pa.concat_tables([SCHEMA.empty_table(), *map(_removal_rows, self.parts)])
+
+def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
+    """Return the documents of a dataset that have one of the names; every table is read once.
+
+    Raises:
+        UserError: There are no names.
+        DamageError: A table is missing or damaged.
+    """
+    if not names.texts:
+        raise UserError("name the documents: --documents FILE, --id ID or --url PATTERN.")
+    places = list(_places(dataset.manifest))
+    found = names.find(dataset, [entry for entry, _ in places])
+    documents = [
+        document
+        for (entry, key), hits in zip(places, found, strict=True)
+        if len(hits.rows)
+        for document in _documents(dataset, entry, key, hits=hits, names=names.texts)
+    ]
+    known = {name for document in documents for name in document.names}
+    return Selection(
+        dataset=str(dataset.directory),
+        manifest=dataset.manifest.number,
+        reason=reason,
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        documents=tuple(documents),
+        missing=tuple(name for name in names.texts if name not in known),
+    )
 
 
-def remove(
-    directory: AnyPath, manifest: Manifest, selection: Selection, *, reason: str
-) -> Manifest:
+_Key = tuple[str, str, str, int]
+"""Generation, source, split, number of the shard within them."""
+
+
+def _places(manifest: Manifest) -> Iterator[tuple[ShardEntry, _Key]]:
+    for generation, name, source in manifest.source_entries():
+        for split in (TRAIN, VALIDATION):
+            for number, entry in enumerate(source.split(split)):
+                yield entry, (generation.name, name, split, number)
+
+
+def _documents(
+    dataset: Dataset, entry: ShardEntry, key: _Key, *, hits: Hits, names: Sequence[str]
+) -> Iterator[SelectedDocument]:
+    """Yield the documents of a shard that were found."""
+    generation, source, split, _ = key
+    rows, starts = np.unique(hits.rows, return_index=True)
+    path = shard_file(dataset.directory / entry.path, ARROW)
+    table = check_values(dataset.table(entry).take(rows), path)
+    table = table.select([name for name in ("tokens", *ORIGIN) if name in table.column_names])
+    removed = np.isin(rows, dataset.removed.get(entry.path, []))
+    found = np.split(hits.names, starts[1:])
+    for i, values in enumerate(table.to_pylist()):
+        yield SelectedDocument(
+            shard=entry.path,
+            row=int(rows[i]),
+            generation=generation,
+            source=source,
+            split=split,
+            tokens=values.pop("tokens"),
+            origin={name: value for name, value in values.items() if value not in (None, "")},
+            names=tuple(names[name] for name in found[i].tolist()),
+            removed_before=bool(removed[i]),
+        )
+
+
+def check_complete(selection: Selection) -> None:
+    """Check that every name stands for a document.
+
+    Raises:
+        UserError: Some do not; the message lists them.
+    """
+    if not selection.documents:
+        raise UserError(
+            f"{selection.dataset} has no document {listed(selection.missing)}: give SHARD:ROW, the "
+            "input's PATH:POSITION, an id or a URL as the dataset has it (python -m shards "
+            "inspect DIR --doc 0 shows which columns there are); or --missing-ok, if there may "
+            "be none. What was dropped, and why, is in the audit tables."
+        )
+    if selection.missing:
+        number = len(selection.missing)
+        total = number + len({name for each in selection.documents for name in each.names})
+        raise UserError(
+            f"no document has the name {listed(selection.missing)} ({number} of {total} names), "
+            "and nothing was removed. Look for mistakes (--dry-run shows what is found), or give "
+            "--missing-ok to remove the others."
+        )
+
+
+def remove(directory: AnyPath, manifest: Manifest, selection: Selection) -> Manifest:
     """Remove the documents of a selection; return the manifest, which has the next number.
 
     The folder must be locked, and its manifest still be the given one. A crash leaves the dataset
     as it was, and at most a file that no manifest names.
     """
+    keys = {entry.path: key for entry, key in _places(manifest)}
+    rows = [(*keys[document.shard], document.row) for document in selection.new]
+    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
     number = manifest.number + 1
-    entry = write_removal(directory, number, selection.table())
-    removal = Removal(number=number, reason=reason, documents=entry)
+    entry = write_removal(directory, number, pa.table([*map(list, columns)], schema=SCHEMA))
+    removal = Removal(number=number, reason=selection.reason, documents=entry)
     changed = replace(manifest, number=number, removals=(*manifest.removals, removal))
     write_manifest(directory, changed)
     return changed
@@ -146,40 +262,42 @@ def remove(
 def listed(names: Iterable[str]) -> str:
     """Return names as a list in a sentence, without those after the first few."""
     every = list(names)
-    more = f" and {len(every) - _NUM_LISTED:,} more" if len(every) > _NUM_LISTED else ""
-    return ", ".join(every[:_NUM_LISTED]) + more
+    more = f" and {len(every) - _NUM_SHOWN:,} more" if len(every) > _NUM_SHOWN else ""
+    return ", ".join(every[:_NUM_SHOWN]) + more
 
 
-_Place = tuple[Generation, str, str, int, ShardEntry]
-"""Generation, source, split, number of the shard, its entry."""
+def _steps_text(steps: Sequence[int], split: str) -> str:
+    if split != TRAIN:
+        return "held out for validation: no step trains on it"
+    if not steps:
+        return "no step trains on it"
+    return f"{'step' if len(steps) == 1 else 'steps'} {listed(map(str, steps))}"
 
 
-def _places(manifest: Manifest) -> Iterator[_Place]:
-    for generation, name, source in manifest.source_entries():
-        for split in (TRAIN, VALIDATION):
-            for number, entry in enumerate(source.split(split)):
-                yield generation, name, split, number, entry
-
-
-def _part(dataset: Dataset, place: _Place, hits: Hits) -> ShardPart:
-    generation, source, split, number, entry = place
-    rows = np.unique(hits.rows)
-    path = shard_file(dataset.directory / entry.path, ARROW)
-    return ShardPart(
-        generation=generation,
-        source=source,
-        split=split,
-        number=number,
-        entry=entry,
-        documents=check_values(dataset.table(entry).take(rows), path),
-        rows=rows,
-        removed=np.isin(rows, dataset.removed.get(entry.path, [])),
-        hits=hits,
+def _exposure_lines(exposure: Exposure, documents: Sequence[SelectedDocument]) -> Iterator[str]:
+    span = "one epoch" if exposure.until is None else f"the steps before {exposure.until:,}"
+    seen = [document.steps for document in documents if document.steps]
+    steps = {step for some in seen for step in some}
+    extent = f" from {min(steps):,} to {max(steps):,}" if steps else ""
+    yield (
+        f"run {exposure.run}, {span}: {len(seen):,} of {_count(len(documents), 'document')} "
+        f"trained on, at {_count(len(steps), 'step')}{extent}"
     )
+    if not exposure.reads:
+        yield "  the run reads none of these shards: is it a run on this dataset?"
 
 
-def _removal_rows(part: ShardPart) -> pa.Table:
-    rows = part.rows[~part.removed]
-    keys = (part.generation.name, part.source, part.split, part.number)
-    columns = [[key] * len(rows) for key in keys]
-    return pa.table([*columns, rows], schema=SCHEMA)
+def _sums(documents: Sequence[SelectedDocument]) -> tuple[int, int, int]:
+    """Return the numbers of documents, tokens and shards."""
+    tokens = sum(document.tokens for document in documents)
+    return len(documents), tokens, len({document.shard for document in documents})
+
+
+def _amount(documents: Sequence[SelectedDocument]) -> str:
+    number, tokens, shards = _sums(documents)
+    parts = _count(number, "document"), _count(tokens, "token"), _count(shards, "shard")
+    return f"{parts[0]} of {parts[1]} in {parts[2]}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

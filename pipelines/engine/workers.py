@@ -31,7 +31,6 @@ from typing import Any, TypeVar
 from pipelines.engine.imports import keep_pandas_out
 from shards.command import log_errors
 from shards.errors import DamageError, UserError
-from shards.extras import end_telling
 from shards.memory import is_lack_of_memory
 
 MOST_DEATHS = 3
@@ -232,7 +231,6 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     """Run tasks until the driver ends; what a task raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     keep_pandas_out()
-    end_telling()
     log_errors()  # what libraries warn of, the driver has shown
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:

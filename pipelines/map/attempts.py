@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from pipelines.engine.workers import MOST_DEATHS
 from shards.errors import UserError
-from shards.own_files import remove_work
+from shards.prune import remove_work
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import files, make_folder
 from shards.storage.remote import AnyPath, RemotePath

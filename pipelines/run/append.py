@@ -14,7 +14,6 @@ from pipelines.inputs.files import InputFile, Listing
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
 from pipelines.run.build import Build, started
-from pipelines.run.commit import clean_up
 from pipelines.run.existing import Unseen, find_unseen
 from pipelines.run.ledger import Ledger
 from pipelines.run.ready import check_ready
@@ -22,6 +21,7 @@ from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, held
+from shards.prune import remove_work
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -69,7 +69,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
                 # Who has edited a filter would think that it was applied.
                 run.check_same(base, advice=_ADVICE)
             if not options.keep_segments:
-                clean_up(output / WORK)  # of a run that was killed at its very end
+                remove_work(output / WORK)  # of a run that was killed at its very end
             _LOG.info(
                 "%s has all %d files of the input: nothing is new", output, len(listing.files)
             )

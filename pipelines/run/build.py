@@ -44,7 +44,6 @@ from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import (
     Results,
-    clean_up,
     commit,
     describe,
     forget_phases,
@@ -59,6 +58,7 @@ from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held
 from shards.paths import FOLDERS, check_links
+from shards.prune import remove_work
 from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
@@ -507,7 +507,7 @@ class Build:
     def clean_up(self) -> None:
         """Delete all intermediate files, unless they are to stay."""
         if not (self.options.keep_segments or is_share(self.options.part)):
-            clean_up(self.work)
+            remove_work(self.work)
 
     def plan(self, records: Sequence[SplitRecord], *, base: Manifest | None = None) -> Plan:
         """Return the plan of the later phases; it is written where their tasks read it.

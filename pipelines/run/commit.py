@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import logging
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -22,18 +21,14 @@ from pipelines.segments.plan import Plan
 from shards import manifest as manifests
 from shards.history import generation_figures, told_rows
 from shards.manifest import (
-    WORK,
     Generation,
     InputEntry,
     Manifest,
     SourceEntry,
     TableEntry,
 )
-from shards.own_files import is_ours, remove_work
 from shards.storage.files import files, read_json, write_json
 from shards.storage.remote import AnyPath
-
-_LOG = logging.getLogger("corpusmill")
 
 OF_THE_MAP = {"map", "progress", "attempts"}
 """Folders of intermediate files that are not of one generation."""
@@ -212,16 +207,5 @@ def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
 def forget_phases(work: AnyPath) -> None:
     """Remove what the phases after the map left; segments stay, and so does what is under way."""
     for name in files(work):
-        if name.partition("/")[0] not in OF_THE_MAP and is_ours(f"{WORK}/{name}"):
+        if name.partition("/")[0] not in OF_THE_MAP:
             (work / name).unlink(missing_ok=True)
-
-
-def clean_up(work: AnyPath) -> None:
-    """Remove the intermediate files of a finished run; what others put there stays."""
-    if others := remove_work(work):
-        _LOG.info(
-            "%s stays: %d files in it are of no run, the first of them: %s",
-            work,
-            len(others),
-            others[0],
-        )

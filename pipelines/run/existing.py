@@ -14,7 +14,7 @@ from pipelines.readers.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
 from shards.manifest import NAME, WORK, InputEntry, Manifest, TokenizerEntry, told_apart
-from shards.own_files import remove_unfinished, remove_work
+from shards.prune import remove_unfinished, remove_work
 from shards.records import from_json
 from shards.storage.files import files as files_in
 from shards.storage.files import read_json, shape_expected, size_if_there

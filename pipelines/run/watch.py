@@ -29,11 +29,12 @@ from pipelines.inputs.input_file import shown
 from pipelines.run.append import begun_files, check_base, grow, in_turn, read_base
 from pipelines.run.arrivals import Arrivals, Name, Version, name_of
 from pipelines.run.build import started
-from pipelines.run.commit import clean_up, lag_of
+from pipelines.run.commit import lag_of
 from pipelines.run.existing import seen_files
 from pipelines.run.ready import check_ready
 from shards.errors import UserError
 from shards.manifest import WORK, Generation, Manifest, held, sum_shards
+from shards.prune import remove_work
 
 LOOK_EVERY = 5.0
 """Seconds between two looks, at most; but if they take long,"""
@@ -224,7 +225,7 @@ class Watch:
         if begun or due or self._is_mapped_ahead(ready):
             self._grow([*begun], ready, left_out=listing.refused, rest=due)
         if ending and not self._options.keep_segments:
-            clean_up(self._output / WORK)
+            remove_work(self._output / WORK)
 
     def _is_due(self, ready: Mapping[InputFile, float], now: float) -> bool:
         """Return whether the files that are ready become a generation now, few as they are."""

@@ -41,7 +41,7 @@ _INSPECT = (
     _row(
         "inspct data",
         "a mistyped command",
-        r"^shards: there is no command 'inspct': did you mean inspect\? python -m shards "
+        r"^shards: there is no command 'inspct'\. Did you mean inspect\? python -m shards --help "
         r"lists all$",
     ),
     _row(
@@ -212,35 +212,28 @@ _PLACE = (
         r"say where to: --to DISK, a folder on the node's own disk; or --list\.$",
         before=_NODE,
     ),
-    _row(
-        "place data --to data/disk",
-        "into the dataset",
-        r"--to data/disk lies in the dataset's own "
-        r"folder: name a folder on the node's own disk\.$",
-        before=_NODE,
-    ),
-    _row(
-        "place data --to data",
-        "onto the dataset",
-        r"--to data is the dataset itself: name a folder "
-        r"on the node's own disk\.$",
-        before=_NODE,
+    *(
+        _row(
+            f"place data --to {to}",
+            name,
+            rf"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
+            r"own disk\.$",
+            before=_NODE,
+        )
+        for to, name in (("data/disk", "into the dataset"), ("data", "onto the dataset"))
     ),
     _row(
         "place data --to disk",
         "onto another dataset",
-        r"--to disk holds another dataset \(text, identity \w{12}…\) or an earlier build of this "
-        r"one: "
-        r"name an empty folder, or delete that one first\.$",
+        r"--to disk holds text, manifest \d: another dataset or build than data, or newer than its "
+        r"manifest 3\. Name an empty folder, or delete that one first\.$",
         together(dataset, another),
         before=_NODE,
     ),
     _row(
         "place data@2 --to disk",
         "onto a newer one",
-        r"--to disk holds manifest 3 of this dataset, newer than the 2 to be placed: place the "
-        r"newer "
-        r"one, or name another folder\.$",
+        r"--to disk holds text, manifest 3: .* or newer than its manifest 2\.",
         together(dataset, placed),
         before=_NODE,
     ),
@@ -656,8 +649,8 @@ _VIEW = (
     _row(
         "view data --port 65536",
         "a port after the last",
-        r"--port 65536: ports end at 65,535; 0 "
-        r"stands for any free one\.$",
+        r"--port 65536: 127\.0\.0\.1 cannot be listened on there \(.*0-65535\.?\): give another "
+        r"one, or 0 for any that is free\.$",
     ),
     _row(
         "view data --port x", "a port that is none", r"--port: 'x' is not a whole number from 0 on"
@@ -712,35 +705,19 @@ _CONSOLE = (
         "run without a module",
         "run",
         r"name the module of your corpus, as python -m takes it: "
-        r"corpusmill run my_notes --input …; it is looked for in this folder first$",
+        r"corpusmill run my_notes --input …; it may lie in this folder$",
     ),
     _console("run with a flag first", "run --input x", r"name the module of your corpus"),
     _console(
         "run of no module",
         "run my_notes.x",
-        r"there is no module 'my_notes' in this folder, nor "
-        r"where Python looks for modules: start in its folder, install it, or put its folder into "
-        r"PYTHONPATH$",
+        r"there is no module 'my_notes\.x' in this folder, nor where Python looks for modules: ",
     ),
     _console(
         "run of a file",
         "run my_notes.py",
-        r"my_notes\.py is a file: name its module, my_notes$",
+        r"there is no module 'my_notes\.py' .*; my_notes\.py is the module my_notes$",
         holding("my_notes.py"),
-    ),
-    _console(
-        "run beside a folder of our name",
-        "run my_notes",
-        r".*/shards/__init__\.py has the name of "
-        r"a part of corpusmill, and would be taken for it: start in another folder, or rename it$",
-        together(holding("my_notes.py"), holding("shards/__init__.py")),
-    ),
-    _console(
-        "run beside a file of our name",
-        "run my_notes",
-        r".*/trainer\.py has the name of a part of "
-        r"corpusmill",
-        together(holding("my_notes.py"), holding("trainer.py")),
     ),
     _console(
         "another shell",

@@ -52,17 +52,6 @@ def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == f"{told}or raise the limit (ulimit -v); nothing is burnt\n"
 
 
-def test_a_wrong_command_line_is_a_user_error() -> None:
-    parser = Parser(prog="cook")
-    parser.add_argument("--minutes", type=int)
-    with pytest.raises(
-        UserError, match=r"^--minutes: 'x' is not a whole number\. cook --help lists every flag$"
-    ):
-        parser.parse_args(["--minutes", "x"])
-    with pytest.raises(UserError, match=r"^unknown flag --min\. cook --help"):
-        parser.parse_args(["--min", "3"])
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cook(Command):
     """Cook a dish."""
@@ -93,34 +82,6 @@ def test_a_command_is_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cook("--help")
     assert "which. Default: iron." in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--minuts 3", "unknown flag --minuts: did you mean --minutes? python -m kitchen cook"),
-        ("--MINUTES=3", "unknown flag --MINUTES: did you mean --minutes? python -m kitchen"),
-        ("-m 3", "unknown flag -m. python -m kitchen cook --help lists every flag"),
-        (
-            "--minuts 3 --hot --pann",
-            "unknown flags:\n  --minuts: did you mean --minutes?\n  --hot\n"
-            "  --pann: did you mean --pan?\n  python -m kitchen cook --help lists every flag",
-        ),
-        ("soup --minutes 3 --heat hot", "--heat: 'hot' is not a number, as in 3, 0.5 or 1e-4"),
-        (
-            "soup --minutes 3 --pan Iron",
-            "--pan Iron: did you mean iron? Give one of iron, c",
-        ),
-        ("soup --minutes 3 now", "now: belongs to no flag. A value with spaces stands in q"),
-        ("soup", "the following arguments are required: --minutes. python -m kitchen cook"),
-        ("soup --minutes 3 --raw --heat 3", "--heat: not allowed with argument --raw. "),
-    ],
-)
-def test_mistakes_are_told_with_what_may_be_meant(
-    words: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cook(words) == REFUSED
-    assert capsys.readouterr().err.startswith(f"kitchen: {message}")
 
 
 def test_old_spellings_are_told_and_values_are_no_flags() -> None:

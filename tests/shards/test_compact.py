@@ -171,19 +171,6 @@ def test_what_is_damaged_is_not_written_under_a_new_checksum(
     assert not list(dataset.glob("g0006-*"))
 
 
-def test_a_full_disk_is_one_paragraph(
-    dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = tree(dataset)
-    usage = shutil.disk_usage(dataset)._replace(free=5)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    assert main(["compact", str(dataset)]) == 2
-    error = capsys.readouterr().err
-    assert "has 0 MB free: make room" in error
-    assert error.count("\n") == 1
-    assert tree(dataset) == before
-
-
 def test_a_generation_in_the_making_is_finished_first(
     dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

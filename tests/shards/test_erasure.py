@@ -10,10 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shards import compact, prune
-from shards import dataset_commands as command
 from shards.__main__ import main
-from shards.erasure import Erasure
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.range import EVERYTHING
 from shards.reader import Dataset
@@ -139,16 +136,8 @@ def killed_before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, nth: i
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "nth"),
-    [
-        (compact.Compaction, "write", 1),
-        (compact.Compaction, "write", 7),
-        (Erasure, "clear_report", 1),
-        (compact, "write_manifest", 1),
-        (compact, "remove_work", 1),
-        (command, "_delete_leftovers", 1),
-        (prune, "delete", 1),
-        (prune, "delete", 3),
-    ],
+    [(Path, "replace", 1), (Path, "replace", 9), (Path, "replace", 30), (Path, "unlink", 1)]
+    + [(shutil, "rmtree", nth) for nth in (1, 2, 3)],
     ids=str,
 )
 def test_killed_anywhere_the_same_command_finishes(

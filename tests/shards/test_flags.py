@@ -10,7 +10,6 @@ import pytest
 from shards.command import Parser, add_flags
 from shards.flags import (
     count,
-    counts,
     fraction,
     given,
     moment,
@@ -88,12 +87,6 @@ def test_help_shows_each_default(capsys: pytest.CaptureFixture[str]) -> None:
         assert text in shown
 
 
-def test_counts() -> None:
-    assert counts("2,1,1k") == (2, 1, 1000)
-    with pytest.raises(argparse.ArgumentTypeError, match="'' is not a whole number from 0 on"):
-        counts("2,,1")
-
-
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
@@ -167,9 +160,3 @@ def test_a_moment_may_be_a_time_from_now() -> None:
 def test_no_whole_numbers(read: Callable[[str], int], text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not a whole number from 0"):
         read(text)
-
-
-@pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k"])
-def test_no_fractions(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not a share"):
-        fraction(text)

@@ -1,8 +1,6 @@
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
@@ -14,7 +12,6 @@ from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
 from shards.place import NodeShare, format_ranges, needed_files, require
 from shards.reader import Dataset
-from shards.storage.files import atomic_write
 from shards.windows import causal_windows
 from tests.shards.conftest import GENERATION, put_texts
 from tests.shards.datasets import with_sources
@@ -40,7 +37,7 @@ def share_of(*scatters: int, of: int) -> NodeShare:
 
 def put_all(dataset: Path, share: NodeShare, to: Path) -> list[tuple[str, bool]]:
     placed = place.place(Dataset.open(dataset), share, to=to)
-    return [(item.path, item.copied) for item in placed]
+    return [(path, copied) for path, _, copied in placed]
 
 
 def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
@@ -112,14 +109,6 @@ def test_it_needs_neither_audit_nor_a_file_of_no_shard(pristine: Path) -> None:
     assert not any("audit" in path for path in paths)
 
 
-def test_all_nodes_together_need_all_shards(full: Path) -> None:
-    manifest = read_manifest(full)
-    whole = set(needed_files(manifest, share_of(0, of=1)))
-    parts = [set(needed_files(manifest, share_of(scatter, of=4))) for scatter in range(4)]
-    assert set().union(*parts) == whole
-    assert set.intersection(*parts) == {item for item in whole if "wudao/0000" not in item[0]}
-
-
 def test_a_second_run_copies_only_what_is_wrong(pristine: Path, tmp_path: Path) -> None:
     share = share_of(0, 2, of=4)
     put_all(pristine, share, to := tmp_path / "disk")
@@ -139,7 +128,7 @@ def test_a_second_run_copies_only_what_is_wrong(pristine: Path, tmp_path: Path) 
 def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: Path) -> None:
     share, to = share_of(0, of=1), tmp_path / "disk"
     placing = place.place(Dataset.open(pristine), share, to=to)
-    first = [next(placing).path for _ in range(5)]
+    first = [next(placing)[0] for _ in range(5)]
     placing.close()
     with pytest.raises(UserError, match=r"holds no dataset: it has no manifest\.json"):
         read_manifest(to)
@@ -161,7 +150,7 @@ def test_a_grown_dataset_is_placed_over_its_older_copy(dataset: Path, tmp_path: 
         f"g0002-aa/wudao/00000.{suffix}" for suffix in ("arrow", "bin", "idx")
     ]
     assert read_manifest(to).number == 2
-    with pytest.raises(UserError, match=r"holds manifest 2 of this dataset, newer than the 1 to"):
+    with pytest.raises(UserError, match=r"manifest 2: .* or newer than its manifest 1\."):
         put_all(Path(f"{dataset}@1"), share_of(1, of=2), to)
 
 
@@ -179,39 +168,6 @@ def test_a_damaged_source_is_not_spread(dataset: Path, tmp_path: Path) -> None:
     assert not (to / "manifest.json").exists()
 
 
-def test_what_is_not_asked_for_stays(pristine: Path, tmp_path: Path) -> None:
-    with atomic_write((to := tmp_path / "disk") / "notes.txt") as handle:
-        handle.write(b"mine")
-    put_all(pristine, share_of(0, of=2), to)
-    put_all(pristine, share_of(1, of=2), to)
-    assert (to / "notes.txt").read_bytes() == b"mine"
-    require(Dataset.open(to), share_of(0, 1, of=2))
-
-
-def test_place_refuses_the_dataset_itself(dataset: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(dataset)
-    with pytest.raises(UserError, match="is the dataset itself: name a folder on the node's own"):
-        put_all(dataset, share_of(0, of=1), tmp_path / "link")
-
-
-def test_place_refuses_another_dataset(dataset: Path, pristine: Path) -> None:
-    write_manifest(dataset, replace(read_manifest(dataset), lineage="1" * 64))
-    before = sorted(dataset.rglob("*"))
-    with pytest.raises(UserError, match=r"holds another dataset \(wudao, identity [0-9a-f]{12}…\)"):
-        put_all(pristine, share_of(0, of=1), dataset)
-    assert sorted(dataset.rglob("*")) == before
-
-
-def test_place_asks_for_room_first(pristine: Path, tmp_path: Path) -> None:
-    full = shutil.disk_usage(tmp_path)._replace(free=100)
-    with (
-        patch("shards.place.shutil.disk_usage", return_value=full),
-        pytest.raises(UserError, match=r"0 MB are to be copied to .*make room"),
-    ):
-        put_all(pristine, share_of(0, of=1), tmp_path / "disk")
-    assert {path.name for path in (tmp_path / "disk").iterdir()} == {".lock"}
-
-
 def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path) -> None:
     put_all(full, share_of(1, of=4), to := tmp_path / "disk")
     dataset = Dataset.open(to)
@@ -226,16 +182,6 @@ def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path)
         *("00000.arrow", "00000.bin", "00000.idx", "00001.bin"),
         *("00002.arrow", "00002.bin", "00002.idx"),
     ]
-
-
-def test_a_long_list_is_cut(pristine: Path, tmp_path: Path) -> None:
-    manifest = read_manifest(pristine)
-    wudao = manifest.generations[0].sources["wudao"]
-    manifest = with_sources(manifest, wudao=replace(wudao, shards=wudao.shards * 8))
-    with pytest.raises(DamageError, match=r"lacks 103 files .* for the whole corpus") as caught:
-        require(Dataset(tmp_path, manifest), share_of(0, 1, of=2))
-    assert str(caught.value).endswith("\n  and 83 more")
-    assert str(caught.value).count("\n") == 21
 
 
 @pytest.mark.parametrize("node", [0, 1, 2])
@@ -285,9 +231,3 @@ def test_nothing_is_written_through_a_link_of_the_target(pristine: Path, tmp_pat
         list(place.check_placed(Dataset(to, read_manifest(pristine)), share_of(0, of=1)))
     assert list(outside.iterdir()) == []
     assert [path.name for path in to.iterdir()] == [GENERATION]
-
-
-def test_a_copy_lies_outside_of_the_dataset(dataset: Path) -> None:
-    with pytest.raises(UserError, match="lies in the dataset's own folder"):
-        put_all(dataset, share_of(0, of=1), to := dataset / "copy")
-    assert not to.exists()

@@ -1,11 +1,17 @@
+import uuid
 from pathlib import Path
 
 import pytest
 
+from shards.__main__ import main
 from shards.errors import UserError
 from shards.manifest import read_manifest
-from shards.prune import Leftover, delete, leftovers
+from shards.prune import Leftover, leftovers, remove_unfinished, remove_work
+from shards.storage.files import files
+from shards.storage.remote import RemotePath
 from tests.shards.conftest import GENERATION
+
+UNFINISHED = f".tmp-{'3' * 32}-manifest.json"
 
 
 def put(directory: Path, *names: str) -> None:
@@ -20,51 +26,62 @@ def left_over(directory: Path) -> dict[str, int]:
     return {leftover.path.relative_to(directory).as_posix(): leftover.bytes for leftover in pruned}
 
 
-def test_what_the_manifest_does_not_name_is_left_over(dataset: Path) -> None:
-    assert left_over(dataset) == {}
+def test_what_the_manifest_does_not_name_goes(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = sorted(dataset.rglob("*"))
     put(dataset, "g0000-00000000/wudao/00000.bin", "g0000-00000000/wudao/00000.idx")
-    put(dataset, f"{GENERATION}/wudao/00009.bin", "vocabulary-00000000.arrow")
-    put(dataset, unfinished := f".tmp-{'3' * 32}-manifest.json")
+    put(dataset, f"{GENERATION}/wudao/00009.bin", "vocabulary-00000000.arrow", UNFINISHED)
+    put(dataset, "removals/00001-00000000.arrow", ".work/map/a.json")
     assert left_over(dataset) == {
-        unfinished: 1000,
+        UNFINISHED: 1000,
+        ".work": 1000,
         "g0000-00000000": 2000,
         f"{GENERATION}/wudao/00009.bin": 1000,
+        "removals/00001-00000000.arrow": 1000,
         "vocabulary-00000000.arrow": 1000,
     }
+    assert main(["prune", str(dataset), "--days", "0"]) == 0
+    assert "           7,000  bytes freed\n" in capsys.readouterr().out
+    assert sorted(path for path in dataset.rglob("*") if path.name != ".lock") == sorted(
+        [*whole, dataset / "removals"]
+    )
 
 
-def test_files_of_others_are_no_leftovers(dataset: Path) -> None:
+def test_other_names_at_the_top_and_links_stay(dataset: Path, tmp_path: Path) -> None:
     put(dataset, "report.json", "notes.txt", "mine/g0000-00000000/x", "g1", "vocabulary.arrow")
-    put(dataset, ".tmp-34-x", f".tmp-{'3' * 32}-notes.txt", "removals/why.txt", ".work/thesis.txt")
+    put(dataset, ".tmp-34-x")
+    put(tmp_path, "elsewhere/map/a.json", f"elsewhere/{UNFINISHED}")
+    for name in (".work", "g0000-00000000", "removals"):
+        (dataset / name).symlink_to(tmp_path / "elsewhere")
     assert left_over(dataset) == {}
+    remove_unfinished(dataset)
+    remove_work(dataset / ".work")
+    remove_work(dataset / ".work", "map")
+    assert sorted(files(tmp_path / "elsewhere")) == ["map/a.json"]
+    assert (tmp_path / "elsewhere" / UNFINISHED).exists()
 
 
-def test_what_others_put_into_a_leftover_folder_stays(dataset: Path) -> None:
-    work, old = f".work/map/{'a' * 24}.json", "g0000-00000000/wudao/00000.bin"
-    put(dataset, work, old, ".work/map/thesis.txt", "g0000-00000000/notes/why.txt")
-    assert left_over(dataset) == {work: 1000, "g0000-00000000/wudao": 1000}
-    names = {left.path.name: left.name for left in leftovers(dataset, read_manifest(dataset))}
-    assert names == {f"{'a' * 24}.json": ".work", "wudao": "g0000-00000000"}, "a reader's hold"
+def test_unfinished_files_go_alone(dataset: Path) -> None:
+    names = [UNFINISHED, f"{GENERATION}/wudao/{UNFINISHED}", f".work/map/{UNFINISHED}"]
+    put(dataset, *names, f"mine/{UNFINISHED}", ".work/map/a.json")
+    before = sorted(files(dataset))
+    remove_unfinished(dataset)
+    assert sorted(files(dataset)) == before
+    assert not any((dataset / name).exists() for name in names)
+    assert (dataset / "mine" / UNFINISHED).exists()
 
 
-def test_empty_folders_of_others_stay(dataset: Path) -> None:
-    put(dataset, work := f".work/map/{'a' * 24}.json")
-    for name in (".work/mine", ".work/map/mine", "removals/mine", ".work/dedup", "g0000-00000000"):
-        (dataset / name).mkdir(parents=True)
-    assert left_over(dataset) == {work: 1000, ".work/dedup": 0, "g0000-00000000": 0}
+def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"gone: No such file"):
+        Leftover(path=tmp_path / "gone", bytes=1000).delete()
 
 
-def test_links_are_made_by_others_and_stay(dataset: Path, tmp_path: Path) -> None:
-    put(tmp_path, f"elsewhere/map/{'a' * 24}.json")
-    (dataset / ".work").symlink_to(tmp_path / "elsewhere")
-    (dataset / "g0000-00000000").symlink_to(tmp_path / "elsewhere")
-    assert left_over(dataset) == {}
-
-
-def test_delete(tmp_path: Path) -> None:
-    put(tmp_path, "folder/below/x", "file")
-    for name in ("folder", "file"):
-        delete(Leftover(path=tmp_path / name, bytes=1000))
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UserError, match=r"cannot delete: .*file"):
-        delete(Leftover(path=tmp_path / "file", bytes=1000))
+def test_work_behind_a_url() -> None:
+    work = RemotePath(f"memory://{uuid.uuid4().hex}/.work")
+    for name in ("map/a.json", "attempts/b.json"):
+        (work / name).write(b"x")
+    remove_work(work, "attempts")
+    assert sorted(files(work)) == ["map/a.json"]
+    remove_work(work)
+    assert sorted(files(work)) == []

@@ -7,17 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shards import remove as remove_module
 from shards.__main__ import main
-from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, read_manifest
-from shards.names import Names
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
-from shards.prune import leftovers
 from shards.reader import Dataset
 from shards.removals import SCHEMA
-from shards.remove import Selection, remove
 from shards.storage.lock import locked
 from shards.verify import verify
 from shards.windows import WindowVocabulary, causal_windows, glm_windows, num_windows
@@ -33,11 +28,9 @@ def library(tmp_path: Path) -> Path:
     return tmp_path / "library"
 
 
-def take_down(directory: Path, *names: str, reason: str = "a letter") -> Selection:
-    dataset = Dataset.open(directory)
-    selection = Selection.of(dataset, Names(names))
-    remove(directory, dataset.manifest, selection, reason=reason)
-    return selection
+def take_down(directory: Path, *names: str) -> None:
+    flags = [word for name in names for word in ("--id", name)]
+    assert main(["remove", str(directory), *flags, "--reason", "a letter"]) == 0
 
 
 def removed(directory: Path | str) -> dict[str, list[int]]:
@@ -46,7 +39,7 @@ def removed(directory: Path | str) -> dict[str, list[int]]:
 
 def test_a_removal_is_one_more_manifest(library: Path) -> None:
     before = read_manifest(library)
-    selection = take_down(library, *WANTED)
+    take_down(library, *WANTED)
     after = read_manifest(library)
     assert removed(library) == {
         f"{FIRST}/books/00001": [3, 4],
@@ -59,7 +52,6 @@ def test_a_removal_is_one_more_manifest(library: Path) -> None:
     (removal,) = after.removals
     assert (removal.number, removal.reason, removal.documents.rows) == (3, "a letter", 5)
     assert removal.documents.path == f"removals/00003-{removal.documents.crc32c:08x}.arrow"
-    assert selection.num_documents == 5
     assert list(verify(Dataset.open(library))) == []
 
 
@@ -85,16 +77,15 @@ def test_the_rows_are_sorted_whatever_the_order_of_the_names(library: Path, tmp_
 
 def test_what_was_removed_is_not_removed_twice(library: Path) -> None:
     take_down(library, "news-2-5", "books-1-3")
-    selection = take_down(library, "news-2-5", "news-2-6", "books-1-3")
-    assert selection.num_documents == 1
-    assert [part.removed.tolist() for part in selection.parts] == [[True], [True, False]]
+    take_down(library, "news-2-5", "news-2-6", "books-1-3")
     assert [removal.documents.rows for removal in read_manifest(library).removals] == [2, 1]
     assert removed(library)[f"{FIRST}/news/00002"] == [5, 6]
 
 
 def test_a_document_of_several_names_is_one(library: Path) -> None:
     names = "news-2-6", "https://news-2.org/a/6?q=1", "news-2.json:600", f"{FIRST}/news/00002:6"
-    assert take_down(library, *names).num_documents == 1
+    take_down(library, *names)
+    assert [removal.documents.rows for removal in read_manifest(library).removals] == [1]
 
 
 @pytest.mark.parametrize("spec", [causal_windows(64), glm_windows(64)], ids=["causal", "glm"])
@@ -128,44 +119,6 @@ def test_windows_stay_and_only_lose_what_was_removed(library: Path, spec: object
         for dataset in (before, after)
     ]
     assert samplers[0].identity == samplers[1].identity
-
-
-def test_nothing_is_found(library: Path) -> None:
-    with pytest.raises(UserError, match=r"has no document who, nowhere:5: give SHARD:ROW"):
-        Selection.of(Dataset.open(library), Names(["who", "nowhere:5"])).check_complete()
-    with pytest.raises(UserError, match=r"name the documents: --documents FILE"):
-        Selection.of(Dataset.open(library), Names([]))
-
-
-def test_some_are_not_found(library: Path) -> None:
-    names = [f"unknown-{i}" for i in range(30)]
-    selection = Selection.of(Dataset.open(library), Names([*names, "news-0-1"]))
-    assert selection.missing == tuple(names)
-    with pytest.raises(
-        UserError, match=r"name unknown-0, .*-19 and 10 more \(30 of 31 names\), .*--missing-ok"
-    ):
-        selection.check_complete()
-
-
-def test_a_kill_between_removal_and_manifest(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manifest = (library / "manifest.json").read_bytes()
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(remove_module, "write_manifest", killed)
-        with pytest.raises(KeyboardInterrupt):
-            take_down(library, *WANTED)
-    assert (library / "manifest.json").read_bytes() == manifest
-    assert removed(library) == {}
-    (left,) = leftovers(library, read_manifest(library))
-    assert left.path.parent == library / "removals"
-    take_down(library, *WANTED)
-    assert sum(len(rows) for rows in removed(library).values()) == len(WANTED)
-    assert list(leftovers(library, read_manifest(library))) == []
 
 
 KILLED = """

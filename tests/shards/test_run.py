@@ -1,7 +1,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -75,33 +74,3 @@ def test_the_window() -> None:
     assert replace(RUN, length=512, objective="causal").window == causal_windows(512)
     with pytest.raises(UserError, match="slack of 400"):
         _ = replace(RUN, length=512, slack=400).window
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"mixes": ()}, r"the mixes of a run begin at position 0, not at \[\]"),
-        ({"mixes": (Mix(start=3, data=("a",)),)}, r"mixes .* begin at position 0, not at \[3\]"),
-        ({"batches": sizes((0, 4), (9, 8), (9, 2))}, r"batch sizes .* ascend by step.*0, 9, 9"),
-        ({"batches": sizes((0, 4), (9, 0))}, r"at least one sample, not 0"),
-        ({"objective": "bert"}, r"objective 'bert': give one of glm, causal"),
-        ({"max_epochs": {"a": 2.0}}, r"cap on epochs needs the run's number of steps"),
-    ],
-)
-def test_a_run_that_cannot_be(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        replace(RUN, **values)
-
-
-def test_a_file_that_is_no_run(tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    with pytest.raises(UserError, match=r"run\.json is not a file: name the one"):
-        Run.load(path)
-    RUN.save(path)
-    content = json.loads(path.read_bytes())
-    path.write_text(json.dumps({**content, "steps": "many"}))
-    with pytest.raises(UserError, match=r"holds no run: run\.steps is 'many', not of type int"):
-        Run.load(path)
-    path.write_text(json.dumps({**content, "surprise": 1}))
-    with pytest.raises(UserError, match=r"holds no run: run\.surprise is not known"):
-        Run.load(path)

@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 
 from shards.command import Parser
-from shards.errors import UserError
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.run_flags import add_run_flags, run_of
@@ -63,19 +62,3 @@ PLAIN: dict[str, Any] = {
 )
 def test_flags_are_the_options_of_a_run(line: str, values: dict[str, Any]) -> None:
     assert parsed(f"--data a --batch-size 8 {line}") == Run(**{**PLAIN, **values})
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--data a", r"give --batch-size, or the file"),
-        ("--batch-size 8", r"give --data, or the file"),
-        ("--data a --batch-size x", r"--batch-size: 'x' is not a whole number from 0 on"),
-        ("--data a --batch-size 8 x:9", r"--batch-size: 'x' is not a whole number"),
-        ("--data a --batch-size 8 --data-from b c", r"--data-from: 'b' is not a whole number"),
-        ("--data a --batch-size 8 --steps 9 --max-epochs a", r"--max-epochs a: write DIR=4"),
-    ],
-)
-def test_flags_that_make_no_run(line: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        parsed(line)

@@ -37,7 +37,7 @@ from shards.secrets import has_parameters, has_user, masked, without_addresses, 
         # Either a port and a name with an @, or a password: shown as if the second, read as if
         # the first, which is what it says.
         ("https://host:80/a@b", "https://host:…@b", False),
-        ("http://[::1]:9000/a@b", "http://[:…@b", False),
+        ("http://[::1]:9000/a@b", "http://[::1]:…@b", False),
         ("/data/a@b?c#d", "/data/a@b?c#d", False),
         ("hf:/data/me@home/tokenizer.json", "hf:/data/me@home/tokenizer.json", False),
     ],

@@ -1,33 +1,15 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from shards.errors import UserError
 from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
-from shards.show import document, overview, statistics
+from shards.show import statistics
+from shards.summary import html_table
 from tests.shards.conftest import EOS, GENERATION
 from tests.shards.datasets import put_shard, with_sources
-
-
-def test_overview(pristine: Path) -> None:
-    dataset = Dataset.open(pristine)
-    lines = list(overview(dataset))
-    assert lines[:5] == [
-        f"{pristine}: wudao, manifest 1",
-        f"identity   {dataset.manifest.identity}",
-        "tokenizer  bytes (bytes), 258 pieces, padded to 384, uint16",
-        "special    eos=256 mask=257",
-        "options    rules=['short'] seed=1",
-    ]
-    assert lines[-4].split() == ["source", "documents", "tokens", "shards", "MB"]
-    assert [line.split()[:-1] for line in lines[-3:]] == [
-        ["pile", "2", "8", "1"],
-        ["wudao", "6", "47", "4"],
-        ["wudao", "validation", "1", "9", "1"],
-    ]
 
 
 def test_a_notebook_shows_sources_and_splits(pristine: Path) -> None:
@@ -37,23 +19,6 @@ def test_a_notebook_shows_sources_and_splits(pristine: Path) -> None:
     )
     assert "<tr><td>wudao</td><td>6</td><td>47</td><td>4</td><td>" in html
     assert "<tr><td>wudao validation</td><td>1</td><td>9</td><td>1</td><td>" in html
-
-
-def test_document(pristine: Path) -> None:
-    lines = list(document(Dataset.open(pristine), 4, source="wudao", split="train"))
-    assert lines[:5] == [
-        "def.⟨<|endoftext|>⟩",
-        "",
-        "document  4 of 6 (train)",
-        f"shard     {GENERATION}/wudao/00002, row 2",
-        "tokens    5",
-    ]
-    assert lines[5] == "ids       100 101 102 46 256"
-
-
-def test_no_such_document(pristine: Path) -> None:
-    with pytest.raises(UserError, match=r"no validation document 1: .* has 1, counted from 0"):
-        list(document(Dataset.open(pristine), 1, source=None, split="validation"))
 
 
 def test_statistics(dataset: Path) -> None:
@@ -94,3 +59,14 @@ def test_statistics_of_columns_that_a_corpus_lacks(dataset: Path) -> None:
         "  tokens a document: mean 2.0, median 2, 90th percentile 2",
     ]
     assert lines[2].startswith("wudao train")
+
+
+def test_names_do_nothing_in_a_notebook(pristine: Path) -> None:
+    made = read_manifest(pristine)
+    hostile = "<script>alert(1)</script>&\u202e\n"
+    tokenizer = replace(made.tokenizer, name=hostile)
+    html = Dataset(pristine, replace(made, corpus=hostile, tokenizer=tokenizer))._repr_html_()
+    assert "<script>" not in html
+    assert "\u202e" not in html
+    assert html.count("&lt;script&gt;alert(1)&lt;/script&gt;&amp;") == 2
+    assert html_table([["<b>", 1]]) == "<table><tr><th>&lt;b&gt;</th><th>1</th></tr></table>"

@@ -145,7 +145,7 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
     for number in (2, 3):
         list(place.place(Dataset.open(f"{data}@{number}"), share, to=tmp_path / "disk"))
     placed = place.place(Dataset.open(f"{data}@4"), share, to=tmp_path / "disk")
-    copied = {item.path.partition("/")[0] for item in placed if item.copied}
+    copied = {path.partition("/")[0] for path, _, is_copied in placed if is_copied}
     assert copied == {"g0004-00"}  # again, and only what is new
     require(Dataset.open(f"{tmp_path / 'disk'}@3"), share)
     names = {path.name for path in (tmp_path / "disk" / "g0003-00" / "web").glob("*.bin")}

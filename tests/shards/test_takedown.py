@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from shards.__main__ import main
-from shards.manifest import read_manifest
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.trace import Tracer
@@ -42,36 +41,6 @@ def steps_that_read(run: Run, shard: str, row: int) -> list[int]:
             for sample in tracer.samples(step)
         )
     ]
-
-
-def test_remove(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "asked").write_text("news-2.json:500\nhttps://later-0.org/a/7?q=1\n")
-    flags = ["--documents", str(tmp_path / "asked"), "--id", "news-v-1"]
-    flags += ["--url", "https://books-1.org/a/1*", "--reason", "a letter"]
-    assert main(["remove", str(library), *flags]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"{library}: 5 documents of ")
-    assert out[0].endswith(" tokens in 4 shards are removed")
-    assert [line.split()[:4] for line in out[2:6]] == [
-        [FIRST, "books", "train", "2"],
-        [FIRST, "news", "train", "1"],
-        [FIRST, "news", "validation", "1"],
-        [SECOND, "news", "train", "1"],
-    ]
-    assert out[6:9] == [
-        "documents by shard and row",
-        f"  {FIRST}/books/00001:1 path=books-1.json position=100 id=books-1-1 "
-        "url=https://books-1.org/a/1?q=1",
-        f"  {FIRST}/books/00001:10 path=books-1.json position=1000 id=books-1-10 "
-        "url=https://books-1.org/a/10?q=1",
-    ]
-    assert out[-1].startswith("manifest 3: from here on these documents are padding. ")
-    assert main(["remove", str(library), *flags]) == 0
-    again = capsys.readouterr().out.splitlines()
-    assert again[0] == f"{library}: 0 documents of 0 tokens in 0 shards are removed"
-    assert again[2] == "5 documents had been removed before"
-    assert again[-1] == "nothing was changed"
-    assert read_manifest(library).number == 3
 
 
 def test_a_dry_run_changes_nothing(
@@ -170,83 +139,3 @@ def test_a_run_on_other_data(
     out = capsys.readouterr().out.splitlines()
     assert out[-3].endswith("one epoch: 0 of 1 document trained on, at 0 steps")
     assert out[-2] == "  the run reads none of these shards: is it a run on this dataset?"
-
-
-def test_many_documents_are_shown_in_part(
-    library: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["remove", str(library), "--url", "https://news-*", "--dry-run"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[-2] == "  and 14 more: --report FILE has them all"
-    assert sum(line.startswith("  g0001-00aa/") for line in out) == 20
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--id", "news-2-5"], "say why: --reason TEXT, which stays in the manifest"),
-        (["--id", "news-2-5", "--reason", " "], "say why: --reason TEXT"),
-        (["--reason", "r"], "name the documents: --documents FILE, --id ID or --url PATTERN"),
-        (["--id", "unknown", "--reason", "r"], "has no document unknown: give SHARD:ROW"),
-        (["--id", "unknown", "--dry-run"], "has no document unknown: give SHARD:ROW"),
-        (
-            ["--id", "unknown", "--id", "news-2-5", "--reason", "r"],
-            "no document has the name unknown (1 of 2 names), and nothing was removed. Look",
-        ),
-        (["--url", "*", "--reason", "r"], "the pattern '*' would match every URL"),
-        (["--documents", "nowhere", "--reason", "r"], "nowhere: No such file or directory"),
-        (["--id", "news-2-5", "--dry-run", "--until", "3"], "give --run RUN as well"),
-        (["--id", "news-2-5", "--reason", "r", "--run", "nowhere"], "nowhere is not a file"),
-    ],
-)
-def test_refused(
-    library: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
-) -> None:
-    manifest = (library / "manifest.json").read_bytes()
-    assert main(["remove", str(library), *flags]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("shards: ")
-    assert message in captured.err
-    assert captured.out == ""
-    assert (library / "manifest.json").read_bytes() == manifest
-
-
-def test_all_names_may_be_missing_where_that_is_fine(
-    library: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    manifest = (library / "manifest.json").read_bytes()
-    flags = ["--id", "unknown", "--missing-ok", "--reason", "r"]
-    assert main(["remove", str(library), *flags]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "nothing was changed"
-    assert (library / "manifest.json").read_bytes() == manifest
-
-
-def test_names_that_are_missing_may_be_left_out(
-    library: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ["--id", "unknown", "--id", "news-2-5", "--reason", "r", "--missing-ok"]
-    assert main(["remove", str(library), *flags]) == 0
-    assert "1 name without a document: unknown" in capsys.readouterr().out
-    assert read_manifest(library).removals[0].documents.rows == 1
-
-
-def test_an_old_number_cannot_be_changed(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["remove", f"{library}@1", "--id", "news-2-5", "--reason", "r"]) == 2
-    assert "remove changes the dataset as it is now; leave @n out" in capsys.readouterr().err
-
-
-def test_it_is_shown(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["remove", str(library), "--id", "books-1-3", "--reason", "letter 17"]) == 0
-    capsys.readouterr()
-    assert main(["inspect", str(library)]) == 0
-    assert "removed    1 document at manifest 3: letter 17" in capsys.readouterr().out.splitlines()
-    assert main(["stats", str(library)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    (tokens,) = [line for line in lines if line.startswith("  removed: 1 document, ")]
-    assert lines.index(tokens) < lines.index(next(line for line in lines if line[:4] == "news"))
-    assert main(["inspect", str(library), "--doc", "15", "--source", "books"]) == 0
-    assert "books-1-3" not in capsys.readouterr().out
-    assert main(["inspect", f"{library}@2", "--doc", "15", "--source", "books"]) == 0
-    assert "books-1-3" in capsys.readouterr().out
-    assert main(["inspect", f"{library}@2"]) == 0
-    assert "letter 17" not in capsys.readouterr().out

@@ -16,7 +16,7 @@ from shards.manifest import (
 )
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
-from shards.trace import TracedDocument, Tracer, document_lines, step_lines
+from shards.trace import TracedDocument, Tracer, document_lines
 from shards.windows import WindowVocabulary
 from tests.shards.conftest import EOS, GENERATION
 from tests.shards.datasets import put_shard, remove
@@ -80,30 +80,6 @@ def documents(tracer: Tracer) -> Iterator[TracedDocument]:
         for j, shard in enumerate(stream.shards):
             for row in range(shard.documents):
                 yield TracedDocument(stream=i, shard=j, row=row)
-
-
-def test_the_lines_of_a_step(library: Path) -> None:
-    lines = list(step_lines(Tracer(run_on(library)), 25))
-    heads = [line for line in lines if not line.startswith(" ")]
-    assert [line.split("  ")[0] for line in heads] == [f"position {180 + i}" for i in range(4)]
-    books = f"{GENERATION}/books"
-    assert lines[:3] == [
-        f"position 180  epoch 1  scatter 0  window 17 of {books}/00002",
-        f"  tokens 193-291 of 291  {books}/00002:11 path=book-2.json position=1100 id=book-2-11",
-        f"  tokens 0-25 of 335  {books}/00002:0 path=book-2.json position=0 id=book-2-0 "
-        "url=https://book-2/0",
-    ]
-
-
-def test_the_lines_of_a_document(library: Path) -> None:
-    assert list(document_lines(Tracer(run_on(library)), "book-0-2", until=19)) == [
-        f"{GENERATION}/books/00000:2 path=book-0.json position=200 id=book-0-2 url=https://book-0/2",
-        "  step 1  position 12  epoch 0  tokens 0-20 of 204",
-        "  step 6  position 52  epoch 0  tokens 20-143 of 204",
-        "  step 10  position 84  epoch 0  tokens 143-204 of 204",
-        "  step 13  position 110  epoch 1  tokens 11-134 of 204",
-        "  step 15  position 122  epoch 1  tokens 0-11 of 204",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -172,22 +148,6 @@ def test_samples_are_what_is_read(library: Path) -> None:
         text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]
         assert np.array_equal(np.concatenate(text), window.tokens)
         assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("book-2-5", ["books/00002:5"]),
-        ("https://book-1/4", ["books/00001:4"]),
-        ("book-0.json:300", ["books/00000:3"]),
-        (f"{GENERATION}/books/00003:11", ["books/00003:11"]),
-        (f"{GENERATION}/notes/00000:0", ["notes/00000:0"]),
-    ],
-)
-def test_documents_are_found_by_name(library: Path, text: str, expected: list[str]) -> None:
-    tracer = Tracer(run_on(library))
-    names = [tracer.describe(document).split(" ")[0] for document in tracer.find(text)]
-    assert names == [f"{GENERATION}/{name}" for name in expected]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,13 @@
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 import torch
 
-from shards.errors import UserError
 from tests.trainer.alone import ALONE
-from tests.trainer.corpus import SIZE, build
+from tests.trainer.corpus import SIZE
 from trainer.blanks.blanks import Task
 from trainer.config import Config
-from trainer.data import blank_options, open_data, source_names
+from trainer.data import open_data, source_names
 from trainer.loss_tally import CAUSAL_TASK
 
 Configure = Callable[..., Config]
@@ -79,20 +76,3 @@ def test_next_tokens_of_isolated_documents(configure: Configure) -> None:
 
 def test_a_named_model_gets_the_vocabulary_of_the_data(configure: Configure) -> None:
     assert open_data(configure("--model", "tiny", "--length", "64")).shape.vocab_size == SIZE
-
-
-def test_data_that_do_not_fit_the_model(configure: Configure, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"--length 65 makes windows of up to 65 tokens, and .* 64"):
-        open_data(configure("--length", "65"))
-    with pytest.raises(UserError, match=r"gpt2-d12 has no block positions.*--objective causal"):
-        open_data(configure("--model", "gpt2-d12", "--length", "64"))
-    build(tmp_path, size=256)
-    with pytest.raises(UserError, match=r"has 256 ids, and .* room for 128: set its vocab_size"):
-        open_data(configure("--data", str(tmp_path)))
-
-
-def test_blank_options() -> None:
-    options = blank_options(("bert_prob=0.25", "task_mask=false"))
-    assert (options.bert_prob, options.task_mask, options.sentence_prob) == (0.25, False, 0.3)
-    with pytest.raises(UserError, match="ive one of bert_prob, sentence_prob"):
-        blank_options(("bert=1",))

@@ -10,13 +10,12 @@ import pytest
 from shards.manifest import Manifest, read_manifest, write_manifest
 from shards.run import Run
 from shards.storage.remote import AnyPath
-from tests.trainer.alone import ALONE
+from tests.trainer.alone import ALONE, configured
 from tests.trainer.corpus import SHAPE, SIZE, build, grow
 from trainer import follow
 from trainer.checkpoints.disk import find_disk
-from trainer.config import parse
 from trainer.data import RunData, open_data
-from trainer.follow import NAME, Follower, run_of, text_ends
+from trainer.follow import NAME, Follower, run_of
 from trainer.ranks import AgreedError
 
 
@@ -29,13 +28,12 @@ class Following:
         self.said: list[str] = []
         build(self.data)
         (folder / "model.json").write_text(json.dumps(SHAPE))
-        config = parse(
+        config = configured(
             [
                 *("--data", str(self.data), "--model", str(folder / "model.json"), "--follow"),
                 *("--at-end", "wait", "--batch-size", "4", "--max-steps", "9"),
                 *("--save", str(self.folder)),
-            ],
-            world=1,
+            ]
         )
         run = run_of(config.run, config.settings, checkpoint=None, ranks=ALONE)
         self.config = replace(config, run=run)
@@ -61,28 +59,6 @@ class Following:
 @pytest.fixture
 def following(tmp_path: Path) -> Following:
     return Following(tmp_path)
-
-
-def test_a_switch_is_opened_once(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, opened = following.start(), []
-
-    def counted(config: object) -> RunData:
-        opened.append(config)
-        return open_data(config)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(follow, "open_data", counted)
-    follower = following.follower
-    follower.look(data, 4)
-    assert not opened
-    grow(following.data)
-    follower.look(data, 8)
-    run = follower.run_before(9)
-    assert set(following.numbers(9)) == {"1", "2"}
-    later = follower.open(run)
-    assert later.run == run
-    assert [dataset.manifest.number for dataset in later.datasets] == [2]
-    assert text_ends(later) == sum(later.sampler.cells.windows_of_streams)
-    assert len(opened) == 1
 
 
 def test_data_that_do_not_fit_are_not_recorded(following: Following) -> None:
@@ -123,7 +99,6 @@ def test_a_disk_that_fails_for_now(following: Following, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(follow, "read_manifest", stale)
         following.follower.look(data, 4)
-        assert follow._highest_whole(str(following.data), range(1, 3), share=None) == 1  # type: ignore[arg-type]
     assert "no newer text for now: " in following.said[0]
     assert "Stale file handle" in following.said[0]
     assert set(following.numbers(9)) == {"1"}

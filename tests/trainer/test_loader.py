@@ -83,22 +83,13 @@ def rows(batches: list[Tensors]) -> Counter[tuple[int, ...]]:
     )
 
 
-def test_causal_batches(sampler: Callable[..., Sampler]) -> None:
+def test_batches_of_windows(sampler: Callable[..., Sampler]) -> None:
     (batch,) = first(Loader(sampler(CAUSAL), batch_size=8), 1)
-    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in batch.items()}
-    assert shapes == {
-        "tokens": ((8, 33), torch.int64),
-        "targets": ((8, 33), torch.int64),
-        "loss_mask": ((8, 33), torch.bool),
-        "lengths": ((8,), torch.int64),
-        "keys": ((8,), torch.int64),
-        "source": ((8,), torch.int64),
-    }
+    rows = {"tokens", "targets", "loss_mask"}
+    assert batch.keys() == rows | {"lengths", "keys", "source"}
+    assert {batch[name].shape for name in rows} == {(8, 33)}
     assert batch["loss_mask"].sum(dim=1).tolist() == batch["lengths"].tolist()
     assert torch.equal(batch["targets"][:, :-1], batch["tokens"][:, 1:])
-
-
-def test_glm_batches(sampler: Callable[..., Sampler]) -> None:
     (batch,) = first(Loader(sampler(), batch_size=8), 1)
     assert batch["tokens"].shape == batch["loss_mask"].shape == (8, 64)
     assert "targets" not in batch
@@ -159,14 +150,18 @@ def test_a_rank_that_takes_several_parts_has_what_as_many_ranks_have(
             assert torch.equal(of_rank[step]["keys"], keys)
 
 
-@pytest.mark.parametrize("taken", [0, 1, 7, 40])
-def test_resume_is_as_if_it_had_not_stopped(sampler: Callable[..., Sampler], taken: int) -> None:
-    loader = Loader(sampler(), batch_size=12)
+@pytest.mark.parametrize("has_blanks", [False, True])
+@pytest.mark.parametrize("taken", [0, 1, 40])
+def test_resume_is_as_if_it_had_not_stopped(
+    sampler: Callable[..., Sampler], blanks: BlankMaker, taken: int, has_blanks: bool
+) -> None:
+    maker = blanks if has_blanks else None
+    loader = Loader(sampler(), batch_size=12, blanks=maker)
     through = first(loader, taken + 4)  # 40 batches are several epochs
-    stopped = Loader(sampler(), batch_size=12)
+    stopped = Loader(sampler(), batch_size=12, blanks=maker)
     first(stopped, taken)
     state = json.loads(json.dumps(stopped.state_dict()))
-    resumed = Loader(sampler(), batch_size=12)
+    resumed = Loader(sampler(), batch_size=12, blanks=maker)
     resumed.load_state_dict(state)
     assert same(first(resumed, 4), through[taken:])
     assert resumed.state_dict() == loader.state_dict()
@@ -199,26 +194,23 @@ def test_a_loop_continues_where_the_last_one_stopped(sampler: Callable[..., Samp
     assert same(halves, first(Loader(sampler(), batch_size=12), 4))
 
 
-@pytest.mark.parametrize("ahead", [0, 2])
-def test_a_run_may_have_an_end(sampler: Callable[..., Sampler], ahead: int) -> None:
-    endless = Loader(sampler(), batch_size=12, ahead=ahead)
+@pytest.mark.parametrize("spec", [GLM, CAUSAL])
+@pytest.mark.parametrize("ahead", [0, 1, 9])
+def test_a_run_may_have_an_end(
+    sampler: Callable[..., Sampler], ahead: int, spec: WindowSpec
+) -> None:
+    endless = Loader(sampler(spec), batch_size=12)
     with pytest.raises(TypeError, match="no end: give steps="):
         len(endless)
     usual = first(endless, 5)
-    loader = Loader(sampler(), batch_size=12, steps=5, ahead=ahead)
+    loader = Loader(sampler(spec), batch_size=12, steps=5, ahead=ahead)
     assert len(loader) == 5
     assert same(list(loader), usual)
     assert list(loader) == []
-    resumed = Loader(sampler(), batch_size=12, steps=5, ahead=ahead)
-    resumed.load_state_dict(sampler().state_dict(36))
+    resumed = Loader(sampler(spec), batch_size=12, steps=5, ahead=ahead)
+    resumed.load_state_dict(sampler(spec).state_dict(36))
     assert same(list(resumed), usual[3:])
     assert len(resumed) == 5
-
-
-@pytest.mark.parametrize("ahead", [0, 1, 9])
-def test_reading_ahead_changes_nothing(sampler: Callable[..., Sampler], ahead: int) -> None:
-    usual = first(Loader(sampler(CAUSAL), batch_size=12), 5)
-    assert same(first(Loader(sampler(CAUSAL), batch_size=12, ahead=ahead), 5), usual)
 
 
 def test_the_thread_ends_with_the_loop(sampler: Callable[..., Sampler]) -> None:
@@ -269,20 +261,6 @@ def test_a_loader_can_be_sent_to_another_process(sampler: Callable[..., Sampler]
     first(loader, 1)
     copy = pickle.loads(pickle.dumps(loader))
     assert same(first(copy, 2), first(loader, 2))
-
-
-def test_prompts_reach_the_mask(tmp_path: Path) -> None:
-    build(tmp_path, prompts=3)
-    streams = streams_of(Dataset.open(tmp_path))
-    plain = Loader(Sampler(streams, seed=1, num_scatters=1, window=CAUSAL), batch_size=64)
-    (batch,) = first(plain, 1)
-    inside = torch.arange(33) < batch["lengths"][:, None]
-    assert batch["loss_mask"].any()
-    assert not batch["loss_mask"][inside].all()
-    after_eos = (batch["tokens"] == EOS) & inside
-    counted = batch["loss_mask"][after_eos]
-    # Only documents of one token, which is their eos, have no prompt to begin with.
-    assert torch.equal(counted, batch["targets"][after_eos] == EOS)
 
 
 def test_missing_shards_are_listed_at_the_start(tmp_path: Path) -> None:
@@ -367,28 +345,6 @@ def test_pinned_memory(sampler: Callable[..., Sampler]) -> None:
     assert same([pinned], [usual])
 
 
-def test_removed_documents_are_not_read(tmp_path: Path) -> None:
-    build(tmp_path)
-    dataset = Dataset.open(tmp_path)
-    path = dataset.manifest.shards("web")[1].path
-    less = Dataset(tmp_path, dataset.manifest)
-    less.__dict__["removed"] = {path: torch.tensor([0]).numpy()}
-    removed_tokens = {
-        token for token in dataset.documents("web").shard(1).tokens.tolist() if token != EOS
-    }
-
-    def read(data: Dataset) -> set[int]:
-        draws = Sampler(streams_of(data), seed=1, num_scatters=1, window=GLM)
-        return set(
-            torch.cat(
-                [b["tokens"].ravel() for b in first(Loader(draws, batch_size=64), 4)]
-            ).tolist()
-        )
-
-    assert removed_tokens & read(dataset)
-    assert not removed_tokens & read(less)
-
-
 def by_key(batches: list[Tensors]) -> dict[int, dict[str, Any]]:
     """The rows of batches without their padding, whatever rank, batch and place they are in."""
     return {
@@ -447,26 +403,6 @@ def test_blanks_are_the_same_on_any_number_of_ranks(
         assert len(by_key([alone[step]])) == 24
 
 
-@pytest.mark.parametrize("taken", [1, 7])
-def test_blanks_after_a_resume(
-    sampler: Callable[..., Sampler], blanks: BlankMaker, taken: int
-) -> None:
-    through = first(Loader(sampler(), batch_size=12, blanks=blanks), taken + 3)
-    stopped = Loader(sampler(), batch_size=12, blanks=blanks)
-    first(stopped, taken)
-    resumed = Loader(sampler(), batch_size=12, blanks=blanks)
-    resumed.load_state_dict(json.loads(json.dumps(stopped.state_dict())))
-    assert same(first(resumed, 3), through[taken:])
-
-
-def test_blanks_with_another_batch_size_on_the_way(
-    sampler: Callable[..., Sampler], blanks: BlankMaker
-) -> None:
-    whole = by_key(first(Loader(sampler(), batch_size=24, blanks=blanks), 2))
-    small = by_key(first(Loader(sampler(), batch_size=8, ahead=0, blanks=blanks), 6))
-    assert small == whole
-
-
 def test_blanks_differ_by_epoch_and_seed(numbered: Dataset, blanks: BlankMaker) -> None:
     def rows(seed: int) -> dict[int, dict[str, Any]]:
         draws = Sampler(streams_of(numbered), seed=seed, num_scatters=1, window=GLM)
@@ -474,12 +410,6 @@ def test_blanks_differ_by_epoch_and_seed(numbered: Dataset, blanks: BlankMaker) 
 
     assert len(rows(1)) == 9 * 12
     assert not rows(1).keys() & rows(2).keys()
-
-
-def test_blanks_in_worker_processes(sampler: Callable[..., Sampler], blanks: BlankMaker) -> None:
-    usual = first(Loader(sampler(), batch_size=12, blanks=blanks), 4)
-    loader = Loader(sampler(), batch_size=12, blanks=blanks)
-    assert same(list(islice(DataLoader(loader, batch_size=None, num_workers=2), 4)), usual)
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])

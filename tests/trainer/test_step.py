@@ -1,20 +1,8 @@
-import errno
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 import torch
 
-from shards.errors import DamageError, UserError
-from tests.trainer.alone import ALONE
-from trainer import step as step_module
-from trainer.loss_tally import LossTally
-from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.step import Stepper, fill, micro_batches
+from trainer.step import fill, micro_batches
 
 
 def batch(reaches: list[int], *, width: int = 256) -> dict[str, torch.Tensor]:
@@ -63,74 +51,3 @@ def test_a_model_filled_later_has_the_same_values() -> None:
         assert others.state_dict()[name].shape == value.shape
         assert others.state_dict()[name].dtype == torch.bfloat16
     assert all(p.device.type == "cpu" and p.requires_grad for p in others.parameters())
-
-
-def test_micro_batches_may_all_be_as_wide_as_those_of_other_ranks() -> None:
-    whole = batch([10, 65, 0], width=128) | {"pieces": torch.ones(3, 128, dtype=torch.long)}
-    parts = micro_batches(whole, 2, width=192)
-    assert [tuple(part["tokens"].shape) for part in parts] == [(2, 192), (1, 192)]
-    assert parts[0]["position_ids"].shape == (2, 2, 192)
-    assert torch.equal(parts[1]["tokens"][:, :128], whole["tokens"][2:])
-    assert not any(part["loss_mask"][:, 128:].any() for part in parts)
-    assert (parts[0]["pieces"][:, 128:] == -1).all()
-    cut = micro_batches(whole, 3, width=128)
-    assert torch.equal(cut[0]["tokens"], whole["tokens"])
-
-
-@pytest.mark.parametrize(
-    ("loss", "targets", "finite"),
-    [(1.0, 1, True), (float("inf"), 1, False), (float("nan"), 1, False), (0.0, 0, True)],
-)
-def test_a_step_without_tokens_counts_as_finite(loss: float, targets: int, finite: bool) -> None:
-    rows = {"source": torch.tensor([0]), "task": torch.tensor([0])}
-    sums = LossSums(torch.tensor([loss]), torch.tensor([0]), torch.tensor([targets]))
-    tally = LossTally.empty(("web",)).plus(rows, sums)
-    assert tally.is_finite is finite
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (ValueError("odd"), DamageError),
-        (OSError(errno.EIO, "Input/output error"), UserError),
-        (MemoryError(), MemoryError),
-        (torch.distributed.DistBackendError("NCCL timed out"), torch.distributed.DistBackendError),
-    ],
-    ids=["damage", "disk", "memory", "time"],
-)
-def test_what_a_checkpoint_is_blamed_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, expected: type[Exception]
-) -> None:
-    def load_checkpoint(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(step_module, "deepspeed_types", list)
-    optimizer = SimpleNamespace(param_groups=[])
-    stepper: Any = SimpleNamespace(
-        engine=SimpleNamespace(load_checkpoint=load_checkpoint, optimizer=optimizer)
-    )
-    with pytest.raises(expected) as caught:
-        Stepper.load(stepper, tmp_path, "step-1", step=1)
-    assert type(caught.value) is expected
-    assert ("remove it" in str(caught.value)) is (expected is DamageError)
-
-
-def test_rows_of_many_widths_are_answered_without_flex_attention() -> None:
-    shape = ModelConfig.named("tiny")
-    shape = replace(shape, hidden_dropout=0.0, attention_dropout=0.0)
-    with torch.device("meta"):
-        model = GLM(shape, attention="flex")
-    used: list[object] = []
-
-    class Engine:
-        module = model
-        eval, train = model.eval, model.train
-
-        def __call__(self, _: object) -> None:
-            used.append(model.attention)
-
-    stepper = Stepper.__new__(Stepper)
-    stepper.engine, stepper._ranks = Engine(), ALONE
-    stepper.answer({})
-    assert used == ["sdpa"]
-    assert model.attention == "flex"

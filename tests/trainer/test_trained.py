@@ -11,13 +11,12 @@ import pytest
 import torch
 
 from shards.errors import UserError
-from shards.reader import Dataset
 from tests.pipelines.tokenizers.trained import train
 from tests.trainer.runs import Trial
 from trainer.checkpoints.checkpoint import BAD_STREAK
 from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Origin, find_origin, find_tokenizer, open_trained
+from trainer.trained import find_origin, open_trained
 
 pytestmark = pytest.mark.slow
 
@@ -72,9 +71,7 @@ def test_checkpoints_of_bad_losses_are_passed_over(place: Path, tmp_path: Path) 
         if step == 2:
             assert find_origin(run, Opening()).step == 1
     assert find_origin(run / "step-2", Opening()).step == 2
-    with pytest.raises(
-        UserError, match=r"holds no checkpoint .*step-2 was saved while losses were not finite"
-    ):
+    with pytest.raises(UserError, match=r"holds no checkpoint .*step-2 is bad: "):
         find_origin(run, Opening())
 
 
@@ -83,22 +80,6 @@ def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> No
     other.write_bytes(train(vocab_size=190))
     with pytest.raises(UserError, match=r"is not the one that .*step-2 was trained with, sample"):
         open_trained(place / "run", Opening(tokenizer=f"sentencepiece:{other}", device="cpu"))
-
-
-def test_where_the_data_are_gone_the_tokenizer_is_asked_for(place: Path) -> None:
-    origin = find_origin(place / "run", Opening())
-    gone = Origin(**{**vars(origin), "data": (str(place / "nowhere"),)})
-    for name, spec in (
-        ("sample.model", r"sentencepiece:FOLDER/sample\.model"),
-        ("tokenizer.json", r"hf:FOLDER/tokenizer\.json"),
-        ("gpt2", "tiktoken:gpt2"),
-        ("", "sentencepiece:FILE, tiktoken:NAME or hf:FILE"),
-    ):
-        named = Origin(**{**vars(gone), "tokenizer": {"name": name, "sha256": "0"}})
-        with pytest.raises(UserError, match=rf"nowhere does not exist.*--tokenizer {spec}\.$"):
-            find_tokenizer(named, Opening())
-    spec = f"sentencepiece:{SAMPLE}"
-    assert find_tokenizer(gone, Opening(tokenizer=spec)).spec == spec
 
 
 @pytest.mark.parametrize("recorded", ["absolute", "as given"])
@@ -120,14 +101,3 @@ def test_its_data_are_found_from_other_folders(
     (tmp_path / "moved").symlink_to(place / "data")
     trial.run("--data", "moved", "--save", "run", "--max-steps", 3)
     assert find_origin(tmp_path / "run", Opening()).data == (str(tmp_path / "moved"),)
-
-
-def test_what_is_no_run_needs_its_shape(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"holds no checkpoint of trainer\.train.*--model NAME"):
-        find_origin(tmp_path, Opening())
-
-
-def test_the_tokenizer_of_a_dataset_is_found_without_a_run(place: Path) -> None:
-    tokenizer = TextTokenizer.of_data(Dataset.open(place / "data"))
-    assert tokenizer is not None
-    assert tokenizer.content == SAMPLE.read_bytes()
