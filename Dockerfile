@@ -1,7 +1,7 @@
 # Two images out of one checkout:
 #   docker build --target worker  --tag corpusmill-worker .    Python workers of Beam, for any cluster
 #   docker build --target trainer --tag corpusmill-trainer .   training, for machines with NVIDIA cards
-# docs/clusters.md says how each is used.
+# docs/large.md says how each is used.
 
 # Beam's own worker image: its entry point /opt/apache/beam/boot is what runners and worker pools start.
 # Python and Beam are the versions that the driver must have as well.

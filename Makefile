@@ -8,7 +8,7 @@ SAMPLE ?= 200
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all nightly engines test-engines test-pythons soak golden mutants lint format bench images clean
+.PHONY: help setup run test test-all nightly engines test-engines test-pythons soak golden mutants browser lint format bench images clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -28,10 +28,10 @@ run: setup  ## the main job on the built-in sample: text to shards to a short tr
 test: setup  ## the fast tests
 	$(BIN)/python -m pytest -n auto -q -m "not slow and not nightly and not engine" $(ARGS)
 
-test-all: setup  ## all tests but test-engines: kills and restarts, other processes, training
+test-all: setup browser  ## all tests but test-engines: kills and restarts, other processes, training
 	$(BIN)/python -m pytest -n auto -q -m "not nightly and not engine" $(ARGS)
 
-nightly: setup engines  ## what is rare and takes hours: harm by the thousand, more engines, a long soak, mutants
+nightly: setup browser engines  ## what is rare and takes hours: harm by the thousand, more engines, a long soak, mutants
 	$(BIN)/python -m pytest -n auto -q -m "nightly and not engine" $(ARGS)
 	$(BIN)/python -m pytest -n 0 -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
@@ -42,6 +42,9 @@ golden: setup  ## whole commands give what they gave (UPDATE=1 writes what they 
 
 mutants: setup  ## one-line faults that no test notices (SAMPLE=200, SEED=0, ARGS=FOLDER)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
+
+browser:  ## bring Chromium, where tests open pages, if this machine lets it be installed
+	@.ci/browser
 
 engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink, Spark (needs Go, Java, Maven)
 	@.ci/engines

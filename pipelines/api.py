@@ -191,7 +191,7 @@ def build(
     if is_share(asked.options.part):
         raise UserError(
             "part maps a share and makes no dataset: that is for the command on each machine "
-            "(docs/home-cluster.md); part='merge' can be called"
+            "(docs/large.md); part='merge' can be called"
         )
     with level_kept():
         made = make(asked.module, asked.options, flags=asked.flags)
@@ -267,7 +267,7 @@ def _asked(
     if own.get("watch"):
         raise UserError(
             f"a watch never returns: run it as a command, python -m {module} --watch "
-            "(docs/streaming.md); append=True adds what is new and returns"
+            "(docs/growing.md); append=True adds what is new and returns"
         )
     filled = options_of_keywords(recipe.options, own, module=module)
     words = engine_words({**engine, **others})

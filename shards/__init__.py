@@ -1,6 +1,6 @@
 """Memory-mapped token shards: format, writer, reader, manifest; windows in a random order.
 
-What is listed here is public (docs/python.md); all else may change without a word.
+What is listed here is public (docs/own.md); all else may change without a word.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Reads windows: a single one, or many at once as the padded arrays that a model takes."""
+"""Reads windows, many at once, as the padded arrays that a model takes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,23 +27,6 @@ last target follows the last token."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Window:
-    """One window without padding: pieces of documents, end to end."""
-
-    tokens: NDArray[np.int64]
-    """int64[n], `[CLS]` tokens included."""
-    targets: NDArray[np.int64] | None
-    """int64[n]. Causal: the next tokens of the ring, removed documents skipped. GLM: None."""
-    loss_mask: NDArray[np.bool_]
-    """bool[n]. GLM: whether the token may be predicted; prompts and `[CLS]` may not. Causal:
-    whether its target carries loss; targets in prompts and removed documents do not."""
-    piece_starts: NDArray[np.int64]
-    """Index into `tokens` of the start of each piece."""
-    piece_rows: NDArray[np.int64]
-    """The document of each piece, as its row in the shard."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Pieces:
     """The pieces of a batch, in the order of the text; each field is int64[pieces]."""
 
@@ -62,11 +45,12 @@ class Batch:
     tokens: NDArray[np.int64]
     """Padded at the end of the row; the first pad may be the last target instead."""
     targets: NDArray[np.int64] | None
-    """Causal: the next tokens. GLM: None."""
+    """Causal: the next tokens of the ring, removed documents skipped. GLM: None."""
     loss_mask: NDArray[np.bool_]
-    """As in `Window`; False in the padding."""
+    """GLM: whether the token may be predicted; prompts and `[CLS]` may not. Causal: whether its
+    target carries loss; targets in prompts and removed documents do not. False in the padding."""
     lengths: NDArray[np.int64]
-    """Tokens of each row without padding."""
+    """Tokens of each row without padding, `[CLS]` tokens included."""
     pieces: Pieces | None
     """Always there for GLM windows, on request for causal ones."""
 
@@ -86,40 +70,6 @@ class Batch:
         padding = (np.arange(num_rows) * width + self.lengths)[self.lengths < width]
         edges = np.sort(np.concatenate([starts, padding, [num_rows * width]]))
         return edges.astype(np.int32)
-
-
-def read_window(
-    shard: Shard,
-    window: int,
-    *,
-    spec: WindowSpec,
-    vocabulary: WindowVocabulary,
-    phase: int = 0,
-) -> Window:
-    """Return a window of a shard, without its removed documents.
-
-    Args:
-        shard: the shard.
-        window: its number, below `num_windows` of the shard's tokens.
-        spec: how the shard is cut.
-        vocabulary: that of the dataset.
-        phase: rotation of the ring in tokens, any integer from 0.
-
-    Raises:
-        IndexError: the shard has fewer windows.
-    """
-    batch = read_batch(
-        [shard], [window], phases=[phase], spec=spec, vocabulary=vocabulary, boundaries=True
-    )
-    length = int(batch.lengths[0])
-    assert batch.pieces is not None  # boundaries were asked for
-    return Window(
-        tokens=batch.tokens[0, :length],
-        targets=None if batch.targets is None else batch.targets[0, :length],
-        loss_mask=batch.loss_mask[0, :length],
-        piece_starts=batch.pieces.starts,
-        piece_rows=batch.pieces.rows,
-    )
 
 
 def read_batch(

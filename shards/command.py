@@ -312,6 +312,8 @@ class Command:
     """The last lines of `--help`."""
     GROUPS: ClassVar[Sequence[str]] = ()
     """Titles in `--help` that come first, in their order."""
+    OLD: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """As of `Parser`."""
 
     def run(self) -> int | None:
         """Do the work and return an exit code, or None for 0."""
@@ -326,6 +328,7 @@ class Command:
             description=inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0],
             epilog=cls.EPILOG,
             argument_default=argparse.SUPPRESS,
+            old=cls.OLD,
         )
         for title in cls.GROUPS:
             parser.group(title)

@@ -39,14 +39,16 @@ from shards.manifest import (
     TableEntry,
     write_manifest,
 )
-from shards.merged import merged_order, write_merged_shard
-from shards.merged_source import MergedSource, rows_among
-from shards.merged_tables import (
+from shards.merged import (
+    MergedSource,
     OrderedTable,
     RowsToKeep,
+    merged_order,
     merged_signatures,
     merged_tables,
     num_signature_files,
+    rows_among,
+    write_merged_shard,
 )
 from shards.paths import FOLDERS, check_links, within
 from shards.prune import remove_work

@@ -24,9 +24,15 @@ import numpy as np
 
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
-from shards.paths import check_links, check_name, check_relative
+from shards.paths import Name, RelativePath, check_links
 from shards.records import from_json, short, to_json
-from shards.storage.files import FileEntry, canonical, read_json, write_json
+from shards.storage.files import (
+    Count,
+    FileEntry,
+    canonical,
+    read_json,
+    write_json,
+)
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, RemotePath, any_path
 
@@ -38,51 +44,33 @@ VALIDATION = "validation"
 
 _FORMAT = "corpusmill-dataset"
 _VERSION = 1
-_MAX_COUNT = 2**48
-"""More than any shard or table has of anything; sums of 32,768 of them are no overflow."""
 _MAX_IDS = {"uint16": 2**16, "int32": 2**31}
 """How many ids the types of a token have."""
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if not 0 <= count <= _MAX_COUNT:
-            raise ValueError(f"{name} is {short(count)}, which no dataset has")
-
-
-def _check_entry(path: str, files: Iterable[FileEntry]) -> None:
-    check_relative(path)
-    for file in files:
-        _check_counts(bytes=file.bytes, crc32c=file.crc32c)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardEntry:
     """One shard: three files with one stem."""
 
-    path: str
+    path: RelativePath
     """The files' stem, relative to the dataset, with forward slashes."""
-    documents: int
-    tokens: int
+    documents: Count
+    tokens: Count
     files: Mapping[str, FileEntry]
     """By suffix: bin, idx, arrow."""
 
     def __post_init__(self) -> None:
-        _check_entry(self.path, self.files.values())
-        _check_counts(documents=self.documents, tokens=self.tokens)
+        if set(self.files) != set(SUFFIXES):
+            raise ValueError(f"{self.path} has the files {sorted(self.files)}, not {SUFFIXES}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableEntry(FileEntry):
     """A file with rows."""
 
-    path: str
+    path: RelativePath
     """Relative to the dataset, with forward slashes."""
-    rows: int
-
-    def __post_init__(self) -> None:
-        _check_entry(self.path, (self,))
-        _check_counts(rows=self.rows)
+    rows: Count
 
     @property
     def source(self) -> str:
@@ -97,8 +85,8 @@ class InputEntry:
     source: str
     path: str
     """Relative to its source."""
-    bytes: int
-    crc32c: tuple[int, ...]
+    bytes: Count
+    crc32c: tuple[Count, ...]
     """Of each split of the file, in order."""
 
 
@@ -139,15 +127,15 @@ class Generation:
 
     number: int
     """Of the first manifest that has it."""
-    name: str
+    name: Name
     """Of its folder, such as g0001-3f9c12ab."""
     fingerprint: str
     inputs: tuple[InputEntry, ...]
-    sources: Mapping[str, SourceEntry]
+    sources: Mapping[Name, SourceEntry]
     audit: tuple[TableEntry, ...]
     signatures: tuple[TableEntry, ...]
     rejects: tuple[TableEntry, ...]
-    accounting: Mapping[str, Any]
+    accounting: Mapping[str, Mapping[str, Any]]
     """Records read, kept, dropped by reason and quarantined, as the run counted them."""
     dropped: tuple[TableEntry, ...] = ()
     """Text, reason and metrics of dropped documents, with `--keep-dropped`."""
@@ -196,6 +184,16 @@ class TokenizerEntry:
     special: Mapping[str, int]
     """Ids by role: eos, cls, mask, sop, eop, gmask …"""
 
+    def __post_init__(self) -> None:
+        ids = (self.pieces - 1, self.special.get("eos", -1), *self.special.values())
+        most = _MAX_IDS.get(self.dtype, 0)
+        if not all(0 <= number < self.vocabulary_size <= most for number in ids):
+            raise ValueError(
+                f"{short(self.pieces)} pieces, {short(self.vocabulary_size)} ids of type "
+                f"{short(self.dtype)} and the special ones {short(dict(self.special))}: tokens are "
+                f"{' or '.join(_MAX_IDS)}, all ids below the size, and eos ends every document"
+            )
+
     @property
     def token_dtype(self) -> np.dtype[Any]:
         """The little-endian type of a token."""
@@ -227,7 +225,7 @@ def told_apart(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, st
 class Manifest:
     """A dataset at one number."""
 
-    number: int
+    number: Count
     """1 for the first manifest, one more for every replacement."""
     lineage: str
     """A hash that stays the same while the dataset grows and changes when it is overwritten."""
@@ -436,71 +434,38 @@ def _check(manifest: Manifest) -> None:
     Raises:
         ValueError: It is not so; the message names the field.
     """
-    _check_tokenizer(manifest.tokenizer)
     if not manifest.generations:
         raise ValueError("manifest.generations is empty")
-    _check_counts(number=manifest.number)
-    _check_options(manifest.options)
+    for name, most in _MOST.items():
+        value = manifest.options.get(name) or 0
+        if type(value) is not int or not 0 <= value <= most:
+            raise ValueError(f"manifest.options.{name} is {short(value)}, none that a run has")
     numbers = [generation.number for generation in manifest.generations]
     for number in (*numbers, *(removal.number for removal in manifest.removals)):
         if not 1 <= number <= manifest.number:
             raise ValueError(f"a number is {short(number)}, manifest.number {manifest.number}")
     for generation in manifest.generations:
-        _check_generation(generation)
-    for shard in (*manifest.shards(), *manifest.shards(split=VALIDATION)):
-        if set(shard.files) != set(SUFFIXES):
-            raise ValueError(f"{shard.path} has the files {sorted(shard.files)}, not {SUFFIXES}")
+        for source, account in generation.accounting.items():
+            _check_account(account, where=f"manifest.accounting.{source}")
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
-    """Check what compaction goes by: sizes of a shard and of a split, and numbers of shards."""
-    for name, most in _MOST.items():
-        if (value := options.get(name, 0)) is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-            raise ValueError(f"manifest.options.{name} is {short(value)}, none that a run has")
+_MOST = {"shards": 2**20, "shard_tokens": 2**48, "split_bytes": 2**63}
+"""What compaction goes by: sizes of a shard and of a split, and numbers of shards."""
 
 
-_MOST = {"shards": 2**20, "shard_tokens": _MAX_COUNT, "split_bytes": 2**63}
+def _check_account(account: Mapping[str, Any], *, where: str) -> None:
+    known = account.keys() & {field.name for field in fields(Account)}
+    from_json(Account, {key: account[key] for key in known}, where=where)
+    levels = [account]
+    for level in levels:  # which grows meanwhile
+        levels += [value for value in level.values() if isinstance(value, dict)]
+        counts = {key: value for key, value in level.items() if not isinstance(value, dict)}
+        from_json(_Counts, {"counts": counts}, where=where)
 
 
-def _check_generation(generation: Generation) -> None:
-    for name in (generation.name, *generation.sources):
-        check_name(name)
-    for entry in generation.inputs:
-        _check_counts(bytes=entry.bytes, crc32c=max(entry.crc32c, default=0))
-    for source, account in generation.accounting.items():
-        _check_account(account, where=f"manifest.accounting.{source}")
-
-
-def _check_tokenizer(tokenizer: TokenizerEntry) -> None:
-    size, dtype = tokenizer.vocabulary_size, tokenizer.dtype
-    if dtype not in _MAX_IDS or not 0 < tokenizer.pieces <= size <= _MAX_IDS[dtype]:
-        raise ValueError(
-            f"manifest.tokenizer has {short(tokenizer.pieces)} pieces and {short(size)} ids of "
-            f"type {short(dtype)}: tokens are {' or '.join(_MAX_IDS)}"
-        )
-    for role, number in tokenizer.special.items():
-        if not 0 <= number < size:
-            raise ValueError(f"manifest.tokenizer.special.{role} is {short(number)}, no id")
-    if "eos" not in tokenizer.special:
-        raise ValueError("manifest.tokenizer.special has no eos, which ends every document")
-
-
-def _check_account(account: object, *, where: str) -> None:
-    if not isinstance(account, dict):
-        raise ValueError(f"{where} is {short(account)}, no account")
-    known = {field.name for field in fields(Account)}
-    from_json(Account, {key: account[key] for key in account.keys() & known}, where=where)
-    waiting = [account]
-    while waiting:
-        for key, value in waiting.pop().items():
-            if isinstance(value, dict):
-                waiting.append(value)
-            elif isinstance(value, bool) or not isinstance(value, int):
-                raise ValueError(f"{where}: {key} is {short(value)}, no number")
-            else:
-                _check_counts(**{key: value})
+@dataclass(frozen=True, kw_only=True)
+class _Counts:
+    counts: Mapping[str, Count]
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:

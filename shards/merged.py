@@ -1,15 +1,31 @@
-"""One shard out of parts of others: the documents of several slices, sorted by order."""
+"""Several generations as one: shards, tables and signatures by ranges of the order or a hash.
 
-from collections.abc import Iterator, Sequence
+slices of segments or shards ── merged_order ──▶ one shard
+a source of all generations  ── MergedSource ──▶ its slices, and how many shards they become
+Parquet files, sorted        ── merged_tables ─▶ rows by order
+signatures, sorted           ── merged_signatures
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from shards.manifest import ShardEntry
-from shards.storage.remote import AnyPath
-from shards.tables import column
+from shards.format import BIN, shard_file
+from shards.manifest import TRAIN, VALIDATION, ShardEntry, TableEntry
+from shards.range import Range, split_range
+from shards.reader import Dataset
+from shards.removals import Rows
+from shards.storage.files import map_bytes
+from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.sparse import copy_rows
+from shards.tables import between, column, map_items, spread_over
 from shards.writer import write_shard
 
 
@@ -72,3 +88,232 @@ def gather(
         part = slice(first_row, first_row + 1024)
         rows = zip(*(array[part].tolist() for array in (owners, starts, lengths)), strict=True)
         yield np.concatenate([tokens[owner][first : first + size] for owner, first, size in rows])
+
+
+SHARD_TOKENS = 100_000_000
+"""Most tokens of a shard where the options do not say."""
+
+_BIN_BITS = 16
+"""Tokens are counted in so many bits of the order, to find how many shards there must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a slice is from: the path of a shard's entry, and its rows (int64[n])."""
+
+    path: str
+    rows: np.ndarray
+
+
+def rows_among(places: Sequence[Place], rows: Mapping[str, Rows]) -> np.ndarray:
+    """Return which documents (bool[n]) of slices are among rows, given by path."""
+    none = np.zeros(0, np.int64)
+    masks = [np.isin(place.rows, rows.get(place.path, none)) for place in places]
+    return np.concatenate([np.zeros(0, bool), *masks])
+
+
+class MergedSource:
+    """The shards of one source in all generations, and how many become of them."""
+
+    def __init__(self, dataset: Dataset, name: str, erased: Mapping[str, Rows]) -> None:
+        """Take the shards.
+
+        Args:
+            dataset: The dataset.
+            name: Of the source.
+            erased: Rows that are left out, by the path of their shard's entry.
+        """
+        self._dataset = dataset
+        self._erased = erased
+        self.entries = {
+            split: dataset.manifest.shards(name, split=split) for split in (TRAIN, VALIDATION)
+        }
+
+    def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:
+        """Return the documents of a shard, and the rows (int64) that are not erased."""
+        table = self._dataset.mapped_table(shard)
+        rows = np.arange(len(table))
+        if shard.path in self._erased:
+            rows = np.delete(rows, self._erased[shard.path])
+        return table, rows
+
+    @cached_property
+    def _spans(self) -> dict[str, Range]:
+        """The range of the orders of each shard that has documents, by its path."""
+        spans = {}
+        for shard in (shard for shards in self.entries.values() for shard in shards):
+            if shard.documents:
+                order = column(self._dataset.mapped_table(shard), "order")
+                spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
+        return spans
+
+    @cached_property
+    def num_shards(self) -> int:
+        """How many the new generation gets, by the rules of the pipelines."""
+        options, shards = self._dataset.manifest.options, self.entries[TRAIN]
+        if not shards or options.get("shards"):
+            return int(options["shards"]) if shards else 0
+        tokens, longest = np.zeros(1 << _BIN_BITS), 0
+        for shard in shards:
+            table, rows = self._table(shard)
+            bins = column(table, "order")[rows] >> np.uint64(64 - _BIN_BITS)
+            lengths = column(table, "tokens")[rows]
+            tokens += np.bincount(bins.astype(np.int64), lengths, 1 << _BIN_BITS)
+            longest = max(longest, int(lengths.max(initial=0)))
+        limit = max(options.get("shard_tokens", SHARD_TOKENS), longest, 1)
+        return _least_shards(tokens.astype(np.int64), limit)
+
+    @cached_property
+    def num_validation(self) -> int:
+        """How many shards of validation it gets: as long as those of training."""
+        train, validation = (
+            sum(shard.documents for shard in self.entries[split]) for split in (TRAIN, VALIDATION)
+        )
+        if not self.entries[VALIDATION]:
+            return 0
+        return max(1, -(-self.num_shards * validation // max(1, train + validation)))
+
+    def slices(self, split: str, within: Range) -> tuple[list[ShardSlice], list[Place]]:
+        """Return what the shards of a split have in a range, and where each slice is from."""
+        slices, places = [], []
+        for shard in self.entries[split]:
+            span = self._spans.get(shard.path)
+            if span is not None and span.overlaps(within):
+                table, rows = self._table(shard)
+                inside = between(column(table, "order")[rows], within.low, within.high)
+                slices.append(self._slice(shard, table, rows[inside]))
+                places.append(Place(shard.path, rows[inside]))
+        if not slices:  # the columns must come from somewhere
+            shard = self.entries[split][0]
+            slices.append(self._slice(shard, self._table(shard)[0], np.zeros(0, np.int64)))
+        return slices, places
+
+    def _slice(self, shard: ShardEntry, table: pa.Table, rows: np.ndarray) -> ShardSlice:
+        directory = self._dataset.directory
+        whole = len(rows) and len(rows) == rows[-1] + 1 - rows[0]
+        chosen = table.slice(rows[0], len(rows)) if whole else table.take(rows)
+        starts, documents = column(chosen, "offset"), chosen.drop_columns(["offset"])
+        if isinstance(directory, RemotePath):
+            starts, documents = starts.copy(), copy_rows(documents)
+        tokens = map_items(
+            shard_file(directory / shard.path, BIN),
+            starts=starts,
+            lengths=column(documents, "tokens"),
+            size=shard.tokens,
+        )
+        return ShardSlice(documents=documents, starts=starts, tokens=tokens)
+
+
+def _least_shards(tokens: np.ndarray, limit: int) -> int:
+    """Return the least power of two of shards that have at most `limit` tokens each.
+
+    Args:
+        tokens: int64[n], in each of n even bins of the order.
+        limit: Not below the longest document.
+    """
+    shards = 1
+    while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
+        shards *= 2
+    # Shards smaller than a bin: as if the fullest bin were evenly spread.
+    fullest = int(tokens.reshape(shards, -1).sum(axis=1).max())
+    return shards << (max(0, fullest - 1) // limit).bit_length()
+
+
+SIGNATURE_BYTES = 64 << 20
+"""What a file of signatures holds at most, unless it would take more than MANY_FILES of them."""
+
+MANY_FILES = 512
+"""Instead of more files than this, each holds more, up to MOST_GROWTH times as much."""
+
+MOST_GROWTH = 8
+
+
+RowsToKeep = Callable[[pa.Table], NDArray[np.bool_]]
+"""Says which rows of a table stay, bool[rows]."""
+
+
+class OrderedTable:
+    """A Parquet file that is sorted by `order`, or those rows of it that stay."""
+
+    def __init__(self, path: AnyPath, rows_to_keep: RowsToKeep | None = None) -> None:
+        """Take its path, and what says which rows stay."""
+        self._path = path
+        self._rows_to_keep = rows_to_keep
+
+    @cached_property
+    def footer(self) -> pq.FileMetaData:
+        """What its end says of it; read once, however many ranges are taken of it."""
+        return pq.read_metadata(pa.BufferReader(self._content()))
+
+    def _content(self) -> pa.Buffer:
+        return pa.py_buffer(map_bytes(self._path))
+
+    @property
+    def bytes(self) -> int:
+        """Of its rows, not compressed."""
+        groups = range(self.footer.num_row_groups)
+        return sum(self.footer.row_group(group).total_byte_size for group in groups)
+
+    def rows(self, within: Range) -> pa.Table:
+        """Return the rows of a range of orders; without any the file is not read again."""
+        order = self.footer.schema.names.index("order")
+        groups = [self.footer.row_group(group) for group in range(self.footer.num_row_groups)]
+        found = [group.column(order).statistics for group in groups if group.num_rows]
+        if not any(each.min < within.high and each.max >= within.low for each in found):
+            return self.footer.schema.to_arrow_schema().empty_table()
+        field = pc.field("order")
+        low, last = (pa.scalar(edge, pa.uint64()) for edge in (within.low, within.high - 1))
+        table = pq.read_table(
+            pa.BufferReader(self._content()), filters=(field >= low) & (field <= last)
+        )
+        return (
+            table
+            if self._rows_to_keep is None
+            else table.filter(pa.array(self._rows_to_keep(table)))
+        )
+
+
+def merged_tables(
+    tables: Sequence[OrderedTable], within: Range, *, rows: int
+) -> Iterator[pa.Table]:
+    """Yield the rows of Parquet files in a range, by order, in parts of bounded size.
+
+    Equal orders keep the order of the files. Files without rows in the range are not opened again.
+
+    Args:
+        tables: The files, at least one.
+        within: The range of orders.
+        rows: How many rows the files have in all.
+    """
+    held_bytes = sum(table.bytes for table in tables)
+    for part in split_range(within, rows=rows, held_bytes=held_bytes):
+        found = [table.rows(part) for table in tables]
+        merged = pa.concat_tables(found, promote_options="default")
+        yield merged.take(np.argsort(column(merged, "order"), kind="stable"))
+
+
+def num_signature_files(groups: Sequence[Sequence[TableEntry]]) -> int:
+    """Return into how many ranges, a power of two, signatures of one kind are cut.
+
+    Args:
+        groups: The files of each generation.
+    """
+    num_bytes = sum(entry.bytes for group in groups for entry in group)
+    size = min(max(SIGNATURE_BYTES, -(-num_bytes // MANY_FILES)), MOST_GROWTH * SIGNATURE_BYTES)
+    least = max(1, -(-num_bytes // size), *(len(group) for group in groups))
+    return 1 << (least - 1).bit_length()
+
+
+def merged_signatures(tables: Sequence[pa.Table], within: Range) -> pa.Table:
+    """Return rows of signature tables in the order of the hash that sorts them.
+
+    Rows with equal hashes are sorted by their further columns of uint64.
+
+    Args:
+        tables: The rows of a range of that hash, at least one table.
+        within: The range.
+    """
+    table = pa.concat_tables(tables)
+    names = [field.name for field in table.schema if field.type == pa.uint64()]
+    ranked = np.lexsort([column(table, name) for name in reversed(names)])
+    return spread_over(table.take(ranked), within)

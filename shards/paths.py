@@ -7,9 +7,10 @@ parts nor by links, and means the same on every file system.
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Annotated
 
 from shards.errors import DamageError, UserError
 from shards.storage.disk import disk_errors_explained
@@ -46,6 +47,10 @@ def check_relative(path: str) -> None:
         raise ValueError(f"{path[:200]!r} is no path below a folder")
 
 
+RelativePath = Annotated[str, check_relative]
+"""The type of a field of a record (records.py)."""
+
+
 def check_name(name: str) -> None:
     """Check that a name is that of one file or folder.
 
@@ -55,6 +60,10 @@ def check_name(name: str) -> None:
     check_relative(name)
     if "/" in name:
         raise ValueError(f"{name[:200]!r} is no name of a file or folder")
+
+
+Name = Annotated[str, check_name]
+"""The type of a field of a record: the name of one file or folder."""
 
 
 def check_stem(stem: str, suffixes: Iterable[str]) -> None:
@@ -93,23 +102,19 @@ def check_links(directory: AnyPath, paths: Iterable[str], *, files: bool = True)
     """
     if not isinstance(directory, Path):
         return
-    names: dict[str, set[str]] = {}
+    names: defaultdict[Path, set[str]] = defaultdict(set)
     for path in paths:
-        folder, _, name = path.rpartition("/")
-        names.setdefault(folder, set()).add(name)
+        names[(directory / path).parent].add(path.rpartition("/")[2])
     inside = directory.resolve()
-    folders = {parent for folder in names for parent in (folder, *_parents(folder))} - {""}
-    for folder in sorted(folders):
-        if (directory / folder).is_symlink():
-            _check_link(directory / folder, inside)
-    for folder in sorted(names) if files else ():
-        for link in sorted(names[folder] & _links_in(directory / folder)):
-            _check_link(directory / folder / link, inside)
-
-
-def _parents(folder: str) -> list[str]:
-    parts = folder.split("/")
-    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+    for folder in sorted(names):
+        links = names[folder] & _links_in(folder) if files else set()
+        for way in (folder, *(folder / link for link in sorted(links))):
+            if not (target := Path(os.path.realpath(way))).is_relative_to(inside):
+                raise DamageError(
+                    f"{way} leads by a link to {target}, not in {inside}: nothing outside of "
+                    "a dataset's folder is read or written as part of it. Replace the link by "
+                    "what it stands for (cp -rL)."
+                )
 
 
 def _links_in(folder: Path) -> set[str]:
@@ -119,15 +124,6 @@ def _links_in(folder: Path) -> set[str]:
                 return {entry.name for entry in entries if entry.is_symlink()}
         except (FileNotFoundError, NotADirectoryError):  # what is missing is told elsewhere
             return set()
-
-
-def _check_link(link: Path, inside: Path) -> None:
-    if not (target := Path(os.path.realpath(link))).is_relative_to(inside):
-        raise DamageError(
-            f"{link} is a link to {target}, which is not in {inside}: nothing outside of a "
-            "dataset's folder is read or written as part of it. Replace the link by what it "
-            "stands for (cp -rL)."
-        )
 
 
 def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> None:
@@ -140,17 +136,17 @@ def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> N
     Raises:
         UserError: A name is not portable, or two differ by nothing but upper and lower case.
     """
-    for name in sorted(set(names) - set(present)):
-        if problem := _problem(name):
-            raise UserError(
-                f"the source name {name[:200]!r} {problem}: it becomes the name of a folder, and "
-                f"is to be the same on every file system. Use up to {_MAX_SOURCE_CHARS} letters A "
-                "to Z, digits, underscores, dashes and dots, no dash or dot first and no dot "
-                "last, for example --input news=/data/news"
-            )
     every = {*names, *present}
     counts = Counter(name.lower() for name in every)
     for name in sorted(set(names) - set(present)):
+        if not _is_portable(name):
+            raise UserError(
+                f"the source name {name[:200]!r} is not allowed: it becomes the name of a folder, "
+                f"and is to be the same on every file system. Use up to {_MAX_SOURCE_CHARS} "
+                "letters A to Z, digits, underscores, dashes and dots, no dash or dot first and no "
+                f"dot last, no device of Windows and none of {', '.join(FOLDERS)}: for example "
+                "--input news=/data/news"
+            )
         if counts[name.lower()] > 1:
             other = min(each for each in every - {name} if each.lower() == name.lower())
             raise UserError(
@@ -160,14 +156,6 @@ def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> N
             )
 
 
-def _problem(name: str) -> str:
-    """Return what is wrong with the name of a source; empty if nothing."""
-    if len(name) > _MAX_SOURCE_CHARS:
-        return f"has {len(name):,} characters"
-    if not _SOURCE.fullmatch(name):
-        return "is not allowed"
-    if name.lower() in FOLDERS:
-        return "is that of a folder which every generation has"
-    if _DEVICES.fullmatch(name.lower()):
-        return "is that of a device on Windows"
-    return ""
+def _is_portable(name: str) -> bool:
+    reserved = name.lower() in FOLDERS or _DEVICES.fullmatch(name.lower())
+    return bool(_SOURCE.fullmatch(name) and len(name) <= _MAX_SOURCE_CHARS and not reserved)

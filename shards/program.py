@@ -46,6 +46,11 @@ def _command(name: str, options: str, about: str) -> Entry:
     return Entry(name, module, about, f"{module}{options}")
 
 
+def _on_ranks(name: str, options: str, about: str) -> Entry:
+    module = f"trainer.{name}"
+    return Entry(name, module, about, f"{module}.command:{options}")
+
+
 def _on_datasets(name: str, options: str, about: str) -> Entry:
     home = options if ":" in options else f"dataset_commands:{options}"
     return Entry(f"shards {name}", "shards", about, f"shards.{home}")
@@ -93,13 +98,18 @@ GROUPS = {
         _command("rethreshold", ":Rethreshold", "what other thresholds would keep"),
     ),
     TRAIN: (
-        Entry("train", "trainer.train", "train GLM on datasets"),
-        Entry("finetune", "trainer.finetune", "tune a model on a task"),
-        Entry("evaluate", "trainer.evaluate", "held-out loss, and tasks"),
+        _on_ranks("train", "Train", "train GLM on datasets"),
+        _on_ranks("finetune", "Finetune", "tune a model on a task"),
+        _on_ranks("evaluate", "main", "held-out loss, and tasks"),
         Entry("tasks", "trainer.tasks", "what a task makes of a file"),
         Entry("generate", "trainer.generate", "let a model write"),
-        Entry("export", "trainer.export", "a model as files that other programs read"),
-        Entry("plot", "trainer.plot", "draw the curves of runs"),
+        Entry(
+            "export",
+            "trainer.export",
+            "a model as files that other programs read",
+            "trainer.export.command:Export",
+        ),
+        Entry("plot", "trainer.plot", "draw the curves of runs", "trainer.plot:Plot"),
     ),
     MORE: (
         Entry(

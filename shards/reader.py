@@ -7,7 +7,7 @@ it goes on.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from shards.removals import Rows, removed_rows
 from shards.shown import visible_line
 from shards.spelling import expected
 from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
-from shards.storage.files import map_bytes, size
+from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
 from shards.summary import summary_html
 from shards.vocabulary import Vocabulary
@@ -73,15 +73,21 @@ class Shard:
         Raises:
             DamageError: a file is missing, or is not the one that the manifest names.
         """
-        stem = directory / entry.path
-        for suffix in SUFFIXES:
-            _check_size(shard_file(stem, suffix), expected=entry.files[suffix].bytes)
-        tokens = _map_tokens(shard_file(stem, BIN), entry.tokens, dtype)
-        documents = _map_documents(shard_file(stem, ARROW), entry.documents)
+        paths = {suffix: shard_file(directory / entry.path, suffix) for suffix in SUFFIXES}
+        content = {
+            suffix: _map_file(path, expected=entry.files[suffix].bytes)
+            for suffix, path in paths.items()
+        }
+        if content[BIN].size != entry.tokens * dtype.itemsize:
+            raise DamageError(
+                f"{paths[BIN]} has {content[BIN].size:,} bytes, which are not {entry.tokens:,} "
+                f"tokens of {dtype}: the manifest contradicts itself. Build the dataset again."
+            )
+        documents = _documents(content[ARROW], paths[ARROW], entry.documents)
         return cls(
             directory=directory,
             entry=entry,
-            tokens=tokens,
+            tokens=content[BIN].view(dtype),
             documents=documents,
             offsets=documents["offset"].chunk(0).to_numpy(zero_copy_only=True),
             removed=_no_rows() if removed is None else removed,
@@ -89,7 +95,8 @@ class Shard:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapping would be pickled as a copy of its content; a loader's worker maps it itself.
-        return _reopen, (self.directory, self.entry, self.tokens.dtype, self.removed)
+        reopen = partial(Shard.open, dtype=self.tokens.dtype, removed=self.removed)
+        return reopen, (self.directory, self.entry)
 
     def file(self, suffix: str) -> AnyPath:
         """Return the path of one of the shard's files."""
@@ -167,49 +174,31 @@ class Shard:
         return check_values(self.documents[name], self.file(ARROW))
 
 
-def _reopen(directory: AnyPath, entry: ShardEntry, dtype: np.dtype[Any], removed: Rows) -> Shard:
-    return Shard.open(directory, entry, dtype=dtype, removed=removed)
-
-
-def _check_size(path: AnyPath, *, expected: int) -> None:
-    if (num_bytes := size(path)) != expected:
-        raise DamageError(
-            f"{path} has {num_bytes:,} bytes, the manifest says {expected:,}: it was truncated or "
-            "replaced. Restore it from a copy, or build the dataset again."
-        )
-
-
-def _map_tokens(path: AnyPath, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
+def _map_file(path: AnyPath, *, expected: int) -> NDArray[np.uint8]:
     content = map_bytes(path)
-    if content.size != num_tokens * dtype.itemsize:
+    if content.size != expected:
         raise DamageError(
-            f"{path} has {content.size:,} bytes, which are not {num_tokens:,} tokens of {dtype}: "
-            "the manifest contradicts itself. Build the dataset again."
+            f"{path} has {content.size:,} bytes, the manifest says {expected:,}: it was truncated "
+            "or replaced. Restore it from a copy, or build the dataset again."
         )
-    return content.view(dtype)
+    return content
 
 
-def _map_documents(path: AnyPath, num_documents: int) -> pa.Table:
-    reader = opened(map_bytes(path), path)
-    if reader.num_record_batches != 1:
-        raise DamageError(
-            f"{path} has {reader.num_record_batches} batches of rows, not one: restore it from a "
-            "copy."
-        )
+def _documents(content: NDArray[np.uint8], path: AnyPath, num_documents: int) -> pa.Table:
+    reader = opened(content, path)
     with damage_told(path):
-        batch = readable(reader.get_batch(0))
-    if len(batch) != num_documents:
-        raise DamageError(
-            f"{path} has {len(batch):,} rows, the manifest says {num_documents:,}: restore it "
-            "from a copy."
-        )
-    required = [(column.name, column.type) for column in batch.schema][: len(REQUIRED)]
-    if required != _REQUIRED or any(batch[name].null_count for name in REQUIRED.names):
-        raise DamageError(
-            f"{path} does not begin with the columns {REQUIRED.names} without nulls: restore it "
-            "from a copy."
-        )
-    return pa.Table.from_batches([batch])
+        batches = [readable(reader.get_batch(i)) for i in range(reader.num_record_batches)]
+        if [len(batch) for batch in batches] != [num_documents]:
+            rows = sum(len(batch) for batch in batches)
+            raise ValueError(
+                f"it has {rows:,} rows in {len(batches)} batches, the manifest says "
+                f"{num_documents:,} in one"
+            )
+        (batch,) = batches
+        required = [(column.name, column.type) for column in batch.schema][: len(REQUIRED)]
+        if required != _REQUIRED or any(batch[name].null_count for name in REQUIRED.names):
+            raise ValueError(f"it does not begin with the columns {REQUIRED.names} without nulls")
+    return pa.Table.from_batches(batches)
 
 
 class Documents:
@@ -347,7 +336,8 @@ class Dataset:
         Raises:
             DamageError: the file is missing, or has not the rows that the manifest says.
         """
-        return _map_documents(shard_file(self.directory / entry.path, ARROW), entry.documents)
+        path = shard_file(self.directory / entry.path, ARROW)
+        return _documents(map_bytes(path), path, entry.documents)
 
     def shard(self, entry: ShardEntry) -> Shard:
         """Open one of the dataset's shards, with its removed rows.

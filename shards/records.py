@@ -1,12 +1,13 @@
 """Frozen dataclasses to JSON and back, with errors that name the field that is wrong.
 
-A sealed record carries a checksum of its content, so that a reader notices any change.
+A type may carry a check of its values: Annotated[int, check], which raises a ValueError. A sealed
+record carries a checksum of its content, so that a reader notices any change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from shards.storage.files import canonical, crc32c_of
 
@@ -30,7 +31,7 @@ def from_json(record_type: type[T], value: object, *, where: str) -> T:
     """Return the record that `to_json` turned into `value`.
 
     Fields may be int, float, str, bool, these `| None`, dataclasses, `tuple[X, ...]`,
-    `Mapping[str, X]` and Any.
+    `Mapping[str, X]`, any of these in `Annotated[X, check]`, and Any.
 
     Raises:
         ValueError: a field without a default is missing, is unknown or has another type; names the
@@ -66,15 +67,20 @@ def _read(expected: Any, value: Any, where: str) -> Any:
         return value
     if is_dataclass(expected):
         return _read_record(expected, value, where)
+    if get_origin(expected) is Annotated:
+        plain, check = get_args(expected)
+        read = _read(plain, value, where)
+        _check(check, read, where)
+        return read
     if get_origin(expected) is tuple:
         _expect(value, list, where)
         item_type = get_args(expected)[0]
         return tuple(_read(item_type, item, f"{where}[{i}]") for i, item in enumerate(value))
     if get_origin(expected) is Mapping:
         _expect(value, dict, where)
-        item_type = get_args(expected)[1]
+        key_type, item_type = get_args(expected)
         return {
-            key: _read(item_type, item, f"{where}.{key[:_MAX_SHOWN]}")
+            _read(key_type, key, where): _read(item_type, item, f"{where}.{key[:_MAX_SHOWN]}")
             for key, item in value.items()
         }
     _expect(value, expected, where)
@@ -88,9 +94,13 @@ def _read_record(record_type: Any, value: Any, where: str) -> Any:
         state = "is missing" if wrong[0] in types else "is not known"
         raise ValueError(f"{where}.{wrong[0][:_MAX_SHOWN]} {state}")
     values = {key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
+    return _check(lambda fields: record_type(**fields), values, where)  # it may check itself
+
+
+def _check(check: Callable[[Any], Any], value: Any, where: str) -> Any:
     try:
-        return record_type(**values)
-    except ValueError as error:  # the record checks itself
+        return check(value)
+    except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
 
 
@@ -103,7 +113,7 @@ def _field_types(record_type: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
         for field in fields(record_type)
         if (field.default, field.default_factory) != (MISSING, MISSING)
     }
-    return get_type_hints(record_type), frozenset(optional)
+    return get_type_hints(record_type, include_extras=True), frozenset(optional)
 
 
 def _expect(value: object, expected: Any, where: str) -> None:

@@ -24,8 +24,9 @@ from shards.manifest import (
 )
 from shards.paths import check_links
 from shards.storage.arrow import check_values, damage_told, read_all
-from shards.storage.files import atomic_write, crc32c_of, whole_bytes
-from shards.storage.remote import AnyPath, relative
+from shards.storage.files import whole_bytes
+from shards.storage.remote import AnyPath
+from shards.writer import write_named
 
 FOLDER = "removals"
 """The folder of a dataset's removals."""
@@ -89,15 +90,8 @@ def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry
         rows: columns of `SCHEMA`, in any order of rows; each document once.
     """
     ranked = rows.cast(SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, SCHEMA) as writer:
-        writer.write_table(ranked.combine_chunks())
-    content = sink.getvalue()
     check_links(directory, [f"{FOLDER}/-"], files=False)
-    path = directory / FOLDER / f"{number:05d}-{crc32c_of(content):08x}.arrow"
-    with atomic_write(path) as handle:
-        handle.write(content)
-    return TableEntry(path=relative(path, directory), rows=len(rows), **vars(handle.entry))
+    return write_named(directory / FOLDER / f"{number:05d}", ranked, directory=directory)
 
 
 def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:

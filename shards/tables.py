@@ -4,7 +4,6 @@ On a disk a table is memory-mapped, so that only the pages touched are read. Beh
 fetched first, which says where everything lies, and then the blocks that hold the rows asked for.
 """
 
-import bisect
 import itertools
 from collections.abc import Iterable
 
@@ -16,8 +15,8 @@ from shards.manifest import TableEntry
 from shards.range import Range
 from shards.storage.arrow import damage_told, read_all
 from shards.storage.files import FileEntry, atomic_write, map_bytes
-from shards.storage.remote import AnyPath, RemotePath, relative
-from shards.storage.sparse import BLOCK_ROWS, SparseTable, open_bytes
+from shards.storage.remote import AnyPath, relative
+from shards.storage.sparse import BLOCK_ROWS, SparseFile, SparseTable
 
 
 def spread_over(table: pa.Table, within: Range) -> pa.Table:
@@ -42,12 +41,7 @@ def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
 def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
     """Write a table as `write_table` does and return its entry; its path is below `directory`."""
     entry = write_table(path, table)
-    return TableEntry(
-        path=relative(path, directory),
-        rows=len(table),
-        bytes=entry.bytes,
-        crc32c=entry.crc32c,
-    )
+    return TableEntry(path=relative(path, directory), rows=len(table), **vars(entry))
 
 
 def open_table(path: AnyPath) -> pa.Table:
@@ -61,7 +55,7 @@ def open_table(path: AnyPath) -> pa.Table:
 
 def open_rows(path: AnyPath, rows: slice) -> pa.Table:
     """Return the rows from rows.start to rows.stop of a table; neither may be None."""
-    return _open(path).rows(rows)
+    return SparseTable(path).rows(rows)
 
 
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
@@ -73,52 +67,25 @@ def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
         low: Least value.
         high: First value above the range; may be 2**64.
     """
-    table = _open(path)
+    table = SparseTable(path)
     with damage_told(path):
         return slice(table.row_of(key, low), table.row_of(key, high))
 
 
 def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
     """Return the rows of a table with low <= key < high; arguments as in rows_between."""
-    table = _open(path)
+    table = SparseTable(path)
     with damage_told(path):
         return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
 
 
-class _MappedTable:
-    """A table on a disk, read as a SparseTable is."""
-
-    def __init__(self, path: AnyPath) -> None:
-        self._table = open_table(path)
-
-    def rows(self, rows: slice) -> pa.Table:
-        return self._table.slice(rows.start, rows.stop - rows.start).replace_schema_metadata()
-
-    def row_of(self, key: str, bound: int) -> int:
-        keys = self._table[key]
-        if bound >= 2**64 or not len(keys):
-            return len(keys)
-        # Only one block is searched: combined into one array, all blocks would be read.
-        block = bisect.bisect_left(keys.chunks, bound, key=lambda chunk: chunk[-1].as_py())
-        if block == keys.num_chunks:
-            return len(keys)
-        before = sum(len(chunk) for chunk in keys.chunks[:block])
-        return before + int(np.searchsorted(keys.chunk(block).to_numpy(), np.uint64(bound)))
-
-
-def _open(path: AnyPath) -> SparseTable | _MappedTable:
-    return SparseTable(path) if isinstance(path, RemotePath) else _MappedTable(path)
-
-
 def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
     """Return the rows of a table whose sorted column `key` has these values; each must occur."""
-    if isinstance(path, RemotePath):
-        remote = SparseTable(path)
-        rows = [remote.row_of(key, value) for value in values.tolist()]
-        parts = [remote.rows(slice(row, row + 1)) for row in rows]
-        return pa.concat_tables([remote.rows(slice(0, 0)), *parts])
-    table = open_table(path)
-    return table.take(np.searchsorted(column(table, key), values))
+    table = SparseTable(path)
+    rows = [table.row_of(key, value) for value in values.tolist()]
+    return pa.concat_tables(
+        [table.rows(slice(0, 0)), *(table.rows(slice(row, row + 1)) for row in rows)]
+    )
 
 
 def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: int) -> np.ndarray:
@@ -130,7 +97,7 @@ def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: i
         lengths: int[n], the number of items in each.
         size: How many items the file holds, all of the same number of bytes.
     """
-    file = open_bytes(path)
+    file = SparseFile(path)
     width = len(file.data) // max(size, 1)
     file.fetch(np.stack([starts, starts + lengths], axis=1).astype(np.int64) * width)
     return file.data
@@ -171,10 +138,4 @@ def write_parquet(
             if table.num_rows or table is first:
                 writer.write_table(table)
             rows += table.num_rows
-    entry = TableEntry(
-        path=relative(path, directory),
-        rows=rows,
-        bytes=handle.entry.bytes,
-        crc32c=handle.entry.crc32c,
-    )
-    return (entry,)
+    return (TableEntry(path=relative(path, directory), rows=rows, **vars(handle.entry)),)

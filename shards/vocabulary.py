@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from shards.errors import DamageError
 from shards.manifest import TableEntry
 from shards.storage.arrow import check_values, read_all
-from shards.storage.files import FileEntry, atomic_write, crc32c_of, whole_bytes
+from shards.storage.files import FileEntry, whole_bytes
 from shards.storage.remote import AnyPath
+from shards.writer import write_named
 
 SCHEMA = pa.schema(
     [
@@ -67,16 +68,8 @@ def vocabulary_table(
 
 def write_vocabulary(directory: AnyPath, table: pa.Table) -> TableEntry:
     """Write a vocabulary under a name with its content's crc32c, and return its entry."""
-    sink = pa.BufferOutputStream()
-    schema = SCHEMA.with_metadata(table.schema.metadata)
-    with pa.ipc.new_file(sink, schema) as writer:
-        writer.write_table(table.cast(schema).combine_chunks())
-    content = sink.getvalue()
-    path = directory / f"vocabulary-{crc32c_of(content):08x}.arrow"
-    with atomic_write(path) as handle:
-        handle.write(content)
-    entry = handle.entry
-    return TableEntry(path=path.name, rows=len(table), bytes=entry.bytes, crc32c=entry.crc32c)
+    table = table.cast(SCHEMA.with_metadata(table.schema.metadata))
+    return write_named(directory / "vocabulary", table, directory=directory)
 
 
 class Vocabulary:

@@ -1,4 +1,4 @@
-"""Writes one shard: tokens, index, documents."""
+"""Writes files of a dataset: the three of a shard, and tables that are named by their content."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shards.format import ARROW, BIN, IDX, REQUIRED, Tokens, index_bytes, shard_file
-from shards.manifest import ShardEntry
-from shards.storage.files import Handle, atomic_write
+from shards.manifest import ShardEntry, TableEntry
+from shards.storage.files import Handle, atomic_write, crc32c_of
 from shards.storage.remote import AnyPath, relative
 
 
@@ -53,6 +53,18 @@ def write_shard(
         tokens=num_tokens,
         files={BIN: bin_.entry, IDX: index.entry, ARROW: arrow.entry},
     )
+
+
+def write_named(stem: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
+    """Write a table as one batch to STEM-<crc32c>.arrow below `directory`; return its entry."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    content = sink.getvalue()
+    path = stem.with_name(f"{stem.name}-{crc32c_of(content):08x}.arrow")
+    with atomic_write(path) as handle:
+        handle.write(content)
+    return TableEntry(path=relative(path, directory), rows=len(table), **vars(handle.entry))
 
 
 def _write_tokens(

@@ -1,6 +1,10 @@
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from tests.browser import CHROMIUM, Browser, browser
 
 # A process has one server that forks others, whoever asks for it first, and its children learn
 # from it how many threads add up their sums: last bits of a loss depend on that.
@@ -10,3 +14,40 @@ os.environ["DS_ACCELERATOR"] = "cpu"
 # A busy machine is slow, and no test is about time: hypothesis' limit of 200 ms an example is off.
 settings.register_profile("untimed", parent=settings(), deadline=None)
 settings.load_profile("untimed")
+
+NO_BROWSER = "there is no Chromium on this machine"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a browser where there is none."""
+    for item in items if CHROMIUM is None else ():
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+
+
+@pytest.fixture(scope="session")
+def opened_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tab(opened_browser: Browser) -> Browser:
+    """A tab of Chromium, which has told nothing yet."""
+    opened_browser.events.clear()
+    return opened_browser
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say plainly, below all else, that pages were not tested in a browser, and what to do."""
+    yield
+    skipped = terminalreporter.getreports("skipped")
+    count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(
+            f"NOT TESTED: pages in a browser ({count} tests skipped): {NO_BROWSER}. `make browser` "
+            "installs it on Debian; elsewhere put chromium or google-chrome into PATH.",
+            red=True,
+            bold=True,
+        )

@@ -32,7 +32,8 @@ from shards.flags import flag_of
 from shards.manifest import SourceEntry, write_manifest
 from shards.shown import visible
 from tests.shards.datasets import manifest_of, put_shard
-from trainer.config import parse
+from trainer.config import config_of
+from trainer.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
@@ -132,8 +133,10 @@ def main_of(module: str) -> Callable[[list[str]], int]:
     if module == "pipelines.wudao":
         return partial(command.main, module)
     if module == "trainer.train":
-        return lambda argv: exit_code(module, lambda: parse(argv, world=1) and None, stopped="")
-    if module.startswith("pipelines."):
+        return lambda argv: exit_code(
+            module, lambda: config_of(Settings.read(argv, module), world=1) and None, stopped=""
+        )
+    if module.startswith("pipelines.") or module == "trainer.plot":
         return partial(run_module, module)
     room = importlib.import_module(module)
     if hasattr(room, "__path__"):

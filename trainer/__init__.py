@@ -1,6 +1,6 @@
 """The GLM trainer: reads shards.
 
-What is listed here is public (docs/python.md); all else may change without a word. torch is
+What is listed here is public (docs/own.md); all else may change without a word. torch is
 imported with the first of these names that is used.
 """
 

@@ -1,73 +1,143 @@
 """The commands of this package on all ranks: flags in, exit code out."""
 
+import argparse
 import os
+import shlex
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
-from shards.command import exit_code, log_plainly
+from shards.command import REFUSED, Command, Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.interrupt import ended_by_interrupt
 from shards.shown import tell
-from trainer.config import Config, parse
+from shards.spelling import expected
+from trainer.deepspeed_json import presets
+from trainer.foreign_flags import FOREIGN_FLAGS
+from trainer.json_file import is_file
 
 if TYPE_CHECKING:
     from trainer.ranks import Ranks
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+
+_ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
+"""Flags that end a run."""
 
 
-class Reader(Protocol[T_co]):
-    """Reads a command line for a number of ranks."""
+@dataclass(frozen=True, kw_only=True)
+class RankCommand(Command):
+    """A command on all ranks, each of which has the same flags."""
 
-    def __call__(self, argv: Sequence[str], *, world: int) -> T_co:
-        """Return what the command line asks for."""
+    STOPPED = "no step was taken"
+    OLD = FOREIGN_FLAGS
+    PROGRAM: ClassVar[str]
+    """Its name, which begins every message."""
 
+    @classmethod
+    def parser(cls, program: str) -> Parser:
+        """Return the parser of the command."""
+        parser = super().parser(program)
+        # DeepSpeed's launcher gives it to every process; the environment says the same.
+        parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
+        return parser
 
-def run_command(program: str, work: "Callable[[Config, Ranks], int]") -> NoReturn:
-    """Run a command with the flags of a training run, as `run_on_ranks` does."""
-    run_on_ranks(program, partial(parse, program=program), work)
+    @classmethod
+    def parse(cls, words: Sequence[str], program: str) -> Self:
+        """Return the command that a command line describes."""
+        log_plainly()
+        with told_once():
+            return cls.read(words, program)
 
+    @classmethod
+    def read(cls, words: Sequence[str], program: str) -> Self:
+        """Return what a command line describes, as `Command.parse` does."""
+        return super().parse(words, program)  # type: ignore[return-value]  # of this class
 
-def run_on_ranks(program: str, read: Reader[T], work: "Callable[[T, Ranks], int]") -> NoReturn:
-    """Run a command and end the process with its exit code.
+    def run(self) -> NoReturn:
+        """Do the work on all ranks, and end the process with its exit code."""
+        _end(exit_code(self.PROGRAM, self._run_on_ranks, stopped=self.STOPPED))
 
-    An error that all ranks know of is reported by the first one alone.
-
-    Args:
-        program: Its name, which begins every message.
-        read: Makes of the command line what `work` takes.
-        work: Does the work and returns the exit code.
-    """
-    known_to_all = True  # every rank has the same flags
-
-    def run() -> int:
-        nonlocal known_to_all
-        config = read(sys.argv[1:], world=int(os.environ.get("WORLD_SIZE", "1")))
+    def _run_on_ranks(self) -> int:
+        with told_once():
+            asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
-            tell(f"{program}: loading torch and DeepSpeed")
+            tell(f"{self.PROGRAM}: loading torch and DeepSpeed")
         with ended_by_interrupt():
             from trainer import ranks  # noqa: PLC0415  loads torch; --help and wrong flags need none
 
         own = ranks.Ranks.join()
-        known_to_all = False
-        code = work(config, own)
+        with told_once(ranks.AgreedError):
+            code = self.work(asked, own)
         ranks.leave()
         return code
 
-    def reports(error: UserError) -> bool:
-        is_first = os.environ.get("RANK", "0") == "0"
-        if known_to_all or is_first:
-            return is_first
-        from trainer.ranks import AgreedError  # noqa: PLC0415  as above
+    def prepared(self, *, world: int) -> Any:
+        """Return what `work` takes, checked as far as that goes without torch.
 
-        return not isinstance(error, AgreedError)
+        Args:
+            world: The number of ranks.
 
-    log_plainly()
-    code = exit_code(program, run, stopped="no step was taken", reports=reports)
+        Raises:
+            UserError: The flags do not fit each other.
+        """
+        raise NotImplementedError
+
+    def work(self, asked: Any, ranks: "Ranks") -> int:
+        """Do the work and return the exit code."""
+        raise NotImplementedError
+
+
+def part_of(options: Any, part: type[T]) -> T:
+    """Return options of a class whose fields are among those of others."""
+    return part(**{one.name: getattr(options, one.name) for one in fields(part)})  # type: ignore[arg-type]
+
+
+@contextmanager
+def told_once(error: type[UserError] = UserError) -> Iterator[None]:
+    """Let the first rank alone tell of errors that all ranks know of; the others end."""
+    try:
+        yield
+    except error:
+        if os.environ.get("RANK", "0") == "0":
+            raise
+        _end(REFUSED)
+
+
+def _end(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     # Not sys.exit: gloo's and NCCL's threads may abort while the interpreter takes itself apart.
     os._exit(code)
+
+
+def with_recipe(words: Sequence[str], *, folder: Path, program: str) -> list[str]:
+    """Return a command line behind the flags of its recipe, so that its own flags win.
+
+    Args:
+        words: The command line.
+        folder: Of the recipes that have names.
+        program: The name of the command.
+
+    Raises:
+        UserError: There is no such recipe.
+    """
+    finder = Parser(prog=program, add_help=False)
+    finder.add_argument("--recipe")
+    known, rest = finder.parse_known_args(words)
+    if known.recipe is None:
+        return rest
+    path = next(filter(is_file, (Path(known.recipe), folder / f"{known.recipe}.args")), None)
+    if path is None:
+        raise UserError(
+            f"--recipe {known.recipe}: there is no such file, and no recipe of that name: "
+            f"{expected(known.recipe, presets('args', folder=folder))}."
+        )
+    flags = shlex.split(path.read_text("utf-8"), comments=True)
+    if any(word.partition("=")[0] in _ENDS for word in rest):
+        finder.add_argument(*_ENDS)
+        _, flags = finder.parse_known_args(flags)
+    return [*flags, *rest]

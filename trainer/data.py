@@ -14,7 +14,6 @@ from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
-from shards.records import from_json
 from shards.run import GLM, Run
 from shards.spelling import expected
 from trainer.blanks.blanks import BlankMaker, BlankOptions
@@ -23,6 +22,8 @@ from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.ranks import Ranks
+
+_BOOLS = {"true": True, "false": False, "1": True, "0": False}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,16 +58,8 @@ class RunData:
         Raises:
             UserError: they cannot be dealt to the ranks, or shards are missing here.
         """
-        return Loader(
-            self.sampler,
-            batch_size=size,
-            rank=ranks.first_part,
-            world=ranks.all_parts,
-            parts=ranks.num_parts,
-            boundaries=self.isolate and self.blanks is None,
-            pin_memory=ranks.device.type == "cuda",
-            blanks=self.blanks,
-        )
+        pin_memory = ranks.device.type == "cuda"
+        return Loader(self.sampler, pin_memory=pin_memory, **self._layout(size, ranks))
 
     def check_layout(self, ranks: Ranks) -> None:
         """Make a loader of each batch size once: it raises what does not work.
@@ -94,17 +87,19 @@ class RunData:
         """Yield this rank's part of the validation windows, each once, `size` over all ranks."""
         if self.held_out is None:
             return
-        batches = read_once(
-            self.held_out,
-            batch_size=size,
-            rank=ranks.first_part,
-            world=ranks.all_parts,
-            parts=ranks.num_parts,
-            boundaries=self.isolate and self.blanks is None,
-            blanks=self.blanks,
-        )
-        for batch in batches:
+        for batch in read_once(self.held_out, **self._layout(size, ranks)):
             yield self._complete(batch)
+
+    def _layout(self, size: int, ranks: Ranks) -> dict[str, Any]:
+        """Return how batches are made, as arguments of `Loader` and `read_once`."""
+        return {
+            "batch_size": size,
+            "rank": ranks.first_part,
+            "world": ranks.all_parts,
+            "parts": ranks.num_parts,
+            "boundaries": self.isolate and self.blanks is None,
+            "blanks": self.blanks,
+        }
 
     def _complete(self, batch: Tensors) -> Tensors:
         """Return a batch with what a causal one lacks and one with blanks has already."""
@@ -135,7 +130,7 @@ def open_data(config: Config) -> RunData:
             sentence_ends=dataset.vocabulary.sentence_end,
             isolate=settings.isolate_documents,
         )
-    held_out = _validation_streams(_streams_at_start(run, sampler))
+    held_out = _validation_streams(run, sampler)
     return RunData(
         run=run,
         sampler=sampler,
@@ -161,16 +156,11 @@ def blank_options(texts: Sequence[str]) -> BlankOptions:
         if name not in defaults:
             raise UserError(f"--blanks {text}: {expected(name, defaults)}.")
         try:
-            values[name] = _parse(value, type(defaults[name]))
+            is_bool = isinstance(defaults[name], bool)
+            values[name] = _BOOLS[value.lower()] if is_bool else float(value)
         except (KeyError, ValueError):
             raise UserError(f"--blanks {text}: {value!r} is no value of {name}.") from None
-    return from_json(BlankOptions, {**defaults, **values}, where="--blanks")
-
-
-def _parse(text: str, value_type: type) -> Any:
-    if value_type is bool:
-        return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
-    return value_type(text)
+    return BlankOptions(**values)
 
 
 def source_names(streams: Sequence[Stream]) -> tuple[str, ...]:
@@ -206,22 +196,22 @@ def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
         )
 
 
-def _streams_at_start(run: Run, sampler: Sampler) -> Sequence[Stream]:
-    """Return the streams whose held-out text is read: switches add none, so that losses compare."""
-    if run.followed is None:
-        return sampler.streams
-    # Not those of the first stage, which draws no stream that is too small for it.
-    opened = open_mixture(run.mixes[:1], stride=run.window.stride).streams
-    first = {stream.name for stream in opened}
-    return [stream for stream in sampler.streams if stream.name in first]
+def _validation_streams(run: Run, sampler: Sampler) -> tuple[Stream, ...]:
+    """Return the validation streams of a run's sources.
 
-
-def _validation_streams(streams: Sequence[Stream]) -> tuple[Stream, ...]:
-    """Return the validation streams of the same sources."""
-    wanted = {f"{stream.name}/{VALIDATION}" for stream in streams}
+    Switches add none, so that losses compare.
+    """
+    names = set(sampler.names)
+    if run.followed is not None:
+        # Not those of the first stage, which draws no stream that is too small for it.
+        opened = open_mixture(run.mixes[:1], stride=run.window.stride).streams
+        names &= {stream.name for stream in opened}
     candidates = (
-        stream for data in datasets_of(streams) for stream in streams_of(data, split=VALIDATION)
+        stream
+        for data in datasets_of(sampler.streams)
+        for stream in streams_of(data, split=VALIDATION)
     )
+    wanted = {f"{name}/{VALIDATION}" for name in names}
     return tuple({stream.name: stream for stream in candidates if stream.name in wanted}.values())
 
 

@@ -1,25 +1,40 @@
-"""What is asked of a trained model: the flags of `trainer.evaluate`."""
+"""What is asked of a trained model: the flags of `trainer.evaluate MODEL`."""
 
-import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
-from shards.command import Parser, add_flags
 from shards.errors import UserError
-from shards.flags import count, flag_of, given, local_path, option, options_of, positive
-from trainer.foreign_flags import FOREIGN_FLAGS
-from trainer.opening import Opening
+from shards.flags import WORD, count, flag_of, given, local_path, option, positive
+from trainer.command import RankCommand, part_of
+from trainer.opening import OPENED, Opening
 from trainer.tasks_asked import BATCH_TOKENS, GMASK, MASK, Asking, parse_tasks
 
 OF_RUNS = ("--resume", "--save", "--init-from")
 """Flags of which a run's command line has one: they say where its weights are."""
+ASKED = "what is asked, and how"
+_OF_TASKS = ("length", "blank", "tokenizer")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examining:
-    """How a model is examined; the command's flags beside those of `Opening`."""
+class Examination(Opening, RankCommand):
+    """Evaluate a trained model."""
 
+    PROGRAM = "trainer.evaluate"
+    USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
+    EPILOG = "Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run."
+    GROUPS = (ASKED, OPENED)
+
+    path: Path = option(
+        MISSING,
+        "a run's folder, one of its checkpoints, or a published checkpoint",
+        flag=WORD,
+        metavar="MODEL",
+        type=local_path,
+        group=ASKED,
+    )
     task: tuple[str, ...] = option(
         (),
         "A task of lm-evaluation-harness (hellaswag, arc_easy, copa, lambada, wikitext, …), or "
@@ -56,66 +71,31 @@ class Examining:
         BATCH_TOKENS, "Tokens that a device computes at once.", type=positive, metavar="N"
     )
 
+    @classmethod
+    def read(cls, words: Sequence[str], program: str) -> Self:
+        """Return what a command line asks for."""
+        parser = cls.parser(program)
+        parser.refuse(parser.unknown_flags(words), others=OF_RUNS)
+        return super().read(words, program)
 
-@dataclass(frozen=True, kw_only=True)
-class Examination:
-    """What the command line asks for."""
-
-    path: Path
-    files: Mapping[str, Path]
-    """Of tasks, by name."""
-    examining: Examining
-    opening: Opening
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """The files of tasks, by name."""
+        return parse_tasks("--task", self.task)
 
     @property
     def asking(self) -> Asking:
         """How benchmarks are asked."""
-        return Asking(length=self.examining.length, blank=self.examining.blank)
+        return part_of(self, Asking)
+
+    @property
+    def opening(self) -> Opening:
+        """How the model is opened."""
+        return part_of(self, Opening)
 
     def __post_init__(self) -> None:
-        of_tasks = ("length", "blank", "tokenizer")
-        for name in (*given(self.examining), *given(self.opening)):
-            if name in of_tasks and not self.files:
+        for name in given(self):
+            if name in _OF_TASKS and not self.files:
                 raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
-            if name == "eval_samples" and self.files and not self.examining.data:
+            if name == "eval_samples" and self.files and not self.data:
                 raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
-
-
-def parse_examination(
-    argv: Sequence[str],
-    *,
-    world: int,  # noqa: ARG001 - as `command.Reader` has it
-) -> Examination:
-    """Return what a command line asks for.
-
-    Raises:
-        UserError: it is not understood, or a file is not there.
-    """
-    parser = Parser(
-        prog="python -m trainer.evaluate",
-        usage="%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]",
-        old=FOREIGN_FLAGS,
-        description="Evaluate a trained model.",
-        epilog="Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run.",
-    )
-    parser.add_argument(
-        "path",
-        type=local_path,
-        metavar="MODEL",
-        help="a run's folder, one of its checkpoints, or a published checkpoint",
-    )
-    add_flags(parser, Examining, group="what is asked, and how")
-    add_flags(parser, Opening, group="how the model is opened")
-    # DeepSpeed's launcher gives it to every process; the environment says the same.
-    parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
-    parser.refuse(parser.unknown_flags(argv), others=OF_RUNS)
-    values = {
-        name: value for name, value in vars(parser.parse_args(argv)).items() if value is not None
-    }
-    examining = Examining(**options_of(Examining, values))
-    return Examination(
-        path=values["path"],
-        files=parse_tasks("--task", examining.task),
-        examining=examining,
-        opening=Opening(**options_of(Opening, values)),
-    )

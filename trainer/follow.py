@@ -9,6 +9,8 @@ that a run that was killed repeats it, whatever has come meanwhile.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from shards.errors import DamageError, UserError
 from shards.manifest import Manifest, read_manifest
@@ -144,47 +146,43 @@ class Follower:
             return None
 
     def _numbers_everywhere(self, data: RunData, current: Mapping[str, int]) -> dict[str, int]:
-        """Return the highest manifest number of each dataset that is whole on all nodes."""
-        lineages = {str(d.directory): d.manifest.lineage for d in data.datasets}
-        # One rank of each node reads, and all hear of it.
-        heads = self._ranks.gather(_heads(current) if self._ranks.local_rank == 0 else {})
-        newest = dict(current)
+        """Return the highest manifest number of each dataset that is whole on all ranks."""
+        lineages = {str(each.directory): each.manifest.lineage for each in data.datasets}
+        share = self._share(data.run)
+        seen_by_ranks = self._ranks.gather(
+            {
+                directory: _highest_whole(directory, number, lineages[directory], share)
+                for directory, number in current.items()
+            }
+        )
+        newest = {}
         for directory, number in current.items():
-            seen = [of_rank[directory] for of_rank in heads if directory in of_rank]
-            problems = [head for head in seen if isinstance(head, str)]
+            seen = [of_rank[directory] for of_rank in seen_by_ranks]
+            problems = [view for view in seen if isinstance(view, str)]
             if problems:
                 self._say_once(f"no newer text for now: {problems[0]}")
                 return dict(current)
-            manifests = [head for head in seen if not isinstance(head, str)]
-            if any(lineage != lineages.get(directory, lineage) for _, lineage in manifests):
+            numbers = [view for view in seen if isinstance(view, int)]
+            if len(numbers) < len(seen):
                 self._end(directory, number)
                 return dict(current)
-            newest[directory] = max(number, min(head for head, _ in manifests))
-        if newest == current:
-            return newest
-        whole = self._ranks.gather(self._highest_whole(data, current, newest))
-        return {directory: min(own[directory] for own in whole) for directory in current}
+            newest[directory] = min(numbers)
+        return newest
 
-    def _highest_whole(
-        self, data: RunData, current: Mapping[str, int], newest: Mapping[str, int]
-    ) -> dict[str, int]:
-        """Return the highest numbers up to the newest whose files this rank has."""
-        run = data.run
+    def _share(self, run: Run) -> NodeShare:
+        """Return what this rank reads of the data."""
+        ranks = self._ranks
         ranges = (
             scatters_read(
                 batch.size,
                 run.scatters,
-                world=self._ranks.all_parts,
-                rank=self._ranks.first_part,
-                parts=self._ranks.num_parts,
+                world=ranks.all_parts,
+                rank=ranks.first_part,
+                parts=ranks.num_parts,
             )
             for batch in run.batches
         )
-        share = NodeShare(scatters=max(ranges, key=len), num_scatters=run.scatters)
-        return {
-            directory: _highest_whole(directory, range(number, newest[directory] + 1), share)
-            for directory, number in current.items()
-        }
+        return NodeShare(scatters=max(ranges, key=len), num_scatters=run.scatters)
 
     def _end(self, directory: str, number: int) -> None:
         self._problem = (
@@ -206,28 +204,20 @@ def text_ends(data: RunData) -> int:
     return end_of_epochs(data.sampler, start=eras(data.run)[-1][0])
 
 
-def _heads(directories: Mapping[str, int]) -> dict[str, tuple[int, str] | str]:
-    """Return number and lineage of the manifest in each folder, or why it cannot be read."""
-    heads: dict[str, tuple[int, str] | str] = {}
-    for directory in directories:
-        try:
-            manifest = read_manifest(any_path(directory))
-            heads[directory] = manifest.number, manifest.lineage
-        except (UserError, OSError) as error:
-            heads[directory] = str(error)
-    return heads
+def _highest_whole(directory: str, number: int, lineage: str, share: NodeShare) -> int | str | None:
+    """Return the highest manifest number whose files are there, at least the one that is read.
 
-
-def _highest_whole(directory: str, numbers: range, share: NodeShare) -> int:
-    """Return the highest number whose files are there, the first if none is."""
+    Or why the manifest cannot be read; None: it is of another dataset.
+    """
     path = any_path(directory)
     try:
         manifest = read_manifest(path)
-    except (UserError, OSError):
-        return numbers[0]
-    return next(
-        (n for n in reversed(numbers[1:]) if _is_whole(path, manifest, n, share)), numbers[0]
-    )
+    except (UserError, OSError) as error:
+        return str(error)
+    if manifest.lineage != lineage:
+        return None
+    newer = range(manifest.number, number, -1)
+    return next((n for n in newer if _is_whole(path, manifest, n, share)), number)
 
 
 def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) -> bool:
@@ -248,11 +238,12 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
     """
     if settings.follow:
         ranks.together(lambda: check_can_follow(given))
-    saved = None if checkpoint is None else _saved_run(checkpoint, ranks)
-    if saved is None:
-        run = agreed(ranks.gather(ranks.together(lambda: pinned(given))))
+    if checkpoint is None or "run" not in checkpoint.state:  # the latter: of a former version
+        decided = ranks.together(lambda: pinned(given))
     else:
-        run = agreed(ranks.gather(ranks.together(lambda: _resumed(given, saved, checkpoint))))
+        saved = _saved_run(checkpoint, ranks)
+        decided = ranks.together(lambda: _resumed(given, saved, checkpoint.folder))
+    run = agreed(ranks.gather(decided))
     if not settings.follow or run.followed is not None:
         return run
     if checkpoint is None and settings.at_end == WAIT and settings.follow_weight == UNSEEN:
@@ -260,21 +251,19 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
     return replace(run, followed=0)
 
 
-def _resumed(given: Run, saved: Run, checkpoint: Checkpoint | None) -> Run:
+def _resumed(given: Run, saved: Run, folder: Path) -> Run:
     """Return a run as it goes on from a checkpoint.
 
     Raises:
         UserError: a manifest that it read is not there any more.
     """
     run = resumed(given, saved)
-    manifests: dict[AnyPath, Manifest] = {}
+    read = cache(read_manifest)
     for data in (data for mix in run.mixes for data in parse_mix(mix)):
-        if data.directory not in manifests:
-            manifests[data.directory] = read_manifest(data.directory)
+        manifest = read(data.directory)
         try:
-            manifests[data.directory].as_of(data.number or 0)
+            manifest.as_of(data.number or 0)
         except UserError as error:
-            folder = "RUN/step-N" if checkpoint is None else checkpoint.folder
             raise UserError(
                 f"this run cannot resume, because {data.dataset}, which it was trained on, is "
                 f"gone: {error} Bring the dataset back as it was, or start a new run on the "
@@ -283,10 +272,8 @@ def _resumed(given: Run, saved: Run, checkpoint: Checkpoint | None) -> Run:
     return run
 
 
-def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:
+def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run:
     """Return the run of a checkpoint, with the switches that any node's folder records."""
-    if "run" not in checkpoint.state:
-        return None  # written before runs were saved with it
     saved = ranks.together(lambda: _run_in(checkpoint))
     position = int(checkpoint.state["loader"]["position"])
     path = checkpoint.folder.parent / NAME

@@ -1,8 +1,7 @@
 """The commonest flags of other trainers, and what each is here.
 
 They are of THUDM/GLM, Megatron-LM, llm.c, DeepSpeed, the Trainer of transformers and
-lm-evaluation-harness; docs/from-glm.md and docs/from-llm.c.md say more of two of them. Dashes stand
-for underscores too.
+lm-evaluation-harness; docs/coming-from.md says more of some. Dashes stand for underscores too.
 """
 
 from collections.abc import Mapping

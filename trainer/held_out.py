@@ -72,7 +72,7 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
             f"{origin.path} does not hold the state of a run ({error}): bring its whole-*.json "
             "back as they were."
         ) from error
-    config = Config(run=run, settings=settings, shape=origin.shape, deepspeed={})
+    config = Config(run=run, settings=settings, shape=origin.shape)
     opened = open_data(config)
     sha256 = origin.tokenizer["sha256"]
     if opened.tokenizer["sha256"] != sha256:

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
-from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -29,37 +29,42 @@ from shards.errors import DamageError, UserError
 from shards.manifest import told_apart
 from shards.order.onepass import OnePass
 from shards.order.permutation import derive, text_key
-from shards.order.sampler import Sampler, WindowLocations
+from shards.order.sampler import Sampler
 from shards.order.scatter import check_layout, rank_slots, scatters_of_rank
 from shards.order.streams import Stream
 from shards.place import NodeShare, require
 from shards.reader import Dataset, Shard
 from shards.windows import WindowVocabulary
-from trainer.blanks.blanks import BlankMaker, GlmBatch
+from trainer.blanks.blanks import BlankMaker
 
 Tensors = dict[str, torch.Tensor]
 
 _Integers = NDArray[np.int64]
+_T = TypeVar("_T")
 _LOCATED_AT_ONCE = 2048
 """Samples drawn at once: the sampler hardly takes longer for them than for a single batch."""
 _FOREVER = 2**62
 """Beyond any position."""
 _TOKENS_AT_ONCE = 1 << 19
-"""Tokens read at once, in as many batches as that makes: 4 MB as int64."""
+"""Tokens read at once, in as many causal batches as that makes: 4 MB as int64."""
 _TABLES = frozenset({"piece_windows", "piece_starts", "cu_seqlens"})
 """Tensors that do not have one row per sample."""
 
 _log = logging.getLogger(__name__)
 
 
-class BatchLocations(NamedTuple):
-    """Where the windows of a batch lie, one row each."""
+class Located(NamedTuple):
+    """Where windows lie, one row each."""
 
-    streams: list[int]
-    shards: list[int]
+    streams: _Integers
+    shards: _Integers
     windows: _Integers
     phases: _Integers
     keys: NDArray[np.uint64]
+
+    def rows(self, begin: int, end: int) -> "Located":
+        """Return some of the rows."""
+        return Located._make(column[begin:end] for column in self)
 
 
 @dataclass(eq=False)
@@ -70,7 +75,7 @@ class Loader(IterableDataset[Tensors]):
 
         tokens         int64 [b, width]    the text; GLM: width is a multiple of 64, else L
         targets        int64 [b, width]    causal: the next tokens
-        loss_mask      bool  [b, width]    what carries loss (`shards.batch.Window`)
+        loss_mask      bool  [b, width]    what carries loss (`shards.batch.Batch`)
         lengths        int64 [b]           tokens of a row without its padding
         keys           int64 [b]           a hash of each sample and epoch, to seed randomness
         source         int64 [b]           number of the sampler's stream
@@ -163,7 +168,12 @@ class Loader(IterableDataset[Tensors]):
             position += 0 if self._is_placed else worker.id * self.batch_size
             self._is_placed = True
             step *= worker.num_workers
-        for batch in self._batches(self._locations(position, step)):
+        # A slice that is sent to another process drags the whole array along.
+        at_once = 1 if worker is not None else self._num_batches_at_once()
+        blocks = self._read(position, step, at_once)
+        if self.ahead and worker is None:
+            blocks = _read_ahead(blocks, -(-self.ahead // at_once))
+        for batch in chain.from_iterable(blocks):
             position += step
             self._position = position
             yield batch
@@ -173,49 +183,37 @@ class Loader(IterableDataset[Tensors]):
             raise TypeError("this loader has no end: give steps=")
         return self.steps
 
-    def _batches(self, locations: Iterator[BatchLocations]) -> Iterator[Tensors]:
-        """Yield the batches at these locations, read ahead by a thread."""
-        # A slice that is sent to another process drags the whole array along.
-        at_once = 1 if get_worker_info() is not None else self._num_batches_at_once()
-        if self.ahead == 0 or get_worker_info() is not None:
-            while batches := self._read(locations, at_once):
-                yield from batches
-            return
-        waiting: deque[Future[list[Tensors]]] = deque()
-        with ThreadPoolExecutor(1, thread_name_prefix="loader") as thread:
-            while True:
-                while len(waiting) <= -(-self.ahead // at_once):
-                    waiting.append(thread.submit(self._read, locations, at_once))
-                batches = waiting.popleft().result()
-                if not batches:
-                    return
-                yield from batches
+    @property
+    def _share(self) -> int:
+        """Rows of a batch."""
+        return self.batch_size // self.world * self.parts
 
     def _num_batches_at_once(self) -> int:
         """Return how many batches to read at once: for small ones calls cost more than copying.
 
-        GLM batches are always read one by one.
+        Rows of causal windows are equally wide, so batches are slices of a larger one; a GLM batch
+        is as wide as its own longest row.
         """
         if self.boundaries or self.sampler.window.kind != "causal":
             return 1
-        share = self.batch_size // self.world * self.parts * self.sampler.window.length
-        return max(1, _TOKENS_AT_ONCE // share)
+        return max(1, _TOKENS_AT_ONCE // (self._share * self.sampler.window.length))
 
-    def _read(self, locations: Iterator[BatchLocations], at_once: int) -> list[Tensors]:
-        """Return the next batches, none at the end; only one thread calls this."""
-        next_locations = list(islice(locations, at_once))
-        batches = self._reader.read_all(next_locations) if next_locations else []
-        if self.pin_memory:
-            return [{name: x.pin_memory() for name, x in batch.items()} for batch in batches]
-        return batches
-
-    def _locations(self, position: int, step: int) -> Iterator[BatchLocations]:
-        """Yield what to read for the batches at `position`, `position + step` and so on."""
+    def _read(self, position: int, step: int, at_once: int) -> Iterator[list[Tensors]]:
+        """Yield the batches at `position`, `position + step` and so on, so many at once."""
         end = _FOREVER if self.steps is None else self.steps * self.batch_size
-        firsts = iter(range(position, end, step))
-        num_batches = max(1, _LOCATED_AT_ONCE * self.world // self.batch_size)
-        while positions := [self._slots(first) for first in islice(firsts, num_batches)]:
-            yield from self._reader.locate(np.array(positions))
+        firsts, share = iter(range(position, end, step)), self._share
+        num_located = at_once * max(1, _LOCATED_AT_ONCE // (share * at_once))
+        while slots := [self._slots(first) for first in islice(firsts, num_located)]:
+            located = self._reader.locate(np.concatenate(slots))
+            for begin in range(0, len(slots), at_once):
+                block = self._reader.read(located.rows(begin * share, (begin + at_once) * share))
+                yield [self._batch(block, i) for i in range(min(at_once, len(slots) - begin))]
+
+    def _batch(self, block: Tensors, number: int) -> Tensors:
+        """Return a batch of those that were read at once."""
+        rows = slice(number * self._share, (number + 1) * self._share)
+        batch = {name: x if name in _TABLES else x[rows] for name, x in block.items()}
+        return {name: x.pin_memory() for name, x in batch.items()} if self.pin_memory else batch
 
     def _slots(self, first: int) -> NDArray[np.int64]:
         """Return this rank's positions in the batch that begins at position `first`."""
@@ -228,6 +226,19 @@ class Loader(IterableDataset[Tensors]):
             parts=self.parts,
         )
         return slots + first
+
+
+def _read_ahead(blocks: Iterator[_T], ahead: int) -> Iterator[_T]:
+    """Yield what an iterator does, of which a thread asks for so many before they are needed."""
+    waiting: deque[Future[_T | None]] = deque()
+    with ThreadPoolExecutor(1, thread_name_prefix="loader") as thread:
+        while True:
+            while len(waiting) <= ahead:
+                waiting.append(thread.submit(next, blocks, None))
+            block = waiting.popleft().result()
+            if block is None:
+                return
+            yield block
 
 
 def scatters_read(
@@ -268,8 +279,8 @@ def read_once(  # noqa: PLR0913 - as many as Loader has fields
     for first in range(0, len(windows), batch_size):
         dealt = np.arange(first, first + batch_size).reshape(-1, world)
         positions = dealt[:, rank : rank + parts].reshape(-1)
-        (located,) = reader.locate(positions[None, positions < len(windows)])
-        yield _pad_rows(reader.read(located), batch_size // world * parts)
+        located = reader.locate(positions[positions < len(windows)])
+        yield _pad_rows(reader.read(located), len(positions))
 
 
 def _pad_rows(tensors: Tensors, num_rows: int) -> Tensors:
@@ -316,53 +327,35 @@ class WindowReader:
         self._marks = _common_marks(datasets_of(windows.streams))
         self._open: dict[tuple[int, int], Shard] = {}
 
-    def locate(self, positions: _Integers) -> Iterator[BatchLocations]:
-        """Yield the locations of the windows at positions, int64[batches, rows], batch by batch."""
-        draws = self._windows.draw(positions.reshape(-1))
+    def locate(self, positions: _Integers) -> Located:
+        """Return the locations of the windows at positions, int64[n]."""
+        draws = self._windows.draw(positions)
         places = self._windows.locate(draws)
         if isinstance(self._windows, Sampler):
             keys = self._windows.keys(draws)
-        else:
-            keys = _seedless_keys(self._windows.streams, draws.stream, places)
-        for i in range(len(positions)):
-            rows = slice(i * positions.shape[1], (i + 1) * positions.shape[1])
-            yield BatchLocations(
-                streams=draws.stream[rows].tolist(),
-                shards=places.shard[rows].tolist(),
-                windows=places.window[rows],
-                phases=places.phase[rows],
-                keys=keys[rows],
-            )
+        else:  # they depend on the text alone, not on a run's seed
+            names = [text_key(0, stream.name) for stream in self._windows.streams]
+            of_streams = np.array(names, np.uint64)[draws.stream]
+            keys = derive(derive(of_streams, places.shard), places.window)
+        return Located(draws.stream.astype(np.int64), *places, keys)
 
-    def read(self, located: BatchLocations) -> Tensors:
+    def read(self, located: Located) -> Tensors:
         """Return the located windows, one row each."""
+        shards = zip(located.streams.tolist(), located.shards.tolist(), strict=True)
         batch = read_batch(
-            [self._shard(*key) for key in zip(located.streams, located.shards, strict=True)],
+            [self._shard(*key) for key in shards],
             located.windows,
             phases=located.phases,
             spec=self._windows.window,
             vocabulary=self._marks,
             boundaries=self._boundaries,
         )
-        sources = np.array(located.streams, np.int64)
         if self._blanks is None:
-            return _tensors(batch, located.keys, sources)
-        return _glm_tensors(self._blanks(batch, located.keys, sources=sources), located.keys)
-
-    def read_all(self, locations: Sequence[BatchLocations]) -> list[Tensors]:
-        """Return a batch for each of the locations, read in one go where the result is the same.
-
-        Rows of causal windows are equally wide, so batches are slices of a larger one; a GLM batch
-        is as wide as its own longest row.
-        """
-        if len(locations) == 1 or self._boundaries or self._windows.window.kind != "causal":
-            return [self.read(located) for located in locations]
-        tensors = self.read(_join(locations))
-        edges = np.cumsum([0, *(len(located.streams) for located in locations)]).tolist()
-        return [
-            {name: tensor[first:last] for name, tensor in tensors.items()}
-            for first, last in pairwise(edges)
-        ]
+            arrays = {**_arrays(batch), "source": located.streams}
+        else:
+            arrays = dict(vars(self._blanks(batch, located.keys, sources=located.streams)))
+        arrays["keys"] = located.keys.view(np.int64)
+        return {name: torch.from_numpy(x) for name, x in arrays.items() if x is not None}
 
     def _shard(self, stream: int, number: int) -> Shard:
         key = stream, number
@@ -372,46 +365,15 @@ class WindowReader:
         return self._open[key]
 
 
-def _join(locations: Sequence[BatchLocations]) -> BatchLocations:
-    """Return the rows of all batches as one batch."""
-    return BatchLocations(
-        streams=[stream for located in locations for stream in located.streams],
-        shards=[shard for located in locations for shard in located.shards],
-        windows=np.concatenate([located.windows for located in locations]),
-        phases=np.concatenate([located.phases for located in locations]),
-        keys=np.concatenate([located.keys for located in locations]),
-    )
-
-
-def _seedless_keys(
-    streams: Sequence[Stream], numbers: NDArray[np.int32], places: WindowLocations
-) -> NDArray[np.uint64]:
-    """Return a key for each window that depends only on its text, not on a run's seed."""
-    names = np.array([text_key(0, stream.name) for stream in streams], np.uint64)
-    return derive(derive(names[numbers], places.shard), places.window)
-
-
-def _glm_tensors(batch: GlmBatch, keys: NDArray[np.uint64]) -> Tensors:
-    arrays = {name: array for name, array in vars(batch).items() if array is not None}
-    arrays["keys"] = keys.view(np.int64)
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-
-def _tensors(batch: Batch, keys: NDArray[np.uint64], sources: _Integers) -> Tensors:
-    arrays: dict[str, NDArray[Any]] = {
-        "tokens": batch.tokens,
-        "loss_mask": batch.loss_mask,
-        "lengths": batch.lengths,
-        "keys": keys.view(np.int64),
-        "source": sources,
+def _arrays(batch: Batch) -> dict[str, NDArray[Any] | None]:
+    arrays: dict[str, NDArray[Any] | None] = {
+        name: getattr(batch, name) for name in ("tokens", "targets", "loss_mask", "lengths")
     }
-    if batch.targets is not None:
-        arrays["targets"] = batch.targets
     if batch.pieces is not None:
         arrays["cu_seqlens"] = batch.cu_seqlens()
         arrays["piece_windows"] = batch.pieces.windows
         arrays["piece_starts"] = batch.pieces.starts
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return arrays
 
 
 def datasets_of(streams: Sequence[Stream]) -> list[Dataset]:

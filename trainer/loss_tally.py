@@ -1,6 +1,5 @@
 """Sums of loss by source of the text and by objective."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -62,13 +61,8 @@ class LossTally:
 
     @property
     def loss(self) -> float:
-        """In nats per token; NaN without any token."""
-        return _figures(self.sums)["loss"]
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether the loss is finite; that of no target tokens counts as finite."""
-        return self.num_targets == 0 or math.isfinite(self.loss)
+        """In nats per token; 0 without any token."""
+        return float(self.sums[..., _LOSS].sum() / max(1, self.num_targets))
 
     def figures(self) -> dict[str, float]:
         """Return loss and accuracy: in total, and by source and by task where there are several."""

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from shards.flags import option
 
+OPENED = "how the model is opened"
+"""Their title in `--help`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
@@ -13,6 +16,7 @@ class Opening:
         None,
         "The model's shape, as of trainer.train: needed for a published checkpoint only.",
         metavar="NAME",
+        group=OPENED,
     )
     tokenizer: str | None = option(
         None,

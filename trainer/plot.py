@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from shards.command import Parser, print_text
+from shards.command import Command
+from shards.console import run_module
 from shards.errors import UserError
-from shards.flags import local_path
-from shards.shown import visible_line
+from shards.flags import WORD, local_path, option
+from shards.shown import print_line, visible_line
 from trainer.log import TASK_FIGURES, TASKS, TRAIN, VALIDATION, read_run_log
 
 _PANELS = (
@@ -84,25 +86,25 @@ def _label(*names: str) -> str:
     return visible_line(" ".join(filter(None, names)) or "all").replace("$", r"\$")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Draw what the command line names and return the exit code."""
-    return print_text("trainer.plot", lambda: _run(argv), stopped="no picture was written")
+@dataclass(frozen=True, kw_only=True)
+class Plot(Command):
+    """Draw the curves of runs."""
 
+    STOPPED = "no picture was written"
 
-def _run(argv: Sequence[str]) -> str:
-    parser = Parser(prog="python -m trainer.plot", description="Draw the curves of runs.")
-    parser.add_argument("runs", nargs="+", type=local_path, metavar="RUN", help="what --save named")
-    parser.add_argument(
-        "--output",
-        type=local_path,
-        metavar="FILE",
-        help="a .png, .svg or .pdf. Default: RUN/curves.png",
+    runs: tuple[Path, ...] = option(
+        MISSING, "what --save named", flag=WORD, nargs="+", type=local_path, metavar="RUN"
     )
-    options = parser.parse_args(argv)
-    output = options.output or options.runs[0] / "curves.png"
-    draw(options.runs, output)
-    return str(output)
+    output: Path | None = option(
+        None, "a .png, .svg or .pdf. Default: RUN/curves.png", type=local_path, metavar="FILE"
+    )
+
+    def run(self) -> None:
+        """Draw them, and print the name of the file."""
+        output = self.output or self.runs[0] / "curves.png"
+        draw(self.runs, output)
+        print_line(str(output))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_module("trainer.plot"))

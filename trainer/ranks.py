@@ -114,13 +114,6 @@ class Ranks:
             torch.distributed.all_reduce(total)
         return total.cpu()
 
-    def largest(self, value: int) -> int:
-        """Return the largest value of all ranks."""
-        values = torch.tensor(value, device=self.device)
-        if self.world > 1:
-            torch.distributed.all_reduce(values, torch.distributed.ReduceOp.MAX)
-        return int(values)
-
     def gather(self, value: T) -> list[T]:
         """Return the values of all ranks, by rank; anything that pickles."""
         if self.world == 1:

@@ -52,6 +52,10 @@ class Ready:
     peak_flops: float | None = None
     """FLOP/s of all devices together, where it is known."""
     profile: bool = False
+    precision: str
+    """bf16, fp16 or fp32."""
+    fixed: Mapping[str, Any]
+    """What all its checkpoints record: `identity` and `schedule`."""
 
 
 class Work(Protocol):
@@ -223,7 +227,7 @@ class Running:
         last = self.step - self._bad_streak
         if self._saver is not None:
             self._finish_saving()
-            self._saver.condemn(last, bad_streak=self._bad_streak)
+            self._saver.update_state(last, {BAD_STREAK: self._bad_streak})
         disk = self._ready.disk
         is_before = disk is not None and any(step < last for step in steps_in(disk.folder))
         again = (
@@ -283,7 +287,7 @@ class Running:
             BAD_STREAK: self._bad_streak,
         }
         if self._ready.is_saved and self.step == self._ready.step:
-            self._saver.amend(self.step, state)
+            self._saver.update_state(self.step, state)
         else:
             self._saver.save(step=self.step, state=state)
         self._work.saved()

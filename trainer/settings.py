@@ -1,21 +1,33 @@
-"""How a run trains: every option except those that decide its samples.
+"""How a run trains: the flags that training and fine-tuning share, and those of training.
 
-`config.py` makes flags of the fields. A default of None leaves the value to the DeepSpeed JSON or
-the model. No flag is a prefix of a launcher's flags: argparse would take it for theirs even after
-the name of the script.
+A default of None leaves the value to the DeepSpeed JSON or the model. No flag is a prefix of a
+launcher's flags: argparse would take it for theirs even after the name of the script.
 """
 
 import argparse
 import math
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
+from typing import Any, ClassVar, Self
 
+from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import count, local_path, option, positive, positives
-from shards.run_flags import BATCH, DATA, END
+from shards.flags import (
+    count,
+    flag_of,
+    local_path,
+    option,
+    options_of,
+    positive,
+    positives,
+    same_option,
+)
+from shards.run_flags import BATCH, DATA, END, RunOptions
 from shards.switches import UNSEEN, parse_weight
-from trainer.deepspeed_json import AUTO, BF16, FP16, FP32
+from trainer.command import RankCommand, with_recipe
+from trainer.deepspeed_json import AUTO, BF16, CONFIGS, FP16, FP32, adam_of, presets, read_json
+from trainer.opening import Opening
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
 
 MODEL = "the model"
@@ -30,33 +42,61 @@ RESUME_AUTO, RESUME_NONE = "auto", "none"
 REPEAT, WAIT = "repeat", "wait"
 
 
-def _or_epoch(number: Callable[[str], int]) -> Callable[[str], int | str]:
-    """Return a function from a flag's text to steps, or EPOCH."""
+def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
+    """Return a function from a flag's text to a number for which something holds.
 
-    def read(text: str) -> int | str:
-        return text if text == EPOCH else number(text)
+    Args:
+        meaning: What it is then: "a number above 0".
+        holds: Of NaN nothing holds.
+    """
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not holds(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
+        return value
 
     return read
 
 
-def _times(text: str) -> float:
-    """Return a number above 0."""
+amount = number("a number from 0 on", lambda x: 0 <= x < math.inf)
+above_zero = number("a number above 0, as in 1 or 0.5", lambda x: 0 < x < math.inf)
+share = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
+
+
+def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
+    """Return a function from a flag's text to steps, or EPOCH."""
+
+    def read(text: str) -> int | str:
+        return text if text == EPOCH else steps(text)
+
+    return read
+
+
+def _weight(text: str) -> str:
+    """Return the text of a weight between old and new text."""
     try:
-        value = float(text)
+        parse_weight(text)
     except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, as in 1 or 0.5")
-    return value
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither {UNSEEN} nor a number above 0"
+        ) from None
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a run trains; `None` leaves the value to the DeepSpeed JSON or the model."""
+class Learning(RankCommand):
+    """How a run learns, whatever it learns: the flags of training and of fine-tuning."""
+
+    RECIPES: ClassVar[Path]
+    """The folder of its recipes."""
 
     model: str = option(
-        MISSING,
-        "Its shape: a name (tiny, glm-large, ...) or FILE.json.",
+        "",
+        "Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says.",
         metavar="NAME",
         group=MODEL,
     )
@@ -66,31 +106,16 @@ class Settings:
         metavar="PATH",
         type=local_path,
     )
-    extend_positions: bool = option(
-        False,
-        "Give the model more positions than --init-from has; those come first.",
-        action="store_true",
-    )
-    blanks: tuple[str, ...] = option(
-        (),
-        "Options of blank infilling, as bert_prob=0.5 (trainer/blanks/blanks.py lists them).",
-        metavar="NAME=VALUE",
-        nargs="+",
-        action="extend",
-        group=DATA,
-    )
-    isolate_documents: bool = option(
-        False, "Documents in one window do not see each other.", action="store_true"
-    )
+    tokenizer: str | None = same_option(Opening, "tokenizer")
     dropout: float | None = option(
-        None,
-        "All dropout probabilities. Default: the model's.",
-        metavar="P",
-        type=float,
-        group=MODEL,
+        None, "All dropout probabilities, instead of the model's.", metavar="P", type=share
     )
-    deepspeed: str | None = option(
-        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE", group=BATCH
+    deepspeed: Mapping[str, Any] | None = option(
+        None,
+        "DeepSpeed's JSON: a file, or the name of a preset.",
+        metavar="FILE",
+        type=read_json,
+        group=BATCH,
     )
     precision: str | None = option(
         None,
@@ -104,12 +129,16 @@ class Settings:
         metavar="N",
         type=positives,
     )
+    checkpoint_activations: bool = option(
+        False, "Recompute layers in the backward pass to save memory."
+    )
+    compile: bool = option(False, "Compile the layers with torch.compile.")
     lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float, group=OPTIMIZER)
     schedule: str = option(
         COSINE, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
     )
     warmup: float = option(
-        0.05, "Steps of warm-up; below 1: share of the decay steps.", metavar="N", type=float
+        0.05, "Steps of warm-up; below 1: share of the decay steps.", metavar="N", type=amount
     )
     decay_steps: int | None = option(
         None,
@@ -118,41 +147,10 @@ class Settings:
         type=positive,
     )
     lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
-    betas: tuple[float, ...] = option((0.9, 0.95), "Of AdamW.", metavar="B", nargs=2, type=float)
-    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=float)
+    betas: tuple[float, ...] = option((0.9, 0.95), "Of AdamW.", metavar="B", nargs=2, type=share)
+    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=above_zero)
     weight_decay: float = option(
-        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=float
-    )
-    follow: bool = option(
-        False,
-        "After each checkpoint, take newer manifests of the data, as a growing dataset has them.",
-        action="store_true",
-        group=DATA,
-    )
-    follow_weight: str = option(
-        UNSEEN,
-        "Between old and new text. unseen: all windows are seen once before any is repeated; a "
-        "number: how much a window of the last switch weighs beside an older one.",
-        metavar="W",
-    )
-    at_end: str = option(
-        REPEAT,
-        "When all text has been seen: repeat it, or wait for a newer manifest (with --follow).",
-        choices=(REPEAT, WAIT),
-    )
-    max_tokens: int | None = option(
-        None,
-        "End after this many tokens (samples x --length) instead of --max-steps.",
-        metavar="N",
-        type=positive,
-        group=END,
-    )
-    epochs: float | None = option(
-        None,
-        "End once as many samples were taken as there are windows in the data, so many times. "
-        "Default: 1, without --max-steps and --max-tokens.",
-        metavar="N",
-        type=_times,
+        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=amount
     )
     save: Path | None = option(
         None,
@@ -174,6 +172,115 @@ class Settings:
         type=_or_epoch(positive),
     )
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
+    log_every: int = option(
+        10, "Steps between lines of the log.", metavar="N", type=positive, group=LOG
+    )
+    max_bad_losses: int = option(
+        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
+    )
+    profile: bool = option(False, "Write a trace of steps 6 to 8 of this start.")
+
+    @classmethod
+    def parser(cls, program: str) -> Parser:
+        """Return the parser of the command."""
+        parser = super().parser(program)
+        names = ", ".join(presets("args", folder=cls.RECIPES))
+        parser.add_argument("--recipe", metavar="NAME", help=f"flags of a file: {names}")
+        return parser
+
+    @classmethod
+    def read(cls, words: Sequence[str], program: str) -> Self:
+        """Return what a command line describes: its flags, before them its recipe, and its JSON.
+
+        Raises:
+            UserError: A flag is unknown, or a value is invalid.
+        """
+        finder = Parser(prog=program, add_help=False)
+        finder.add_argument("--deepspeed", type=read_json, default={})
+        found, rest = finder.parse_known_args(
+            with_recipe(words, folder=cls.RECIPES, program=program)
+        )
+        flags = [*_adam_flags(found.deepspeed), *rest]
+        values = vars(cls.parser(program).parse_args(flags))
+        for one in fields(cls):
+            if one.default is MISSING and one.name not in values:
+                shown = f"{flag_of(one.name)} {one.metadata['flag']['metavar']}"
+                raise UserError(f"{shown} is missing: {one.metadata['help']}")
+        return cls(**options_of(cls, {**values, "deepspeed": found.deepspeed}))
+
+    def schedule_of(self, steps: int) -> Schedule:
+        """Return the learning rate of a run of so many steps."""
+        decay = self.decay_steps or steps
+        return Schedule(
+            peak=self.lr,
+            shape=self.schedule,
+            warmup=round(self.warmup * decay if self.warmup < 1 else self.warmup),
+            decay=decay,
+            floor=self.lr_floor,
+        )
+
+
+def _adam_flags(deepspeed: Mapping[str, Any]) -> list[str]:
+    """Return what the optimizer of DeepSpeed's JSON says, as flags."""
+    words = []
+    for name, value in adam_of(deepspeed).items():
+        values = value if isinstance(value, list) else [value]
+        words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Learning, RunOptions):
+    """The flags of a training run."""
+
+    USAGE = "%(prog)s --data DIR --model NAME --batch-size N [--epochs N] [--save DIR] [FLAG ...]"
+    GROUPS = (DATA, MODEL, END, BATCH, OPTIMIZER, CHECKPOINTS, VALIDATION, LOG)
+    RECIPES = CONFIGS
+
+    extend_positions: bool = option(
+        False,
+        "Give the model more positions than --init-from has; those come first.",
+        group=MODEL,
+    )
+    blanks: tuple[str, ...] = option(
+        (),
+        "Options of blank infilling, as bert_prob=0.5 (trainer/blanks/blanks.py lists them).",
+        metavar="NAME=VALUE",
+        nargs="+",
+        action="extend",
+        group=DATA,
+    )
+    isolate_documents: bool = option(False, "Documents in one window do not see each other.")
+    follow: bool = option(
+        False,
+        "After each checkpoint, take newer manifests of the data, as a growing dataset has them.",
+    )
+    follow_weight: str = option(
+        UNSEEN,
+        "Between old and new text. unseen: all windows are seen once before any is repeated; a "
+        "number: how much a window of the last switch weighs beside an older one.",
+        metavar="W",
+        type=_weight,
+    )
+    at_end: str = option(
+        REPEAT,
+        "When all text has been seen: repeat it, or wait for a newer manifest (with --follow).",
+        choices=(REPEAT, WAIT),
+    )
+    max_steps: int | None = option(None, "as --steps", metavar="N", type=count, group=END)
+    max_tokens: int | None = option(
+        None,
+        "End after this many tokens (samples x --length) instead of --max-steps.",
+        metavar="N",
+        type=positive,
+    )
+    epochs: float | None = option(
+        None,
+        "End once as many samples were taken as there are windows in the data, so many times. "
+        "Default: 1, without --max-steps and --max-tokens.",
+        metavar="N",
+        type=above_zero,
+    )
     eval_every: int | str = option(
         1000,
         "Steps between validations; 0: none; epoch: one at the end of each.",
@@ -190,15 +297,9 @@ class Settings:
     eval_task: tuple[str, ...] = option(
         (),
         "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
-        "(docs/evaluation.md has the tasks).",
+        "(docs/using.md has the tasks).",
         metavar="NAME=FILE",
         action="append",
-    )
-    tokenizer: str | None = option(
-        None,
-        "The tokenizer of the data, for --eval-task and --sample-every: sentencepiece:FILE, "
-        "tiktoken:NAME, hf:FILE. Default: the one that the data hold.",
-        metavar="SPEC",
     )
     sample_every: int = option(
         0,
@@ -215,67 +316,17 @@ class Settings:
     sample_tokens: int = option(
         64, "The most tokens of a blank of a sample.", metavar="N", type=positive
     )
-    log_every: int = option(
-        10, "Steps between lines of the log.", metavar="N", type=positive, group=LOG
-    )
-    max_bad_losses: int = option(
-        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
-    )
-    checkpoint_activations: bool = option(
-        False,
-        "Recompute layers in the backward pass to save memory.",
-        action="store_true",
-        group=BATCH,
-    )
-    compile: bool = option(False, "Compile the layers with torch.compile.", action="store_true")
-    profile: bool = option(
-        False, "Write a trace of steps 6 to 8 of this start.", action="store_true", group=LOG
-    )
 
     @property
     def counts_epochs(self) -> bool:
         """Whether the size of an epoch decides something."""
         return self.epochs is not None or EPOCH in (self.save_every, self.eval_every)
 
-    def schedule_of(self, steps: int) -> Schedule:
-        """Return the learning rate of a run of so many steps."""
-        decay = self.decay_steps or steps
-        warmup = self.warmup * decay if self.warmup < 1 else self.warmup
-        if not 0 <= warmup < math.inf:
-            raise UserError(f"--warmup {self.warmup}: steps, or a share of the decay steps.")
-        return Schedule(
-            peak=self.lr,
-            shape=self.schedule,
-            warmup=round(warmup),
-            decay=decay,
-            floor=self.lr_floor,
-        )
-
     def __post_init__(self) -> None:
-        self._check_intervals()
         if self.at_end == WAIT and not self.follow:
             raise UserError("--at-end wait waits for a newer manifest: give --follow with it.")
-        try:
-            parse_weight(self.follow_weight)
-        except ValueError:
-            raise UserError(
-                f"--follow-weight {self.follow_weight}: give {UNSEEN}, or a number above 0."
-            ) from None
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
-        self._check_optimizer()
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            raise UserError(f"--dropout {self.dropout}: a probability below 1.")
-
-    def _check_optimizer(self) -> None:
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise UserError(f"--betas {self.betas}: two numbers from 0 to below 1.")
-        if not 0 < self.eps < math.inf:
-            raise UserError(f"--eps {self.eps}: a number above 0.")
-        if not 0 <= self.weight_decay < math.inf:
-            raise UserError(f"--weight-decay {self.weight_decay}: a number from 0 on.")
-
-    def _check_intervals(self) -> None:
         if self.eval_task and not self.eval_every:
             raise UserError("--eval-task is asked at every --eval-every, which is 0: give steps.")
         if (self.sample_every > 0) is (self.sample_prompts is None):

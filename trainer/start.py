@@ -5,8 +5,9 @@ Everything that can be refused is refused here, before the first step, and by al
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoints.checkpoint import (
     Checkpoint,
-    NothingSavedError,
+    NoCheckpointError,
     check_files,
     find_common_checkpoint,
     find_later_steps,
@@ -42,10 +43,11 @@ from trainer.deepspeed_json import (
     with_precision,
 )
 from trainer.follow import run_of
+from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
-from trainer.schedule import Schedule
-from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
+from trainer.run import Journal, Ready
+from trainer.settings import RESUME_AUTO, RESUME_NONE, Learning
 from trainer.step import Stepper, after_removal, check_settings, make_model
 from trainer.weights.read import read_weights
 from trainer.weights.weights import Weights, parameters_of
@@ -62,51 +64,26 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StartedRun:
-    """A run that is ready to take its next step."""
+class StartedRun(Ready):
+    """A run that is ready to learn windows."""
 
     config: Config
     """Its run has all switches that are decided."""
-    ranks: Ranks
     data: RunData
     """From the first step on, up to the next switch."""
-    schedule: Schedule
-    stepper: Stepper
-    disk: Disk | None
-    """Where it is saved; None: nowhere."""
-    step: int
-    """The last step taken; 0 at the beginning."""
-    bad_losses: int
-    """NaN and infinite losses so far."""
-    precision: str
-    """bf16, fp16 or fp32."""
     epoch: int
     """Samples in an epoch: as many as the data that the run begins with have windows; 0 where that
     decides nothing."""
 
-    @property
-    def steps(self) -> int:
-        """The last step of the run."""
-        assert self.config.run.steps is not None  # the command line requires it
-        return self.config.run.steps
-
     def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
-        run, shape = self.config.run, self.data.shape
-        size, micro, ranks = run.batch_size(self.step), self.stepper.micro_batch, self.ranks
-        micros = "+".join(str(micro // ranks.num_parts * parts) for parts in ranks.parts)
-        begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
+        shape = self.data.shape
         held_out = "none" if self.data.held_out is None else _shown(self.data.held_out)
         return [
             f"{self.config.settings.model}: {shape.num_parameters():,} parameters, vocabulary "
             f"{shape.vocab_size:,}, {self.precision}, ZeRO stage {self.stepper.stage}",
-            f"batch {size:,} = "
-            + (f"micro-batches {micros}" if micros else f"micro-batch {micro}")
-            + f" x accumulation {_accumulation(size, micro, ranks)}"
-            + ("" if micros else f" x {ranks.world} ranks")
-            + f"; validation: {held_out}",
-            f"the run {begin} and ends after step {self.steps:,}{self._epochs()}"
-            + (f"; it is saved to {self.disk.folder}" if self.disk else "; it is not saved"),
+            f"{batch_line(self, self.config.run.batch_size(self.step))}; validation: {held_out}",
+            span_line(self, self._epochs()),
             *self._data_lines(),
         ]
 
@@ -143,8 +120,7 @@ class StartedRun:
         return {
             "loader": data.sampler.state_dict(position),
             "run": to_json(_found_anywhere(_undecided_at(data.run, position))),
-            "identity": _identity(self.config, data, precision=self.precision),
-            "schedule": changeable(self.config.settings, self.schedule),
+            **self.fixed,
             "bad_losses": bad_losses,
         }
 
@@ -155,8 +131,131 @@ def _shown(held_out: OnePass) -> str:
     return f"{read:,} windows" if read == there else f"{read:,} of {there:,} windows"
 
 
+def batch_line(ready: Ready, size: int) -> str:
+    """Return how the ranks of a run share a batch of a size."""
+    micro, ranks = ready.stepper.micro_batch, ready.ranks
+    times = f"x accumulation {size // ranks.at_once(micro)}"
+    if ranks.parts:
+        micros = "+".join(str(micro // ranks.num_parts * parts) for parts in ranks.parts)
+        return f"batch {size:,} = micro-batches {micros} {times}"
+    return f"batch {size:,} = micro-batch {micro} {times} x {ranks.world} ranks"
+
+
+def span_line(ready: Ready, epochs: str) -> str:
+    """Return where a run begins and ends, with what is said of its epochs, and is saved."""
+    begin = f"resumes after step {ready.step:,}" if ready.step else "starts from the beginning"
+    saved = f"; it is saved to {ready.disk.folder}" if ready.disk else "; it is not saved"
+    return f"the run {begin} and ends after step {ready.steps:,}{epochs}{saved}"
+
+
+@contextmanager
+def journal_of(ready: Ready, lines: Sequence[str]) -> Iterator[Journal]:
+    """Open the log of a run, and say lines there first."""
+    ranks, folder = ready.ranks, ready.disk.folder if ready.disk else None
+    log = RunLog(
+        folder if ranks.is_first else None,
+        step=ready.step,
+        steps=ready.steps,
+        show=ranks.is_first,
+    )
+    for line in lines:
+        log.say(line)
+    try:
+        yield Journal(log=log, stepper=ready.stepper)
+    finally:
+        log.close()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subject:
+    """What a run learns, as far as its start has to know."""
+
+    make: Callable[..., GLM]
+    """`make_model` with shape and seed."""
+    init_from: Path | None
+    """The weights that it begins with; None: they are drawn."""
+    extend_positions: bool = False
+    sizes: tuple[int, ...]
+    """Of its batches."""
+    steps: int
+    bad_losses: int
+    identity: Mapping[str, Any]
+    """What must stay the same throughout the run, besides the precision."""
+    check: Callable[[Checkpoint, Mapping[str, Any]], None]
+    """Checks that a checkpoint belongs to the run, whose whole identity it takes."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What may change when it resumes, besides learning rate and optimizer."""
+
+
+def ready_fields(
+    settings: Learning,
+    subject: Subject,
+    *,
+    disk: Disk | None,
+    checkpoint: Checkpoint | None,
+    ranks: Ranks,
+    trains: bool = True,
+) -> dict[str, Any]:
+    """Return the fields of `Ready` of a run; all ranks call this.
+
+    Args:
+        settings: of the run.
+        subject: what it learns.
+        disk: where it is saved.
+        checkpoint: to resume from; None: the run begins.
+        ranks: of the run, with their shares of a batch.
+        trains: whether it is to take steps, so that it may not have passed its end.
+
+    Raises:
+        UserError: the options, the model, the ranks or the checkpoint do not fit.
+    """
+    deepspeed, precision = _with_agreed_precision(settings, ranks)
+    micro = ranks.together(lambda: _micro_batch(settings, subject.sizes, deepspeed, ranks))
+    schedule = ranks.together(lambda: settings.schedule_of(subject.steps))
+    fixed = {
+        "identity": {**subject.identity, "precision": precision},
+        "schedule": {
+            **to_json(schedule),
+            "betas": list(settings.betas),
+            "eps": settings.eps,
+            "weight_decay": settings.weight_decay,
+            **subject.options,
+        },
+    }
+    if checkpoint is not None:
+        ranks.together(lambda: subject.check(checkpoint, fixed["identity"]))
+        if trains:
+            _check_end(checkpoint, subject.steps)
+        if ranks.is_first:
+            _tell_changes(checkpoint, fixed["schedule"])
+    deepspeed = engine_settings(
+        deepspeed,
+        micro=micro,
+        # DeepSpeed knows equal ranks only; what ours compute is weighed by their tokens with loss.
+        size=subject.sizes[0] // ranks.at_once(micro) * micro * ranks.world,
+        world=ranks.world,
+        node_local=disk is not None and disk.node_local,
+    )
+    return {
+        "stepper": make_stepper(subject, settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
+        "schedule": schedule,
+        "ranks": ranks,
+        "disk": disk,
+        "step": 0 if checkpoint is None else checkpoint.step,
+        "steps": subject.steps,
+        "bad_losses": subject.bad_losses,
+        "is_saved": _is_own(checkpoint, disk),
+        "keep": settings.keep,
+        "log_every": settings.log_every,
+        "max_bad_losses": settings.max_bad_losses,
+        "profile": settings.profile,
+        "precision": precision,
+        "fixed": fixed,
+    }
+
+
 def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
-    """Return a run that is ready to train; all ranks call this.
+    """Return a run that is ready to learn windows; all ranks call this.
 
     Args:
         config: the run.
@@ -166,49 +265,36 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
-    disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    checkpoint = find_checked(config.settings, disk, ranks, check=_check_state)
-    run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
-    epoch = ranks.together(lambda: _epoch(run)) if config.settings.counts_epochs else 0
-    run = _ended(run, config.settings.epochs, epoch=epoch)
+    settings = config.settings
+    disk, checkpoint = find_start(settings, ranks, check=_check_state)
+    run = run_of(config.run, settings, checkpoint=checkpoint, ranks=ranks)
+    epoch = ranks.together(lambda: _epoch(run)) if settings.counts_epochs else 0
+    run = _ended(run, settings.epochs, epoch=epoch)
     config = replace(config, run=run)
     ranks = _dealt(config, ranks)
-    step = 0 if checkpoint is None else checkpoint.step
-    now = before_later_switches(run, run.position_of(step))
+    now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
     data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
     ranks.together(lambda: data.check_layout(ranks))
-    deepspeed, precision = with_agreed_precision(config.deepspeed, config.settings.precision, ranks)
-    micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
-    schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
-    if checkpoint is not None:
-        identity = _identity(config, data, precision=precision)
-        ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
-        if trains:
-            check_end(checkpoint, config.run.steps or 0)
-        if ranks.is_first:
-            tell_changes(checkpoint, changeable(config.settings, schedule))
-    deepspeed = engine_settings(
-        deepspeed,
-        micro=micro,
-        # DeepSpeed knows equal ranks only; what ours compute is weighed by their tokens with loss.
-        size=_accumulation(config.run.batch_size(0), micro, ranks) * micro * ranks.world,
-        world=ranks.world,
-        node_local=disk is not None and disk.node_local,
+    subject = Subject(
+        make=partial(make_model, data.shape, seed=run.seed),
+        init_from=settings.init_from,
+        extend_positions=settings.extend_positions,
+        sizes=_sizes(run),
+        steps=run.steps or 0,
+        bad_losses=int(checkpoint.state["bad_losses"]) if checkpoint else 0,
+        identity={
+            "model": to_json(data.shape),
+            "objective": run.objective,
+            "blanks": None if data.blanks is None else to_json(data.blanks.options),
+            "isolate_documents": data.isolate,
+            "tokenizer": data.tokenizer,
+        },
+        check=partial(_check_same_run, data=data),
     )
-    make = partial(make_model, data.shape, seed=config.run.seed)
-    stepper = make_stepper(make, config.settings, deepspeed, checkpoint=checkpoint, ranks=ranks)
-    return StartedRun(
-        config=config,
-        ranks=ranks,
-        data=data,
-        schedule=schedule,
-        stepper=stepper,
-        disk=disk,
-        step=step,
-        bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
-        precision=precision,
-        epoch=epoch,
+    begun = ready_fields(
+        settings, subject, disk=disk, checkpoint=checkpoint, ranks=ranks, trains=trains
     )
+    return StartedRun(**begun, config=config, data=data, epoch=epoch)
 
 
 def _epoch(run: Run) -> int:
@@ -264,16 +350,14 @@ def _undecided_at(run: Run, position: int) -> Run:
     return replace(run, followed=max(0, min(run.followed, position - 1)))
 
 
-def with_agreed_precision(
-    deepspeed: Mapping[str, Any], asked: str | None, ranks: Ranks
-) -> tuple[dict[str, Any], str]:
+def _with_agreed_precision(settings: Learning, ranks: Ranks) -> tuple[dict[str, Any], str]:
     """Return DeepSpeed's settings with a precision that all ranks have, and its name.
 
     Raises:
         AgreedError: what is asked for does not fit the settings, or the devices.
     """
-    supported = ranks.precisions()
-    content = ranks.together(lambda: with_precision(deepspeed, asked, supported=supported))
+    given, asked, supported = settings.deepspeed or {}, settings.precision, ranks.precisions()
+    content = ranks.together(lambda: with_precision(given, asked, supported=supported))
     precision = precision_of(content) or FP32
     if asked is None and ranks.is_first and ranks.device.type == "cpu" and precision != FP32:
         _log.warning(
@@ -301,7 +385,9 @@ def _dealt(config: Config, ranks: Ranks) -> Ranks:
             "give one number for each, in the order of the launcher, or a single one for all."
         )
     by_rank = [micros[node] for node in nodes]
-    ranks.together(lambda: check_batches(config.deepspeed, by_rank, sizes=_sizes(config.run)))
+    ranks.together(
+        lambda: check_batches(config.settings.deepspeed or {}, by_rank, sizes=_sizes(config.run))
+    )
     return ranks.dealt(by_rank)
 
 
@@ -309,58 +395,56 @@ def _sizes(run: Run) -> tuple[int, ...]:
     return tuple(batch.size for batch in run.batches)
 
 
-def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> int:
+def _micro_batch(
+    settings: Learning, sizes: tuple[int, ...], deepspeed: Mapping[str, Any], ranks: Ranks
+) -> int:
     """Return how many samples this rank computes at a time."""
-    wanted = config.settings.micro_batch
+    wanted = settings.micro_batch
     if wanted is not None and ranks.parts:
         return math.gcd(*wanted) * ranks.num_parts
     one = None if wanted is None else wanted[0]
-    return micro_batch_of(deepspeed, one, sizes=_sizes(config.run), world=ranks.world)
+    return micro_batch_of(deepspeed, one, sizes=sizes, world=ranks.world)
 
 
-def _accumulation(size: int, micro: int, ranks: Ranks) -> int:
-    """Return how many micro-batches of each rank make up a global batch."""
-    return size // ranks.at_once(micro)
-
-
-def find_checked(
-    settings: Settings,
-    disk: Disk | None,
-    ranks: Ranks,
-    *,
-    check: Callable[[Checkpoint], None],
-) -> Checkpoint | None:
-    """Return the checkpoint to resume from, its files checked; None to start from the beginning.
+def find_start(
+    settings: Learning, ranks: Ranks, *, check: Callable[[Checkpoint], None]
+) -> tuple[Disk | None, Checkpoint | None]:
+    """Return where a run is saved, and the checkpoint to resume from, its files checked.
 
     Args:
         settings: of the run.
-        disk: where it is saved.
         ranks: all of them call this.
-        check: checks the state that it records.
+        check: checks the state that the checkpoint records.
     """
-    checkpoint = find_checkpoint(settings, disk, ranks)
+    disk = None if settings.save is None else find_disk(settings.save, ranks)
+    checkpoint = _find_checkpoint(settings, disk, ranks)
     if checkpoint is not None:
-        is_own = disk is not None and checkpoint.folder.parent == disk.folder
-        check_files(checkpoint, ranks=ranks, disk=disk if is_own else None)
+        own = disk if _is_own(checkpoint, disk) else None
+        check_files(checkpoint, ranks=ranks, disk=own)
         ranks.together(lambda: check(checkpoint))
-    return checkpoint
+    return disk, checkpoint
 
 
-def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
+def _is_own(checkpoint: Checkpoint | None, disk: Disk | None) -> bool:
+    """Return whether a checkpoint lies where its run is saved."""
+    return checkpoint is not None and disk is not None and checkpoint.folder.parent == disk.folder
+
+
+def _find_checkpoint(settings: Learning, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
     """Return the checkpoint to resume from, None to start from the beginning."""
     if settings.resume == RESUME_AUTO:
         if disk is None:
             return None
         try:
             return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
-        except NothingSavedError as error:
+        except NoCheckpointError as error:
             _tell_fresh_start(str(error), ranks)
             return None
     checkpoint = None
     if settings.resume != RESUME_NONE:
         try:
             checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
-        except NothingSavedError as error:
+        except NoCheckpointError as error:
             raise AgreedError(
                 f"--resume {settings.resume}: {error}. Give a folder with a complete one."
             ) from error
@@ -380,14 +464,11 @@ def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | Non
         lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
     )
     last = resumed.step if resumed is not None and is_own else -1
-    steps, nothings = find_later_steps(disk.folder, after=last, ranks=ranks)
-    if steps:
+    if steps := find_later_steps(disk.folder, after=last, ranks=ranks):
         raise AgreedError(
             f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
             "another --save, or --resume auto."
         )
-    if nothings and resumed is None:
-        _tell_fresh_start(f"{disk.folder} holds no checkpoint to resume from: {nothings}", ranks)
 
 
 def _tell_fresh_start(text: str, ranks: Ranks) -> None:
@@ -424,46 +505,14 @@ def _check_state(checkpoint: Checkpoint) -> None:
         )
 
 
-def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any]:
-    """Return what must stay the same throughout a run, besides what the sampler checks."""
-    return {
-        "model": to_json(data.shape),
-        "objective": config.run.objective,
-        "blanks": None if data.blanks is None else to_json(data.blanks.options),
-        "isolate_documents": data.isolate,
-        "tokenizer": data.tokenizer,
-        "precision": precision,
-    }
-
-
-def changeable(settings: Settings, schedule: Schedule) -> dict[str, Any]:
-    """Return what may change when a run resumes; changes are reported."""
-    return {
-        **to_json(schedule),
-        "betas": list(settings.betas),
-        "eps": settings.eps,
-        "weight_decay": settings.weight_decay,
-    }
-
-
-def _check_same_run(
-    checkpoint: Checkpoint,
-    data: RunData,
-    *,
-    identity: Mapping[str, Any],
-) -> None:
+def _check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any], *, data: RunData) -> None:
     """Check that a checkpoint belongs to this run.
 
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
     changed = differences(checkpoint.state["identity"], identity)
-    if changed:
-        name, before, now = changed[0]
-        raise UserError(
-            f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-            f"{now}. Set it back, or {_other_start(changed, checkpoint.folder)}"
-        )
+    refuse_changes(changed, checkpoint, otherwise=_other_start(changed, checkpoint.folder))
     _check_same_text(checkpoint, data)
     try:
         position = data.sampler.load_state_dict(checkpoint.state["loader"])
@@ -479,7 +528,27 @@ def _check_same_run(
         )
 
 
-def check_end(checkpoint: Checkpoint, steps: int) -> None:
+def refuse_changes(
+    changed: Sequence[tuple[str, Any, Any]], checkpoint: Checkpoint, *, otherwise: str
+) -> None:
+    """Refuse to resume a run that differs from its checkpoint.
+
+    Args:
+        changed: `differences` from what it records.
+        checkpoint: of the run.
+        otherwise: how to start another run.
+
+    Raises:
+        UserError: there are some; the message names the first.
+    """
+    for name, before, now in changed[:1]:
+        raise UserError(
+            f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
+            f"{now}. Set it back, or {otherwise}"
+        )
+
+
+def _check_end(checkpoint: Checkpoint, steps: int) -> None:
     """Check that a run has not passed the end that it is given.
 
     Raises:
@@ -492,7 +561,7 @@ def check_end(checkpoint: Checkpoint, steps: int) -> None:
         )
 
 
-def tell_changes(checkpoint: Checkpoint, options: Mapping[str, Any]) -> None:
+def _tell_changes(checkpoint: Checkpoint, options: Mapping[str, Any]) -> None:
     """Report which options are other than they were before a checkpoint, and may be."""
     for name, before, now in differences(checkpoint.state["schedule"], options):
         first = checkpoint.step + 1
@@ -542,8 +611,8 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
 
 
 def make_stepper(
-    make: Callable[..., GLM],
-    settings: Settings,
+    subject: Subject,
+    settings: Learning,
     deepspeed: Mapping[str, Any],
     *,
     checkpoint: Checkpoint | None,
@@ -552,17 +621,17 @@ def make_stepper(
     """Return the engine of a model, with the weights that the run resumes or starts with.
 
     Args:
-        make: `make_model` with its shape and seed.
+        subject: what the run learns.
         settings: of the run.
         deepspeed: complete settings.
-        checkpoint: to resume from; None: the run begins, with the weights of its --init-from.
+        checkpoint: to resume from; None: the run begins.
         ranks: all of them call this.
 
     Raises:
         UserError: DeepSpeed does not take the settings, or the weights do not fit.
     """
     ranks.together(lambda: check_settings(deepspeed))
-    model = make(
+    model = subject.make(
         checkpoint_activations=settings.checkpoint_activations, deepspeed=deepspeed, ranks=ranks
     )
     converts = checkpoint is not None and needs_conversion(
@@ -570,9 +639,9 @@ def make_stepper(
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    if checkpoint is None and settings.init_from is not None:
+    if checkpoint is None and subject.init_from is not None:
         hand_out_weights(
-            settings.init_from, model, extend_positions=settings.extend_positions, ranks=ranks
+            subject.init_from, model, extend_positions=subject.extend_positions, ranks=ranks
         )
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
     if checkpoint is not None:

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from shards.errors import DamageError, UserError
@@ -39,7 +38,7 @@ from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
-from trainer.settings import Settings
+from trainer.settings import Learning
 
 WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
@@ -54,7 +53,7 @@ class Outcome:
     """The outcome of a step, the same on every rank."""
 
     loss: float
-    """Of the global batch, in nats."""
+    """Of the global batch, in nats; 0 without tokens with loss."""
     num_tokens: int
     """Of the global batch, padding not counted."""
     num_samples: int
@@ -62,11 +61,14 @@ class Outcome:
     """Whether the weights changed; they do not if the loss or a gradient was not finite."""
     grad_norm: float
     """Before clipping."""
-    is_finite: bool
-    """Whether the loss is finite; a step without target tokens counts as finite."""
     flops: float = 0.0
     waited: float = 0.0
     """Seconds, for its batch."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the loss is finite."""
+        return math.isfinite(self.loss)
 
 
 Part = tuple[range, Callable[[Seeds], Tensor]]
@@ -164,7 +166,7 @@ class Stepper:
     """DeepSpeed's engine around a model."""
 
     def __init__(
-        self, model: GLM, *, settings: Settings, deepspeed: Mapping[str, Any], ranks: Ranks
+        self, model: GLM, *, settings: Learning, deepspeed: Mapping[str, Any], ranks: Ranks
     ) -> None:
         """Set up the engine.
 
@@ -179,8 +181,6 @@ class Stepper:
         self._ranks = ranks
         self.stage = stage_of(deepspeed)
         self._vocab_size = model.config.vocab_size
-        # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
-        self._is_even = model.config.attention_dropout > 0 and ranks.device.type == "cuda"
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
         self.engine: Any = library.initialize(
             model=model,
@@ -221,7 +221,7 @@ class Stepper:
             loss: Tensor = sums.loss.sum() * (self._ranks.world / max(total, 1))
             return loss
 
-        parts = micro_batches(batch, self.micro_batch, width=self._common_width(batch))
+        parts = micro_batches(batch, self.micro_batch)
         slots = count(first, self.micro_batch)
         applied, grad_norm = self.learn(
             [
@@ -242,12 +242,11 @@ class Stepper:
             num_samples=share * self._ranks.all_parts,
             applied=applied,
             grad_norm=grad_norm,
-            is_finite=tally.is_finite,
         )
         return outcome, tally
 
     def learn(
-        self, parts: Sequence[Part], *, lr: float, seed: int, step: int, purpose: str = "dropout"
+        self, parts: Sequence[Part], *, lr: float, seed: int, step: int
     ) -> tuple[bool, float]:
         """Take a step of this rank's micro-batches; return whether weights changed, and the norm.
 
@@ -257,13 +256,13 @@ class Stepper:
             lr: learning rate.
             seed: of dropout.
             step: its number.
-            purpose: of the numbers that kernels draw from PyTorch's generator.
         """
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
         for i, (slots, loss_of) in enumerate(parts):
             self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            torch.manual_seed(seed_of(seed, purpose, step=step, slot=slots.start))
+            # Compiled attention with dropout draws from PyTorch's generator.
+            torch.manual_seed(seed_of(seed, "dropout", step=step, slot=slots.start))
             loss = loss_of(Seeds.of_slots(seed, step, slots, device=self._ranks.device))
             # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
             # step.
@@ -335,10 +334,6 @@ class Stepper:
         monitor.write_events(
             [(f"{head}/{visible_line(name)}", value, samples) for name, value in own.items()]
         )
-
-    def _common_width(self, batch: Tensors) -> int | None:
-        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
-        return self._ranks.largest(_reach(batch)) if self._is_even else None
 
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
@@ -424,7 +419,7 @@ def after_removal(folder: Path, step: int) -> str:
     return "resumes from the checkpoint before" if is_earlier else "starts from the beginning"
 
 
-def micro_batches(batch: Tensors, size: int, *, width: int | None = None) -> list[Tensors]:
+def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
     """Return the rows of a batch, `size` at a time, each part as wide as its loss reaches.
 
     What follows the last token with loss in any row has no influence on the loss.
@@ -432,14 +427,14 @@ def micro_batches(batch: Tensors, size: int, *, width: int | None = None) -> lis
     Args:
         batch: one row per sample.
         size: rows of a part.
-        width: of all parts, instead of what each needs.
     """
     rows = {name: batch[name] for name in _ROWS if name in batch}
-    parts = [
-        {name: tensor[i : i + size] for name, tensor in rows.items()}
-        for i in range(0, len(batch["tokens"]), size)
-    ]
-    return [_as_wide(part, _reach(part) if width is None else width) for part in parts]
+    parts = []
+    for i in range(0, len(batch["tokens"]), size):
+        part = {name: tensor[i : i + size] for name, tensor in rows.items()}
+        width = _reach(part)
+        parts.append({name: x if x.dim() == 1 else x[..., :width] for name, x in part.items()})
+    return parts
 
 
 def _reach(part: Tensors) -> int:
@@ -449,19 +444,6 @@ def _reach(part: Tensors) -> int:
     return min(-(-end // 64) * 64, part["tokens"].shape[1])
 
 
-def _as_wide(part: Tensors, width: int) -> Tensors:
-    """Return rows cut or padded to a width; no loss lies beyond it."""
-    missing = max(0, width - part["tokens"].shape[1])
-
-    def fitted(name: str, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.dim() == 1:
-            return tensor
-        padding = -1 if name == "pieces" else 0
-        return F.pad(tensor[..., :width], (0, missing), value=padding)
-
-    return {name: fitted(name, tensor) for name, tensor in part.items()}
-
-
 def seed_of(seed: int, purpose: str, *, step: int, slot: int) -> int:
     """Return what PyTorch's generator begins with, for a purpose in a run, at a step and slot."""
     key = np.array([text_key(seed, purpose)], np.uint64)
@@ -469,7 +451,7 @@ def seed_of(seed: int, purpose: str, *, step: int, slot: int) -> int:
 
 
 def _optimizer(
-    model: GLM, settings: Settings, deepspeed: Mapping[str, Any], *, device: torch.device
+    model: GLM, settings: Learning, deepspeed: Mapping[str, Any], *, device: torch.device
 ) -> torch.optim.Optimizer:
     """Return AdamW, or DeepSpeed's CPU Adam where the optimizer is offloaded."""
     groups = model.parameter_groups(settings.weight_decay)

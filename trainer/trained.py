@@ -216,28 +216,22 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
     Raises:
         UserError: the data are not here, or do not keep it.
     """
-    name = origin.tokenizer.get("name", "")
-    problem = "does not say its data" if not origin.data else ""
+    problem = "its data are not known"
     for directory in origin.data:
         try:
             dataset = Dataset.open(directory)
+            if dataset.manifest.tokenizer.sha256 == origin.tokenizer.get("sha256"):
+                tokenizer = TextTokenizer.of_data(dataset)
+                if tokenizer is not None:
+                    return tokenizer
+            problem = f"{directory} does not keep it"
         except UserError as error:
-            problem = f"was trained on data that cannot be opened ({str(error).rstrip('.')})"
-            continue
-        if dataset.manifest.tokenizer.sha256 == origin.tokenizer.get("sha256"):
-            tokenizer = TextTokenizer.of_data(dataset)
-            if tokenizer is not None:
-                return tokenizer
-        problem = f"was trained on {directory}, which does not keep its tokenizer"
-    raise UserError(f"{origin.path} {problem}: give the tokenizer, --tokenizer {_spec_of(name)}.")
-
-
-def _spec_of(name: str) -> str:
-    """Return what --tokenizer takes for a tokenizer of that name, as far as the name tells."""
-    kinds = {".model": "sentencepiece:FOLDER/", ".json": "hf:FOLDER/"}
-    if not name:
-        return "sentencepiece:FILE, tiktoken:NAME or hf:FILE"
-    return f"{kinds.get(Path(name).suffix, 'tiktoken:')}{name}"
+            problem = str(error).rstrip(".")
+    name = origin.tokenizer.get("name")
+    raise UserError(
+        f"the tokenizer of {origin.path}{f', {name},' if name else ''} is not found ({problem}): "
+        "give it, --tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
+    )
 
 
 def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:

@@ -94,8 +94,8 @@ class Options:
     )
     tokenizer: str = option(
         "",
-        "sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json or "
-        "hf:vocab.txt. Without --input: that of the built-in sample.",
+        "sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json, hf:vocab.txt "
+        "or hf:OWNER/NAME of the hub. Without --input: that of the built-in sample.",
         metavar="SPEC",
         decides=SEGMENTS,
         group=SHARDS,
@@ -153,7 +153,7 @@ class Options:
         (),
         "Drop texts by a fastText classifier: FILE:LABEL>=SCORE, as in quality.bin:hq>=0.4, or <=; "
         "LANGUAGE=FILE:LABEL>=SCORE for one language; without a bound texts are only measured. "
-        "Repeat the flag for several (docs/classifiers.md).",
+        "Repeat the flag for several (docs/quality.md).",
         metavar="SPEC",
         action="append",
         decides=SEGMENTS,
@@ -163,7 +163,7 @@ class Options:
         (),
         "Drop texts by their perplexity under a KenLM model, as cc_net: "
         "LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound "
-        "texts are only measured. Repeat the flag for several (docs/classifiers.md).",
+        "texts are only measured. Repeat the flag for several (docs/quality.md).",
         metavar="SPEC",
         action="append",
         decides=SEGMENTS,
@@ -287,7 +287,7 @@ class Options:
     part: tuple[str, ...] = option(
         (),
         "Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what "
-        "all parts mapped (docs/home-cluster.md).",
+        "all parts mapped (docs/large.md).",
         metavar="I/N",
         type=parse_part,
     )
@@ -373,7 +373,7 @@ class Options:
     )
     watch: bool = option(
         False,
-        "Go on for ever: add files as they arrive, as --append does (docs/streaming.md).",
+        "Go on for ever: add files as they arrive, as --append does (docs/growing.md).",
         action="store_true",
     )
     every: float = option(

@@ -18,7 +18,7 @@ import numpy as np
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import open_bytes
+from shards.storage.sparse import SparseFile
 from shards.tables import between
 
 EDGES = 1024
@@ -82,7 +82,7 @@ def read_slots(path: AnyPath, name: str, signers: np.ndarray | None = None) -> n
         name: order, row or slots.
         signers: int[n]; None for all of them.
     """
-    file = open_bytes(path)
+    file = SparseFile(path)
     num = len(file.data) // _SIGNER_BYTES
     before, width, dtype = _SLOT_COLUMNS[name]
     start, stop = before * num, (before + width) * num
@@ -107,7 +107,7 @@ def signers_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray, 
         low: Least order.
         high: First order above the range; may be 2**64.
     """
-    file = open_bytes(path)
+    file = SparseFile(path)
     num = len(file.data) // _SIGNER_BYTES
     orders = file.data[: 8 * num].view("<u8")
     slack = 64 + 2 * int(num**0.5)
@@ -157,7 +157,7 @@ def write_bands(path: AnyPath, bands: Sequence[np.ndarray], *, order: np.ndarray
 
 def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
     """Return the rows of one band of a .bands file from edge `first` to edge `last`, mapped."""
-    file = open_bytes(path)
+    file = SparseFile(path)
     edges = 4 * (band * (EDGES + 1) + np.array([first, last]))
     file.fetch(np.stack([edges, edges + 4], axis=1))
     start, stop = (int(file.data[edge : edge + 4].view("<u4")[0]) for edge in edges.tolist())

@@ -116,7 +116,7 @@ class Unread:
             encoding = other_encoding(item.head)
             reads = f", and read as {encoding} does" if encoding else ""
             return f"these records are not in UTF-8{reads}"
-        return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/faults.md')}"
+        return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/evidence.md')}"
 
     def _mismatch(self) -> str:
         """Return what was asked for, and what there is."""

@@ -50,7 +50,7 @@ def find_profile(name: str) -> Profile:
     if name in SCORERS:
         raise UserError(
             f"{name} is no quality profile, but a model: its bound stands in --{name} itself, and "
-            "can be changed where it was measured (docs/classifiers.md)."
+            "can be changed where it was measured (docs/quality.md)."
         )
     if name in _BY_NAME:
         return _BY_NAME[name]

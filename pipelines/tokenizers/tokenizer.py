@@ -4,6 +4,7 @@
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
     tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json beside it
     hf:PATH              a tokenizer.json, BERT's vocab.txt (any .txt), or a folder with either
+    hf:OWNER/NAME        the same of a model on the Hugging Face hub; @REVISION may follow
 
 The strings of special tokens are encoded as ordinary text, so that no document can put an end of
 text or a mask into the corpus by spelling it out.
@@ -22,6 +23,7 @@ import pyarrow as pa
 
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.command_tokens import NAMES
+from pipelines.tokenizers.hub import FILES, KNOWN, is_model_name, model_file
 from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.errors import DamageError, UserError
 from shards.format import token_dtype
@@ -32,14 +34,11 @@ from shards.vocabulary import vocabulary_table
 KINDS = {
     "sentencepiece": "sentencepiece:PATH",
     "tiktoken": "tiktoken:NAME or tiktoken:PATH",
-    "hf": "hf:PATH",
+    "hf": "hf:PATH or hf:OWNER/NAME",
 }
 """The kinds of model, and how each is written."""
 
 _LINES = ".txt"
-_HF_FILES = ("tokenizer.json", "vocab.txt")
-"""What a folder has, the first that is there: the former says how texts are cut."""
-
 _TRAIN = "No tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train one."
 
 
@@ -122,7 +121,7 @@ def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
     """Return the tokenizer that a spec asks for.
 
     Args:
-        spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH" or "hf:PATH".
+        spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH", "hf:PATH" or "hf:OWNER/NAME".
         fast: encode by a faster library if there is one and it gives equal ids.
 
     Raises:
@@ -153,7 +152,8 @@ def check_spec(spec: str) -> None:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
     with _readable(spec, name):
         if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
-            raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
+            meant = f" Did you mean {KNOWN[name]}?" if name in KNOWN else ""
+            raise UserError(f"{spec}: there is no file {name}.{meant} {_TRAIN}")
 
 
 @contextmanager
@@ -227,11 +227,15 @@ def _of_content(kind: str, content: bytes, *, name: str, fast: bool) -> TokenMod
 
 
 def _file_of(kind: str, name: str) -> str:
-    """Return the tokenizer's file of a folder that save_pretrained() wrote; else the name itself.
+    """Return the tokenizer's file of a folder of save_pretrained(), or of a model of the hub.
+
+    Of any other name it is the name itself.
 
     Raises:
-        UserError: the folder has none.
+        UserError: the folder or the model has none.
     """
+    if kind == "hf" and is_model_name(name):
+        return str(model_file(name))
     folder = Path(name)
     if not folder.is_dir():
         return name
@@ -239,10 +243,10 @@ def _file_of(kind: str, name: str) -> str:
         models = sorted(folder.glob("*.model"))
         meant = f" Did you mean {kind}:{models[0]}?" if models else ""
         raise UserError(f"{kind}:{name} is a folder: name the tokenizer's file in it.{meant}")
-    for file in _HF_FILES:
+    for file in FILES:
         if (folder / file).is_file():
             return str(folder / file)
-    raise UserError(f"hf:{name}: there is no file {' or '.join(_HF_FILES)} in the folder. {_TRAIN}")
+    raise UserError(f"hf:{name}: there is no file {' or '.join(FILES)} in the folder. {_TRAIN}")
 
 
 _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
@@ -250,6 +254,10 @@ _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
 
 
 def _suggestion(spec: str) -> str:
+    if spec in KNOWN:
+        return KNOWN[spec]
+    if is_model_name(spec) and Path(spec).suffix not in _ENDINGS:
+        return f"hf:{spec}"
     kinds = {**_ENDINGS, _LINES: "hf"}
     kind, colon, name = spec.partition(":")
     if near := nearest(kind, KINDS, most=1) if colon and name else ():

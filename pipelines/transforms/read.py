@@ -46,7 +46,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
     """Reads a corpus: documents with their identity, as its command reads them.
 
     Files are cut into splits, which are spread over the workers. The batches have the columns of
-    docs/transforms.md, then those that the corpus keeps with each document.
+    docs/own.md, then those that the corpus keeps with each document.
     """
 
     def __init__(

@@ -173,7 +173,7 @@ class IdentifyLanguage(Steps):
             threshold: Lowest score, as --language-threshold.
             model: A fastText model, as --lid-model; "" for the installed one.
             chars: How many characters of a text are read, as --lid-chars.
-            native: As in docs/transforms.md.
+            native: As in docs/own.md.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
@@ -214,9 +214,9 @@ class JudgeQuality(Steps):
             thresholds: Other bounds, as in "gopher.min_words=30".
             model: That of IdentifyLanguage, if it is not the installed one: languages are then its
                 labels, which are not checked here.
-            classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/classifiers.md).
+            classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/quality.md).
             perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
-            native: As in docs/transforms.md.
+            native: As in docs/own.md.
 
         Raises:
             UserError: There is no such profile, bound or model.
@@ -308,7 +308,7 @@ class Tokenize(Steps):
 
         Args:
             tokenizer: sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json, as --tokenizer.
-            native: As in docs/transforms.md.
+            native: As in docs/own.md.
 
         Raises:
             UserError: It cannot be loaded.

@@ -309,7 +309,7 @@ def _check_windows(kept: PCollection[Any]) -> None:
         raise UserError(
             "WriteDataset was given an unbounded collection on Beam's FnApiRunner, which ends a "
             "stream after its first look: give the pipeline --runner=PrismRunner, or an engine "
-            "(docs/transforms.md)"
+            "(docs/own.md)"
         )
 
 

@@ -9,7 +9,6 @@ name.
 
 import errno
 import json
-import math
 import os
 import re
 import tempfile
@@ -18,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import google_crc32c
 import numpy as np
@@ -38,13 +37,27 @@ _BLOCK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 
 
+def check_count(number: int) -> None:
+    """Check that a number may be a count, a size or a checksum.
+
+    Raises:
+        ValueError: It is negative, or sums of 32,768 of them may overflow.
+    """
+    if not 0 <= number <= 2**48:
+        raise ValueError("this number is below 0, or larger than any that a dataset has")
+
+
+Count = Annotated[int, check_count]
+"""The type of a field of a record (records.py)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileEntry:
     """Size and checksum that a finished file must have."""
 
-    bytes: int
+    bytes: Count
     """Size of the file."""
-    crc32c: int
+    crc32c: Count
     """Castagnoli checksum of the whole file."""
 
 
@@ -57,15 +70,8 @@ def crc32c_of(data: Bytes, value: int = 0) -> int:
 def crc32c(path: AnyPath) -> int:
     """Return the crc32c of a file, read in blocks of 4 MiB."""
     value = 0
-    if isinstance(path, RemotePath):
-        for data in blocks(path):
-            value = crc32c_of(data, value)
-        return value
-    block = np.empty(_BLOCK_BYTES, np.uint8)
-    with disk_errors_explained(path), path.open("rb", buffering=0) as file:
-        # Before Python 3.12 mypy knows no buffer protocol.
-        while count := file.readinto(block):  # type: ignore[arg-type]
-            value = crc32c_of(block[:count], value)
+    for data in blocks(path):
+        value = crc32c_of(data, value)
     return value
 
 
@@ -80,8 +86,10 @@ def intact(path: AnyPath, entry: FileEntry) -> bool:
     return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
 
 
-def blocks(path: AnyPath) -> Iterator[bytes]:
-    """Yield the content of a file in blocks of 4 MiB; behind a URL a failed block is read again.
+def blocks(path: AnyPath) -> Iterator[Bytes]:
+    """Yield the content of a file in blocks of 4 MiB, each valid until the next one is asked for.
+
+    Behind a URL a block that failed is read again.
 
     Raises:
         DamageError: There is no such file.
@@ -92,9 +100,11 @@ def blocks(path: AnyPath) -> Iterator[bytes]:
         for start in range(0, total, _BLOCK_BYTES):
             yield path.read(start, min(start + _BLOCK_BYTES, total))
         return
+    block = np.empty(_BLOCK_BYTES, np.uint8)
     with disk_errors_explained(path), path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK_BYTES):
-            yield block
+        # Before Python 3.12 mypy knows no buffer protocol.
+        while count := file.readinto(block):  # type: ignore[arg-type]
+            yield block[:count]
 
 
 class Handle:
@@ -226,10 +236,11 @@ def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller chec
     """
     content = map_bytes(path).tobytes()
     try:
-        value = json.loads(content, parse_constant=_no_number, parse_float=_finite)
-        _check_depth(value, content)
-        if _SURROGATE.search(content):
-            canonical(value)  # a pair stands for a character, a single one for none
+        value = json.loads(content)
+        # Raises for numbers that are not finite, and for halves of surrogate pairs.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        if (depth := _depth(content)) > _MAX_DEPTH:
+            raise ValueError(f"its lists and objects are nested {depth} deep")
     except (ValueError, RecursionError) as error:
         raise DamageError(
             f"{path} holds no valid JSON ({error}): it was changed after it was written. "
@@ -241,34 +252,14 @@ def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller chec
 _MAX_DEPTH = 64
 """Of lists and objects in each other; ten times what any file of ours has."""
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 
 
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"the number {text[:20]} is too large")
-    return number
-
-
-def _check_depth(value: Any, content: bytes) -> None:
-    """Check that lists and objects are not nested too deep; `content` is the value as text."""
-    data = np.frombuffer(content, np.uint8)
-    # Brackets in texts count here: only a file that seems too deep is walked through.
-    steps = np.isin(data, (ord("{"), ord("["))).astype(np.int8)
-    steps -= np.isin(data, (ord("}"), ord("]"))).astype(np.int8)
-    if np.cumsum(steps, dtype=np.int32).max(initial=0) <= _MAX_DEPTH:
-        return
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        lists = [item for item in level if isinstance(item, list)]
-        lists += [[*item.values()] for item in level if isinstance(item, dict)]
-        level = [item for items in lists for item in items]
-    if any(isinstance(item, list | dict) for item in level):
-        raise ValueError(f"its lists and objects are nested more than {_MAX_DEPTH} deep")
+def _depth(content: bytes) -> int:
+    """Return how deep lists and objects of valid JSON are nested."""
+    data = np.frombuffer(_TEXT.sub(b"", content), np.uint8)
+    steps = np.isin(data, [*b"[{"]).astype(np.int8) - np.isin(data, [*b"]}"])
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
 
 
 @contextmanager

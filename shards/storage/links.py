@@ -17,8 +17,6 @@ REFLINK = "reflink"
 _FICLONE = 0x40049409
 """The request of linux/fs.h, which Python has no name for."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
 
 def link(source: Path, target: Path) -> str | None:
     """Give the bytes of a file a second name, and return which kind it is; None if it cannot be.
@@ -29,41 +27,29 @@ def link(source: Path, target: Path) -> str | None:
         UserError: The disk is full, the folder is not writable, or the like.
     """
     temporary = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{target.name}")
+    source = source.resolve()
     with disk_errors_explained(target):
         make_folder(target.parent)
-    source = source.resolve()
-    try:
-        kind = REFLINK if _reflink(source, temporary) else HARD_LINK
-        if kind == HARD_LINK and not _hard_link(source, temporary):
-            return None
-        with disk_errors_explained(target):
+    for kind, give in ((REFLINK, _reflink), (HARD_LINK, _hard_link)):
+        try:
+            give(source, temporary)
             temporary.replace(target)
             sync_folder(target.parent)
-    finally:
-        with suppress(OSError):  # two names of one file: replacing did nothing
-            temporary.unlink(missing_ok=True)
-    return kind
+            return kind
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise explain(error, target) from error
+        finally:
+            with suppress(OSError):  # two names of one file: replacing did nothing
+                temporary.unlink(missing_ok=True)
+    return None  # another disk, too many links, a file of someone else: it is copied
 
 
-def _reflink(source: Path, target: Path) -> bool:
-    try:
-        with source.open("rb") as read, target.open("xb") as written:
-            fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
-            os.fsync(written.fileno())
-    except OSError as error:
-        if error.errno in _FULL:
-            raise explain(error, target) from error
-        with suppress(OSError):
-            target.unlink(missing_ok=True)
-        return False
-    return True
+def _reflink(source: Path, target: Path) -> None:
+    with source.open("rb") as read, target.open("xb") as written:
+        fcntl.ioctl(written.fileno(), _FICLONE, read.fileno())
+        os.fsync(written.fileno())
 
 
-def _hard_link(source: Path, target: Path) -> bool:
-    try:
-        target.hardlink_to(source)
-    except OSError as error:
-        if error.errno in _FULL:
-            raise explain(error, target) from error
-        return False  # another disk, too many links, a file of someone else: it is copied
-    return True
+def _hard_link(source: Path, target: Path) -> None:
+    target.hardlink_to(source)

@@ -1,7 +1,7 @@
-"""Files and tables behind a URL, of which only the parts asked for are fetched.
+"""Files and tables of which only the parts asked for are read, on a disk or behind a URL.
 
-The bytes live in an anonymous mapping as long as the file: pages into which nothing was fetched
-take no memory.
+A file on a disk is mapped. Behind a URL the bytes live in an anonymous mapping as long as the file:
+pages into which nothing was fetched take no memory.
 """
 
 import mmap
@@ -68,17 +68,24 @@ def _size(path: RemotePath) -> int:
 
 
 class SparseFile:
-    """A file behind a URL; `data` is uint8[size], zero where nothing was fetched yet."""
+    """A file of which the parts used are asked for first; `data` is uint8[size].
 
-    def __init__(self, path: RemotePath) -> None:
-        """Ask for the size of a file.
+    On a disk it is mapped, and there is nothing to fetch or to give back. Behind a URL it is zero
+    where nothing was fetched yet.
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        """Map a file, or ask for its size.
 
         Raises:
             DamageError: There is no such file.
             UserError: The storage does not answer.
         """
-        self._path = path
-        size = _size(path)
+        self._remote = path if isinstance(path, RemotePath) else None
+        if self._remote is None:
+            self.data = map_bytes(path)
+            return
+        size = _size(self._remote)
         self._memory = mmap.mmap(-1, max(size, 1))
         self.data = np.frombuffer(self._memory, np.uint8, size)
         self._fetched = np.zeros((0, 2), np.int64)
@@ -89,6 +96,8 @@ class SparseFile:
         Args:
             ranges: int64[n, 2], the first byte of each and the byte after its last.
         """
+        if self._remote is None:
+            return
         size = len(self.data)
         if size <= SMALL_BYTES:
             ranges = np.array([[0, size]])
@@ -96,49 +105,24 @@ class SparseFile:
         missing = [pair for pair in wanted.tolist() if not self._has(*pair)]
         if not missing:
             return
-        for (start, stop), data in zip(missing, self._path.read_ranges(missing), strict=True):
+        for (start, stop), data in zip(missing, self._remote.read_ranges(missing), strict=True):
             self._memory[start:stop] = data
         self._fetched = join_ranges(np.concatenate([self._fetched, np.array(missing)]), gap=0)
 
     def release(self, start: int, stop: int) -> None:
         """Give back the memory of a range of bytes: they are fetched again when asked for."""
+        if self._remote is None:
+            return
         first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
         if first < last:
             length = (last - first) * mmap.PAGESIZE
             self._memory.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, length)
-        before = np.minimum(self._fetched, start)
-        after = np.maximum(self._fetched, stop)
-        left = np.concatenate([before, after])
+        left = np.concatenate([np.minimum(self._fetched, start), np.maximum(self._fetched, stop)])
         self._fetched = join_ranges(left[left[:, 0] < left[:, 1]], gap=0)
 
     def _has(self, start: int, stop: int) -> bool:
         index = int(np.searchsorted(self._fetched[:, 0], start, "right")) - 1
         return index >= 0 and bool(self._fetched[index, 1] >= stop)
-
-
-class MappedFile:
-    """A file on a disk, read as a SparseFile is; `data` is uint8[size], mapped."""
-
-    def __init__(self, path: AnyPath) -> None:
-        """Map a file.
-
-        Raises:
-            DamageError: There is no such file.
-        """
-        self.data = map_bytes(path)
-
-    def fetch(self, ranges: np.ndarray) -> None:
-        """Do nothing: the system reads pages when they are touched."""
-        del ranges
-
-    def release(self, start: int, stop: int) -> None:
-        """Do nothing: the system takes pages back when it needs them."""
-        del start, stop
-
-
-def open_bytes(path: AnyPath) -> SparseFile | MappedFile:
-    """Return the bytes of a file in `data`; what is used of them is asked for by `fetch` first."""
-    return SparseFile(path) if isinstance(path, RemotePath) else MappedFile(path)
 
 
 class SparseTable:
@@ -156,7 +140,7 @@ class SparseTable:
             DamageError: There is no such file, or it holds no table.
         """
         self._path = path
-        self._file = open_bytes(path)
+        self._file = SparseFile(path)
         with damage_told(path):
             footer = self._footer()
             # pyarrow verifies a footer: what it refuses is not looked at.
@@ -189,7 +173,8 @@ class SparseTable:
         first = rows.start // BLOCK_ROWS
         table = self.read(first, -(-rows.stop // BLOCK_ROWS))
         rest = table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
-        return copy_rows(rest.replace_schema_metadata())
+        rest = rest.replace_schema_metadata()
+        return copy_rows(rest) if isinstance(self._path, RemotePath) else rest
 
     @property
     def num_blocks(self) -> int:

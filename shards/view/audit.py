@@ -5,10 +5,12 @@ only the columns are read that are compared, and then all but the texts of those
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from shards.reader import Dataset
 from shards.storage.arrow import damage_told
 from shards.storage.files import size
 from shards.view.query import BadQuery
-from shards.view.scan import Budget, Found
+from shards.view.scan import Found, matching, search
 
 AUDIT, DROPPED, REJECTS = "audit", "dropped", "rejects"
 VERDICTS = ("kept", "dropped", "quarantined")
@@ -36,7 +38,7 @@ PLACE = ("order", "path", "position", "ordinal")
 _PLAIN = frozenset({*PLACE, "length", "group", "verdict", "reason", "repaired", "language"})
 """Columns that are no metrics."""
 
-_ROW = "number of the row"
+_TEXTS = ("text", "raw")
 _OPEN_TABLES = 1024
 _FORMAT = ds.ParquetFileFormat()
 
@@ -50,13 +52,8 @@ class Table:
     first: int
     """Rows of the tables of its kind before it."""
 
-    @property
-    def end(self) -> int:
-        """Rows up to its end."""
-        return self.first + self.entry.rows
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RowGroup:
     """A part of a table."""
 
@@ -66,12 +63,6 @@ class RowGroup:
     rows: int
     fragment: Any
     """The pyarrow fragment that reads it."""
-
-    @property
-    def names(self) -> list[str]:
-        """The columns without those of whole texts."""
-        names = self.fragment.physical_schema.names
-        return [name for name in names if name not in ("text", "raw")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +88,9 @@ class Filter:
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     @property
-    def columns(self) -> list[str]:
+    def columns(self) -> set[str]:
         """The columns that are compared."""
-        return [*self.equal, *([self.metric] if self.metric else [])]
+        return {*self.equal, self.metric} - {""}
 
     def expression(self) -> pc.Expression:
         """Return it as Arrow takes it."""
@@ -120,11 +111,12 @@ class Filter:
 class Record:
     """A row of a table."""
 
-    table: Table
+    generation: Generation
+    source: str
     row: int
     """Counted over all tables of its kind."""
     values: dict[str, Any]
-    is_removed: bool = False
+    is_removed: bool
     """Whether the document made from it was removed: `values` are only its place."""
 
 
@@ -136,6 +128,8 @@ class Audit:
         self._erasure = Erasure(dataset)
         self._row_groups = lru_cache(_OPEN_TABLES)(self._opened)
         self.tables = {kind: tuple(_tables(dataset, kind)) for kind in (AUDIT, DROPPED, REJECTS)}
+        self.total = sum(table.entry.rows for table in self.tables[AUDIT])
+        """Records of the dataset."""
 
     def _opened(self, table: Table) -> list[RowGroup]:
         """Read the footer of a table.
@@ -149,14 +143,13 @@ class Audit:
                 f"{path} has {found:,} bytes, the manifest says {table.entry.bytes:,}: it was "
                 "truncated or replaced. Restore it from a copy, or build the dataset again."
             )
+        groups, first = [], table.first
         with self._damage_explained(table):
-            parts = _FORMAT.make_fragment(str(path), LocalFileSystem()).split_by_row_group()
-            rows = [part.row_groups[0].num_rows for part in parts]
-        firsts = table.first + np.cumsum([0, *rows])
-        return [
-            RowGroup(table=table, first=int(first), rows=number, fragment=part)
-            for first, number, part in zip(firsts[:-1], rows, parts, strict=True)
-        ]
+            for part in _FORMAT.make_fragment(str(path), LocalFileSystem()).split_by_row_group():
+                rows = part.row_groups[0].num_rows
+                groups.append(RowGroup(table=table, first=first, rows=rows, fragment=part))
+                first += rows
+        return groups
 
     def _damage_explained(self, table: Table) -> AbstractContextManager[None]:
         return damage_told(self._directory / table.entry.path, kind="a Parquet file")
@@ -172,73 +165,71 @@ class Audit:
             and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
         ]
 
-    def search(self, wanted: Filter, *, start: int, most: int, budget: Budget) -> Found[Record]:
+    def search(self, wanted: Filter, *, start: int, most: int, seconds: float) -> Found[Record]:
         """Return the records that are wanted, from a row on, counted over all audit tables.
 
-        At least one row group that may have a hit is looked at, whatever the budget.
-
         Raises:
+            BadQuery: There are not so many rows.
             DamageError: A table is damaged.
         """
-        tables = self.tables[AUDIT]
-        total = sum(table.entry.rows for table in tables)
-        found: Found[Record] = Found(start=start, at=start, total=total)
-        for group in self._groups(tables, wanted, start=start):
-            rows = self._rows(group, wanted)
-            rows = rows[rows >= start][: most - len(found.hits)]
-            found.hits += self._records(group, rows, group.names)
-            enough = len(found.hits) == most
-            found.at = int(rows[-1]) + 1 if enough else group.first + group.rows
-            if enough or budget.is_spent:
-                return found
-        found.at = total
-        return found
+        if start > self.total:
+            raise BadQuery(f"There are {self.total:,} records: at {start:,} there is nothing.")
+        blocks = (
+            (group.first + group.rows, ((row, (group, row)) for row in rows if row >= start))
+            for group in self._groups(self.tables[AUDIT], wanted, start=start)
+            for rows in (self._rows(group, wanted),)
+        )
+        found = search(blocks, start=start, total=self.total, most=most, seconds=seconds)
+        return Found(**{**vars(found), "hits": self._records(found.hits)})
 
-    def sample(self, wanted: Filter, *, budget: Budget) -> tuple[NDArray[np.float64], int]:
+    def sample(self, wanted: Filter, *, seconds: float) -> tuple[NDArray[np.float64], int]:
         """Return values of a metric in records that are wanted, and how many records were read.
 
         The order of records is random, so the first table of each source and generation is a fair
         sample of it; the second ones follow.
         """
-        ranks: Counter[tuple[str, str]] = Counter()
-        ranked = []
-        for table in self.tables[AUDIT]:
+        seen: Counter[tuple[str, str]] = Counter()
+
+        def turn(table: Table) -> int:
             key = (table.generation.name, table.entry.source)
-            ranked.append((ranks[key], table))
-            ranks[key] += 1
-        tables = [table for _, table in sorted(ranked, key=lambda each: each[0])]
-        values, num_read = [np.zeros(0)], 0
-        for group in self._groups(tables, wanted):
-            rows = pa.array(self._rows(group, wanted) - group.first)
-            with self._damage_explained(group.table):
-                column = group.fragment.to_table(columns=[wanted.metric], use_threads=False)[
-                    wanted.metric
-                ]
-                values.append(column.take(rows).to_numpy().astype(np.float64))
-            num_read += group.rows
-            if budget.is_spent:
-                break
-        return np.concatenate(values), num_read
+            seen[key] += 1
+            return seen[key]
+
+        blocks = (
+            (0, [(0, (group, self._values(group, wanted)))])
+            for group in self._groups(sorted(self.tables[AUDIT], key=turn), wanted)
+        )
+        found = search(blocks, start=0, total=0, seconds=seconds)
+        values = [each for _, each in found.hits]
+        return np.concatenate([np.zeros(0), *values]), sum(group.rows for group, _ in found.hits)
+
+    def _values(self, group: RowGroup, wanted: Filter) -> NDArray[np.float64]:
+        """Return the values of the metric in the wanted rows of a row group."""
+        rows = pa.array(np.array(self._rows(group, wanted), np.int64) - group.first)
+        with self._damage_explained(group.table):
+            names = [wanted.metric]
+            column = group.fragment.to_table(columns=names, use_threads=False)[wanted.metric]
+            return np.asarray(column.take(rows).to_numpy(), np.float64)
 
     def _groups(
         self, tables: Sequence[Table], wanted: Filter, *, start: int = 0
     ) -> Iterator[RowGroup]:
         """Yield the row groups that end behind a row and may have a hit, by their statistics."""
-        expression = wanted.expression()
         for table in tables:
             if (
-                table.end > start
+                table.first + table.entry.rows > start
                 and wanted.generation in ("", table.generation.name)
                 and wanted.source in ("", table.entry.source)
             ):
                 for group in self._row_groups(table):
-                    if group.first + group.rows > start and set(wanted.columns) <= set(group.names):
+                    has_columns = wanted.columns <= {*group.fragment.physical_schema.names}
+                    if group.first + group.rows > start and has_columns:
                         with self._damage_explained(table):
-                            may_have = group.fragment.subset(expression).row_groups
+                            may_have = group.fragment.subset(wanted.expression()).row_groups
                         if may_have:
                             yield group
 
-    def _rows(self, group: RowGroup, wanted: Filter) -> NDArray[np.int64]:
+    def _rows(self, group: RowGroup, wanted: Filter) -> list[int]:
         """Return the rows of a row group that are wanted, counted over all tables."""
         expression = wanted.expression()
         if wanted.order is None and len(removed := self._removed(group.table)):
@@ -247,34 +238,40 @@ class Audit:
             names = sorted({"order", *wanted.columns})
             # One thread: of several damaged columns the same is told each time.
             table = group.fragment.to_table(columns=names, use_threads=False)
-            numbers = pa.array(np.arange(group.first, group.first + group.rows))
-            table = table.append_column(_ROW, numbers)
-            return np.asarray(table.filter(expression)[_ROW].to_numpy())
-
-    def _records(self, group: RowGroup, rows: NDArray[np.int64], names: list[str]) -> list[Record]:
-        """Return rows of a row group; of a removed document only where it is from."""
-        if not len(rows):
-            return []
-        with self._damage_explained(group.table):
-            table = group.fragment.take(
-                pa.array(rows - group.first), columns=names, use_threads=False
-            )
-            values = table.to_pylist()
-        removed = set(self._removed(group.table).tolist())
-        return [
-            Record(
-                table=group.table,
-                row=row,
-                values={name: each[name] for name in each if name in PLACE or not is_removed},
-                is_removed=is_removed,
-            )
-            for row, each in zip(rows.tolist(), values, strict=True)
-            for is_removed in (each.get("order") in removed,)
-        ]
+            rows: list[int] = (matching(table, expression) + group.first).tolist()
+            return rows
 
     def _removed(self, table: Table) -> NDArray[np.uint64]:
         """Return the orders of removed documents whose rows a table may have."""
         return self._erasure.orders(table.generation.name, table.entry.source)
+
+    def _records(
+        self, places: Iterable[tuple[RowGroup, int]], *, with_texts: bool = False
+    ) -> list[Record]:
+        """Return rows of row groups; of a removed document only where it is from."""
+        records = []
+        for group, pairs in groupby(places, key=itemgetter(0)):
+            rows = [row for _, row in pairs]
+            removed = set(self._removed(group.table).tolist())
+            names = group.fragment.physical_schema.names
+            names = [name for name in names if with_texts or name not in _TEXTS]
+            with self._damage_explained(group.table):
+                wanted = pa.array(np.array(rows, np.int64) - group.first)
+                table = group.fragment.take(wanted, columns=names, use_threads=False)
+                found = table.to_pylist()
+            for row, values in zip(rows, found, strict=True):
+                is_removed = values.get("order") in removed
+                shown = {name: values[name] for name in values if name in PLACE or not is_removed}
+                records.append(
+                    Record(
+                        generation=group.table.generation,
+                        source=group.table.entry.source,
+                        row=row,
+                        values=shown,
+                        is_removed=is_removed,
+                    )
+                )
+        return records
 
     def record(self, row: int) -> Record:
         """Return a row of the audit tables.
@@ -283,22 +280,37 @@ class Audit:
             BadQuery: There is no such row.
             DamageError: The table is damaged.
         """
-        for table in self.tables[AUDIT]:
-            if table.first <= row < table.end:
-                for group in self._row_groups(table):
-                    if group.first <= row < group.first + group.rows:
-                        return self._records(group, np.array([row]), group.names)[0]
-        total = sum(table.entry.rows for table in self.tables[AUDIT])
-        raise BadQuery(f"There is no record {row:,}: there are {total:,}, counted from 0.")
+        group = next(self._groups(self.tables[AUDIT], Filter(), start=row), None)
+        if group is None:
+            raise BadQuery(f"There is no record {row:,}: there are {self.total:,}, counted from 0.")
+        return self._records([(group, row)])[0]
 
     def by_order(
-        self, kind: str, order: int, *, generation: str, source: str = ""
-    ) -> Iterator[Record]:
-        """Yield the rows of a kind of table, in a generation, that have an order; with texts."""
+        self,
+        kind: str,
+        order: int,
+        *,
+        generation: str,
+        source: str = "",
+        place: Mapping[str, Any] | None = None,
+    ) -> list[Record]:
+        """Return the rows of a kind of table about the documents with an order, with texts.
+
+        Args:
+            kind: AUDIT, DROPPED or REJECTS.
+            order: Of the document.
+            generation: The name of its generation.
+            source: Its source; empty: any.
+            place: What columns must be equal to besides: documents may have one order.
+        """
         wanted = Filter(generation=generation, source=source, order=order)
-        for group in self._groups(self.tables[kind], wanted):
-            names = group.fragment.physical_schema.names
-            yield from self._records(group, self._rows(group, wanted), names)
+        groups = self._groups(self.tables[kind], wanted)
+        rows = ((group, row) for group in groups for row in self._rows(group, wanted))
+        return [
+            record
+            for record in self._records(rows, with_texts=True)
+            if all(record.values.get(name) == each for name, each in (place or {}).items())
+        ]
 
 
 def _tables(dataset: Dataset, kind: str) -> Iterator[Table]:

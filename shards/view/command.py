@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shards.view.viewer import Opening
 
 PORT = 8642
-_TRIED = 20
-_MOST_PORT = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +32,7 @@ class View(Command):
     dataset: str = dataset_word()
     port: int | None = option(
         None,
-        f"the port of 127.0.0.1; 0: any free one. Default: {PORT}, or the next free one",
+        f"the port of 127.0.0.1; 0: any free one. Default: {PORT}, or any free one",
         type=count,
         metavar="N",
     )
@@ -69,24 +67,21 @@ class View(Command):
 
 
 def _listening(opening: "Opening", port: int | None) -> "Server":
-    """Return the server on a port, or on the first free one.
+    """Return the server on a port, or on the usual one or any that is free.
 
     Raises:
         UserError: The port is taken, or there is none with this number.
     """
     from shards.view.server import HOST, Server  # noqa: PLC0415
 
-    if port is not None and port > _MOST_PORT:
-        raise UserError(f"--port {port}: ports end at {_MOST_PORT:,}; 0 stands for any free one.")
-    ports = range(PORT, PORT + _TRIED) if port is None else (port,)
-    for each in ports:
+    for each in (PORT, 0) if port is None else (port,):
         try:
             return Server(opening, each)
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             failure = error
     raise UserError(
-        f"port {ports[-1]} of {HOST} cannot be listened on ({failure.strerror}): give another one, "
-        "or --port 0 for any that is free."
+        f"--port {port}: {HOST} cannot be listened on there ({failure}): give another one, or 0 "
+        "for any that is free."
     )
 
 

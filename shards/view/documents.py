@@ -1,57 +1,63 @@
-"""Documents in shards, a page of them at a time: all in order, or those that are looked for."""
+"""Documents in shards: a page of them, in order or those looked for, and each in its tokens."""
 
+import codecs
 import hashlib
 import re
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from shards.manifest import TRAIN, VALIDATION
+from shards.manifest import TRAIN
 from shards.reader import Shard
-from shards.view.html import Page, Redirect, address
+from shards.trace import ORIGIN
+from shards.view.audit import AUDIT, Record
+from shards.view.html import Redirect, address
 from shards.view.query import BadQuery, Query
-from shards.view.search import MATCHES, Place, Selection, Wanted
+from shards.view.search import MATCHES, SPLITS, Place, Selection, Wanted
 from shards.view.viewer import Viewer
+from shards.vocabulary import Vocabulary
 
 PER_PAGE = 20
 _SNIPPET_TOKENS = 80
 _BEFORE = 20
 """Tokens that a snippet shows before the words that were found."""
 
-SPLITS = (TRAIN, VALIDATION)
+_SHOWN = ("language", "path", "position", "id", "url")
+_SHOWN_REMOVED = ("path", "position")
+"""Columns that the line about a document has."""
+
+PART_TOKENS = 2048
+"""Tokens of a document that a page shows."""
+
+_MOST_JOINED = 8
+"""Tokens that one character is made of at most."""
+
+_ORIGIN = ("path", "position", "ordinal")
+"""Columns that a document and its record have in common, besides the order."""
 
 
-def documents(viewer: Viewer, query: Query) -> Page:
+def documents(viewer: Viewer, query: Query) -> str:
     """Return a page of documents."""
-    selection, wanted = selection_of(viewer, query), _wanted(query)
-    sent = {
-        **selected(selection),
-        **vars(wanted),
-        "match": wanted.match if wanted.column else "",
-    }
-    total = viewer.shards.total(selection)
-    start = query.number("at", below=max(total, 1))
+    selection = selection_of(viewer, query)
+    columns = viewer.shards.text_columns(selection)
+    wanted = _wanted(query, columns)
+    start = query.number("at", below=max(selection.total, 1))
     found = viewer.shards.search(
-        selection, wanted, start=start, most=PER_PAGE, budget=viewer.budget()
+        selection, wanted, start=start, most=PER_PAGE, seconds=viewer.seconds
     )
-    before = max(start - PER_PAGE, 0) or None
-    values = {
-        "selection": selection,
-        "selected": selected(selection),
-        "wanted": wanted,
-        "total": total,
-        "all_sources": viewer.dataset.sources,
-        "splits": SPLITS,
-        "columns": viewer.shards.text_columns(selection),
-        "matches": MATCHES,
-        "items": [_item(viewer, selection, place, wanted) for place in found.hits],
-        "found": found,
-        "more": address("documents", {**sent, "at": found.at}),
-        "around": {
-            "first": address("documents", sent) if start else None,
-            "previous": address("documents", {**sent, "at": before}) if start else None,
-            "next": address("documents", {**sent, "at": found.at}) if found.at < total else None,
-        },
-    }
-    return Page(template="documents", title="Documents", values=values)
+    match = wanted.match if wanted.column else ""
+    return viewer.page(
+        "documents",
+        selection=selection,
+        wanted=wanted,
+        sent={**selection.sent, **vars(wanted), "match": match},
+        all_sources=viewer.dataset.sources,
+        splits=SPLITS,
+        columns=columns,
+        matches=MATCHES,
+        items=[_item(viewer, place, wanted.words) for place in found.hits],
+        found=found,
+        before=max(start - PER_PAGE, 0) or None,
+    )
 
 
 def selection_of(viewer: Viewer, query: Query) -> Selection:
@@ -60,29 +66,14 @@ def selection_of(viewer: Viewer, query: Query) -> Selection:
     Raises:
         BadQuery: There is no such source or shard.
     """
-    shard = query.text("shard").strip()
-    if shard:
-        home = viewer.homes.get(shard)
-        if home is None:
-            raise BadQuery(
-                "There is no such shard in this dataset: its name is a path such as "
-                "g0001-3f9c12ab/wudao/00000, as a document's page shows it."
-            )
-        return Selection(source=home.source, split=home.split, shard=shard)
+    if shard := query.text("shard").strip():
+        return viewer.shards.selection(shard=shard)
     source = query.choice("source", viewer.dataset.sources)
-    return Selection(source=source or None, split=query.choice("split", SPLITS, TRAIN))
+    return viewer.shards.selection(source=source, split=query.choice("split", SPLITS, TRAIN))
 
 
-def selected(selection: Selection) -> dict[str, Any]:
-    """Return the values of an address that stand for a selection."""
-    if selection.shard:
-        return {"shard": selection.shard}
-    split = "" if selection.split == TRAIN else selection.split
-    return {"source": selection.source, "split": split}
-
-
-def _wanted(query: Query) -> Wanted:
-    column, value = query.text("column"), query.text("value")
+def _wanted(query: Query, columns: list[str]) -> Wanted:
+    column, value = query.choice("column", columns), query.text("value")
     if bool(column) != bool(value):
         raise BadQuery("Give both a column and the value that it is to have, or neither.")
     return Wanted(
@@ -95,41 +86,33 @@ def _wanted(query: Query) -> Wanted:
     )
 
 
-def _item(viewer: Viewer, selection: Selection, place: Place, wanted: Wanted) -> dict[str, Any]:
-    shard = viewer.shards.shard(place.entry.path)
-    token = place.token if wanted.words else None
-    values = {**selected(selection), "n": place.number, "token": token}
+def _item(viewer: Viewer, place: Place, words: str) -> dict[str, Any]:
+    """Return what a list shows of a document; parts of a removed one are None."""
+    shard = viewer.shards.shard(place.home.entry.path)
     is_removed = place.row in shard.removed
+    names = _SHOWN_REMOVED if is_removed else _SHOWN
+    columns = (name for name in names if name in shard.documents.column_names)
     return {
-        "number": place.number,
-        "to": address("document", values, part="" if token is None else "token"),
-        "about": _about(shard, place.row, is_removed=is_removed),
-        "parts": None if is_removed else marked(snippet(viewer, shard, place), wanted.words),
+        "place": place,
+        "tokens": int(shard.lengths[place.row]),
+        "columns": {name: shard.value(name, place.row) for name in columns},
+        "parts": None if is_removed else _marked(_snippet(viewer, shard, place), words),
     }
 
 
-def _about(shard: Shard, row: int, *, is_removed: bool) -> str:
-    """Return a line about a document: tokens, language, its place in the input."""
-    names = ("path", "position") if is_removed else ("language", "path", "position", "id", "url")
-    columns = shard.documents.column_names
-    found = [(name, shard.value(name, row)) for name in names if name in columns]
-    cells = [f"{name} {value}" for name, value in found if value not in (None, "")]
-    return " · ".join([f"{int(shard.lengths[row]):,} tokens", *cells])
-
-
-def snippet(viewer: Viewer, shard: Shard, place: Place) -> str:
+def _snippet(viewer: Viewer, shard: Shard, place: Place) -> str:
     """Return the beginning of a document, or what is around the words that were found."""
-    tokens = shard[place.row]
-    if len(tokens) and viewer.dataset.vocabulary.special[int(tokens[-1])]:
+    vocabulary, tokens = viewer.dataset.vocabulary, shard[place.row]
+    if len(tokens) and vocabulary.special[int(tokens[-1])]:
         tokens = tokens[:-1]  # the end of the document
     first = max(place.token - _BEFORE, 0)
     piece = tokens[first : first + _SNIPPET_TOKENS]
-    text = viewer.dataset.vocabulary.decode_bytes(piece).decode(errors="ignore")
+    text = vocabulary.decode_bytes(piece).decode(errors="ignore")
     more = " …" if first + len(piece) < len(tokens) else ""
     return f"{'… ' if first else ''}{text}{more}"
 
 
-def marked(text: str, words: str) -> list[str]:
+def _marked(text: str, words: str) -> list[str]:
     """Return a text in parts, of which every second one is the words that are to be marked."""
     if not words:
         return [text]
@@ -139,12 +122,11 @@ def marked(text: str, words: str) -> list[str]:
 def random(viewer: Viewer, query: Query) -> Redirect:
     """Return a document that a seed decides."""
     selection, seed = selection_of(viewer, query), query.number("seed")
-    total = viewer.shards.total(selection)
-    if not total:
+    if not selection.total:
         raise BadQuery("There is no document to choose from.")
     digest = hashlib.blake2b(str(seed).encode(), digest_size=16).digest()
-    number = int.from_bytes(digest, "little") % total
-    return Redirect(to=address("document", {**selected(selection), "n": number, "seed": seed}))
+    number = int.from_bytes(digest, "little") % selection.total
+    return Redirect(to=address("document", {**selection.sent, "n": number, "seed": seed}))
 
 
 def token(viewer: Viewer, query: Query) -> Redirect:
@@ -155,5 +137,114 @@ def token(viewer: Viewer, query: Query) -> Redirect:
     shard = viewer.shards.shard(selection.shard)
     offset = query.number("offset", below=shard.entry.tokens)
     row = int(shard.offsets.searchsorted(offset, side="right")) - 1
-    values = {**selected(selection), "n": row, "token": offset - int(shard.offsets[row])}
+    values = {**selection.sent, "n": row, "token": offset - int(shard.offsets[row])}
     return Redirect(to=address("document", values, part="token"))
+
+
+class Piece(NamedTuple):
+    """Tokens whose bytes are whole characters."""
+
+    first: int
+    """Its first token, counted in the document."""
+    ids: list[int]
+    text: str
+    special: bool
+
+
+def document(viewer: Viewer, query: Query) -> str:
+    """Return a document of a selection."""
+    selection = selection_of(viewer, query)
+    number = query.number("n", below=selection.total)
+    place = selection.place(number)
+    shard = viewer.shards.shard(place.home.entry.path)
+    is_removed = place.row in shard.removed
+    columns = [each for each in shard.documents.column_names if not is_removed or each in ORIGIN]
+    return viewer.page(
+        "document",
+        place=place,
+        total=selection.total,
+        sent=selection.sent,
+        seed=query.number("seed") + 1 if query.text("seed") else 0,
+        text=None if is_removed else _text(viewer.dataset.vocabulary, shard, place, query),
+        shard=shard,
+        origin=origin(shard, place.row),
+        columns={name: shard.value(name, place.row) for name in columns},
+        record=None if is_removed else _audited(viewer, shard, place),
+        has_audit=bool(viewer.audit.tables[AUDIT]),
+        has_slots=viewer.similarity.has_slots,
+    )
+
+
+def _text(vocabulary: Vocabulary, shard: Shard, place: Place, query: Query) -> dict[str, Any]:
+    """Return a part of the text, and the token that was asked for, if one was."""
+    tokens = shard[place.row]
+    chosen = query.number("token", below=len(tokens)) if query.text("token") else None
+    num_parts = -(-len(tokens) // PART_TOKENS)
+    part = query.number("part", (chosen or 0) // PART_TOKENS, below=max(num_parts, 1))
+    first = part * PART_TOKENS
+    ids = tokens[first : first + PART_TOKENS].view(f"u{tokens.itemsize}").tolist()
+    if ids and max(ids) >= len(vocabulary):
+        raise shard.damage("bin", f"the token {max(ids)} is outside the vocabulary")
+    token = None if chosen is None else int(tokens[chosen])
+    return {
+        "pieces": pieces_of(vocabulary, ids, first=first),
+        "part": part,
+        "num_parts": num_parts,
+        "part_tokens": PART_TOKENS,
+        "num_tokens": len(tokens),
+        "prompt": int(shard.prompts[place.row]),
+        "chosen": chosen,
+        "token": token,
+        "content": b"" if token is None else vocabulary.decode_bytes([token]),
+        "is_special": token is not None and bool(vocabulary.special[token]),
+        "offset": int(shard.offsets[place.row]) + (chosen or 0),
+    }
+
+
+def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iterator[Piece]:
+    """Yield tokens in pieces of whole characters: one of several tokens is a piece.
+
+    Args:
+        vocabulary: Of the dataset.
+        ids: The tokens.
+        first: The number of the first one in its document.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    waiting: list[int] = []
+    text = ""
+    for number, token in enumerate(ids, first):
+        special = bool(vocabulary.special[token])
+        if waiting and (special or len(waiting) == _MOST_JOINED):
+            yield Piece(number - len(waiting), waiting, text + decoder.decode(b"", True), False)
+            decoder.reset()
+            waiting, text = [], ""
+        content = vocabulary.decode_bytes([token])
+        if special:
+            yield Piece(number, [token], content.decode(errors="replace"), True)
+            continue
+        waiting.append(token)
+        text += decoder.decode(content)
+        if not decoder.getstate()[0]:
+            yield Piece(number + 1 - len(waiting), waiting, text, False)
+            waiting, text = [], ""
+    if waiting:
+        end = first + len(ids)
+        yield Piece(end - len(waiting), waiting, text + decoder.decode(b"", True), False)
+
+
+def origin(shard: Shard, row: int) -> dict[str, Any]:
+    """Return what says which record a document was made from, besides the order."""
+    names = [name for name in _ORIGIN if name in shard.documents.column_names]
+    return {name: shard.value(name, row) for name in names}
+
+
+def _audited(viewer: Viewer, shard: Shard, place: Place) -> Record | None:
+    """Return the audit row of a document, if there is one."""
+    records = viewer.audit.by_order(
+        AUDIT,
+        int(shard.value("order", place.row)),
+        generation=place.home.generation.name,
+        source=place.home.source,
+        place=origin(shard, place.row),
+    )
+    return records[0] if records else None

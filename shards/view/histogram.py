@@ -4,15 +4,16 @@ Cells are as wide as each other, or as each other's ratio where values spread ov
 bound is where a cell ends. Each leads to its records.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shards.history import REPORT
 from shards.storage.files import read_json, shape_expected, size_if_there
-from shards.view.audit import AUDIT, Filter
-from shards.view.html import address
+from shards.view.audit import Filter
+from shards.view.html import cell
 from shards.view.viewer import Viewer
 
 _CELLS = 24
@@ -25,33 +26,27 @@ _SCORE_OPTION = "language_threshold"
 """The option that bounds the score of a language."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bar:
+class Bar(NamedTuple):
     """A cell."""
 
-    label: str
+    least: float
+    most: float
+    """The largest number in it."""
+    end: float
+    """Where the next one begins."""
     rows: int
-    to: str | None
-    """Where its records are; None if there are none."""
     bounds: list[str]
     """The rules whose bounds are where it begins."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Histogram:
+class Histogram(NamedTuple):
     """The values of a metric."""
 
     read: int
-    total: int
-    """Records of all tables, of which `read` were looked at."""
+    """Records that were looked at."""
     bars: list[Bar]
     beyond: list[str]
     """The rules whose bounds are above all values."""
-
-    @property
-    def highest(self) -> int:
-        """Rows of the highest bar."""
-        return max(bar.rows for bar in self.bars)
 
 
 def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
@@ -61,7 +56,7 @@ def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
         DamageError: A table, or the report with the rules, is damaged.
     """
     everywhere = replace(wanted, least=None, most=None)
-    values, read = viewer.audit.sample(everywhere, budget=viewer.budget())
+    values, read = viewer.audit.sample(everywhere, seconds=viewer.seconds)
     values = values[np.isfinite(values)]
     if not len(values):
         return None
@@ -71,19 +66,9 @@ def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
     bars = []
     for least, end, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), counts, strict=True):
         most = end if end == edges[-1] else float(np.nextafter(end, least))
-        sent = {**vars(wanted), "least": least, "most": most}
-        labels = [label for bound, label in bounds.items() if bound <= least or bound < end]
-        bars.append(
-            Bar(
-                label=f"{least:,.4g} to {end:,.4g}",
-                rows=int(rows),
-                to=address("records", sent) if rows else None,
-                bounds=labels,
-            )
-        )
-        bounds = {bound: label for bound, label in bounds.items() if label not in labels}
-    total = sum(table.entry.rows for table in viewer.audit.tables[AUDIT])
-    return Histogram(read=read, total=total, bars=bars, beyond=list(bounds.values()))
+        begins = [bound for bound in bounds if bound <= least or bound < end]
+        bars.append(Bar(least, most, end, int(rows), [bounds.pop(bound) for bound in begins]))
+    return Histogram(read, bars, list(bounds.values()))
 
 
 def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float64]:
@@ -125,6 +110,6 @@ def _bounds(viewer: Viewer, wanted: Filter) -> dict[float, str]:
     bounds: dict[float, str] = {}
     for (bound, side), languages in sorted(found.items()):
         named = ", ".join(languages).replace(_EVERY_LANGUAGE, "every other language")
-        label = f"{side} {bound:,.4g} ({named})"
+        label = f"{side} {cell(bound)} ({named})"
         bounds[bound] = f"{bounds[bound]}; {label}" if bound in bounds else label
     return bounds

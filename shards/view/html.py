@@ -6,30 +6,22 @@ A value becomes an element only if a macro of the templates made it; addresses a
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from shards.shown import visible
 
 STYLE = "viewer.css"
 """The one file besides pages."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """A page to be shown."""
-
-    template: str
-    title: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    """By the names that the template has for them."""
-    status: int = 200
+_LARGE = 1e4
+"""From here on a figure has no fraction."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,29 +49,9 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(f"{template}.html.j2").render(**values)
 
 
-def page_html(page: Page, *, name: str, has_run: bool) -> str:
-    """Return a page.
-
-    Args:
-        page: The page.
-        name: Of the dataset.
-        has_run: Whether steps of a run can be shown.
-    """
-    places = [("", "Overview"), ("documents", "Documents"), ("records", "Records")]
-    places += [("step", "Step")] if has_run else []
-    return render(page.template, title=page.title, name=name, places=places, **page.values)
-
-
 def style() -> bytes:
     """Return the style sheet."""
     return files("shards.view").joinpath("templates", STYLE).read_bytes()
-
-
-def between(before: str, text: str, after: str) -> Markup:
-    """Return a text as it is shown between two others: a joiner may belong to all of them."""
-    left, right = (each if visible(each) == each else "" for each in (before[-1:], after[:1]))
-    shown = visible(left + text + right)
-    return escape(shown[len(left) : len(shown) - len(right)])
 
 
 @cache
@@ -94,7 +66,7 @@ def _environment() -> Environment:
     )
     chinese = files("shards.view").joinpath("templates", "chinese.json").read_text("utf-8")
     environment.globals |= {"address": address, "chinese": json.loads(chinese)}
-    environment.filters |= {"combine": _combined, "exact": exact}
+    environment.filters |= {"cell": cell, "combine": _combined, "exact": exact, "size": byte_size}
     return environment
 
 
@@ -112,7 +84,7 @@ def _combined(values: Mapping[str, object], **more: object) -> dict[str, object]
 def cell(value: object) -> str:
     """Return a value of a column as a person reads it."""
     if isinstance(value, float):
-        return f"{value:,.4g}"
+        return f"{value:,.4g}" if abs(value) < _LARGE else f"{value:,.0f}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return "" if value is None else str(value)

@@ -60,7 +60,8 @@ class Query:
         value = self.text(name).strip().replace(",", "")
         if not value:
             return default
-        if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+        most_digits = max(_MOST_DIGITS, len(str(below or 0)))
+        if not (value.isascii() and value.isdigit() and len(value) <= most_digits):
             raise BadQuery(f"{name} is {_shown(value)}: give a whole number from 0 on.")
         if below is not None and int(value) >= below:
             raise BadQuery(f"There is no {name} {int(value):,}: there are {below:,}, from 0 on.")

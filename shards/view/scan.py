@@ -1,25 +1,17 @@
 """A search that stops after a while and says where to go on: nothing is indexed beforehand."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
 Hit = TypeVar("Hit")
-
-
-class Budget:
-    """What a page may spend on searching."""
-
-    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take the seconds, from now on."""
-        self._clock = clock
-        self._end = clock() + seconds
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether the time is over."""
-        return self._clock() >= self._end
+_ROW = "number of the row"
 
 
 @dataclass(kw_only=True)
@@ -38,3 +30,41 @@ class Found(Generic[Hit]):
     def is_complete(self) -> bool:
         """Whether everything from the start on was looked at."""
         return self.at >= self.total
+
+
+def search(
+    blocks: Iterable[tuple[int, Iterable[tuple[int, Hit]]]],
+    *,
+    start: int,
+    total: int,
+    seconds: float,
+    most: int | None = None,
+) -> Found[Hit]:
+    """Return the hits in blocks until there are enough, or the time is over.
+
+    Args:
+        blocks: Each the row after it, and its hits with their rows. One is looked at in any case.
+        start: The row where the first one begins.
+        total: Rows of everything.
+        seconds: What may be spent.
+        most: How many hits are enough; None: all are wanted.
+    """
+    end = time.monotonic() + seconds
+    found: Found[Hit] = Found(start=start, at=start, total=total)
+    for after, hits in blocks:
+        for row, hit in hits:
+            found.hits.append(hit)
+            if len(found.hits) == most:
+                found.at = row + 1
+                return found
+        found.at = after
+        if time.monotonic() >= end:
+            return found
+    found.at = total
+    return found
+
+
+def matching(table: pa.Table, wanted: pc.Expression) -> NDArray[np.int64]:
+    """Return the rows of a table (int64, sorted) that an expression holds of."""
+    table = table.append_column(_ROW, pa.array(np.arange(len(table))))
+    return np.sort(table.filter(wanted)[_ROW].to_numpy())

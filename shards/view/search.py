@@ -1,16 +1,15 @@
 """Documents in shards: by number, by what their columns hold, by words in their texts.
 
-A search looks at blocks of rows, one after the other, until it has a page of hits or has spent its
-time. Texts exist only as tokens. A block is decoded by one lookup of all its tokens, into one
+Texts exist only as tokens. A block of them is decoded by one lookup of all its tokens, into one
 stretch of bytes where the words are looked for; special tokens are a NUL there, which no words
 have, so no hit goes from one document into the next.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +17,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN
-from shards.manifest import TRAIN, ShardEntry
+from shards.manifest import TRAIN, VALIDATION, Generation, ShardEntry
 from shards.reader import Dataset, Shard
 from shards.storage.arrow import check_values, damage_told
 from shards.view.query import BadQuery
-from shards.view.scan import Budget, Found
+from shards.view.scan import Found, matching, search
 
+SPLITS = (TRAIN, VALIDATION)
 EXACT, PREFIX, CONTAINS = "exact", "prefix", "contains"
-MATCHES = (EXACT, PREFIX, CONTAINS)
+_COMPARED = {EXACT: pc.equal, PREFIX: pc.starts_with, CONTAINS: pc.match_substring}
+MATCHES = tuple(_COMPARED)
 """How a value is compared with a column."""
 
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 1 << 18
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
 _PLACE = re.compile("(.+):([0-9]{1,18})")
@@ -37,14 +38,64 @@ _MOST_WORDS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Documents of a source and a split."""
+class Home:
+    """A shard, and where it belongs."""
 
-    source: str | None = None
-    """None: of all."""
+    entry: ShardEntry
+    generation: Generation
+    source: str
+    split: str
+    first: int
+    """Documents of the same source and split before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A document of a selection."""
+
+    number: int
+    """In the selection."""
+    home: Home
+    row: int
+    token: int = 0
+    """Of the document, where the words were found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Documents of a source and a split, or of a shard."""
+
+    homes: tuple[Home, ...]
+    """Their shards, in order."""
+    source: str = ""
+    """Empty: of all."""
     split: str = TRAIN
     shard: str = ""
-    """Only those of the shard with this path."""
+    """The path of the only one, if there is one."""
+
+    @property
+    def total(self) -> int:
+        """How many documents there are."""
+        return sum(home.entry.documents for home in self.homes)
+
+    @property
+    def sent(self) -> dict[str, str]:
+        """The values of an address that stand for it."""
+        if self.shard:
+            return {"shard": self.shard}
+        return {"source": self.source, "split": "" if self.split == TRAIN else self.split}
+
+    def pieces(self) -> Iterator[tuple[int, Home]]:
+        """Yield shards, each with the number of its first document."""
+        first = 0
+        for home in self.homes:
+            yield first, home
+            first += home.entry.documents
+
+    def place(self, number: int) -> Place:
+        """Return a document by its number, which is below the total."""
+        first, home = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
+        return Place(number=number, home=home, row=number - first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,160 +112,163 @@ class Wanted:
     """In the text; ASCII letters of either case are the same."""
 
     @property
+    def needle(self) -> bytes:
+        """The words as bytes to be looked for in texts of lower case.
+
+        Raises:
+            BadQuery: There are too many of them, or they are no text.
+        """
+        if len(self.words) > _MOST_WORDS:
+            raise BadQuery(f"The words have more than {_MOST_WORDS} characters.")
+        if "\0" in self.words:
+            raise BadQuery("The words have a NUL, which no text has.")
+        return self.words.encode().lower()
+
+    @property
     def is_all(self) -> bool:
         """Whether every document is wanted."""
         return not (self.name or self.language or self.column or self.words)
 
+    @property
+    def is_by_name_alone(self) -> bool:
+        """Whether nothing is compared that would tell of a removed document, letter by letter."""
+        return not (self.words or self.language or self.column)
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """A document of a selection."""
+    @property
+    def columns(self) -> set[str]:
+        """The columns that are compared."""
+        names = {"id", "url", "path", "position"} if self.name else set()
+        return names | ({"language"} if self.language else set()) | {self.column} - {""}
 
-    number: int
-    """In the selection."""
-    entry: ShardEntry
-    row: int
-    token: int = 0
-    """Of the document, where the words were found."""
+    def expression(self, names: Collection[str]) -> pc.Expression:
+        """Return what columns must hold, for a table with these columns; others have no hit."""
+
+        def has(name: str, value: str, match: str = EXACT) -> pc.Expression:
+            if name not in names:
+                return pc.scalar(False)
+            return _COMPARED[match](pc.field(name).cast(pa.large_string()), value)
+
+        wanted = pc.scalar(True)
+        if self.language:
+            wanted &= has("language", self.language)
+        if self.column:
+            wanted &= has(self.column, self.value, self.match)
+        if self.name:
+            named = has("id", self.name) | has("url", self.name)
+            place = _PLACE.fullmatch(self.name)
+            if place and "position" in names:
+                named |= has("path", place[1]) & (pc.field("position") == int(place[2]))
+            wanted &= named
+        return wanted
 
 
 class ShardSearch:
     """The documents in the shards of a dataset."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        self.shard = lru_cache(maxsize=_OPEN_SHARDS)(self._shard)
+        self._dataset = dataset
+        self.shard = lru_cache(maxsize=_OPEN_SHARDS)(self._opened)
         """Returns the shard with a path that the manifest names; the last ones stay open."""
-        self._by_path = {
-            entry.path: entry
-            for generation in dataset.manifest.generations
-            for entry in generation.shards()
-        }
+        self.homes: dict[str, Home] = {}
+        """Where each shard belongs, by its path; by generation, then source."""
+        first: Counter[tuple[str, str]] = Counter()
+        for generation, source, of in dataset.manifest.source_entries():
+            for split in SPLITS:
+                for entry in of.split(split):
+                    before = first[source, split]
+                    self.homes[entry.path] = Home(
+                        entry=entry, generation=generation, source=source, split=split, first=before
+                    )
+                    first[source, split] += entry.documents
 
-    def _shard(self, path: str) -> Shard:
-        return self.dataset.shard(self._by_path[path])
+    def _opened(self, path: str) -> Shard:
+        return self._dataset.shard(self.homes[path].entry)
 
-    def entries(self, selection: Selection) -> tuple[ShardEntry, ...]:
-        """Return the shards of a selection, in order."""
-        if selection.shard:
-            return (self._by_path[selection.shard],)
-        return self.dataset.manifest.shards(selection.source, split=selection.split)
+    def selection(self, *, source: str = "", split: str = TRAIN, shard: str = "") -> Selection:
+        """Return the documents of a source and split, or of a shard.
 
-    def total(self, selection: Selection) -> int:
-        """Return how many documents a selection has."""
-        return sum(entry.documents for entry in self.entries(selection))
-
-    def place(self, selection: Selection, number: int) -> Place:
-        """Return a document of a selection by its number."""
-        for entry, first in _with_first(self.entries(selection)):
-            if first <= number < first + entry.documents:
-                return Place(number=number, entry=entry, row=number - first)
-        total = self.total(selection)
-        raise BadQuery(f"There is no document {number:,}: there are {total:,}, counted from 0.")
+        Raises:
+            BadQuery: There is no such shard.
+        """
+        if shard and shard not in self.homes:
+            raise BadQuery(
+                "There is no such shard in this dataset: its name is a path such as "
+                "g0001-3f9c12ab/wudao/00000, as a document's page shows it."
+            )
+        if shard:
+            home = self.homes[shard]
+            return Selection(homes=(home,), source=home.source, split=home.split, shard=shard)
+        homes = (each for each in self.homes.values() if each.split == split)
+        chosen = tuple(each for each in homes if source in ("", each.source))
+        return Selection(homes=chosen, source=source, split=split)
 
     def text_columns(self, selection: Selection) -> list[str]:
         """Return the columns of text that some shard of a selection has."""
-        names: dict[str, None] = {}
-        sources = {entry.path.rpartition("/")[0]: entry for entry in self.entries(selection)}
-        for entry in list(sources.values())[:_OPEN_SHARDS]:
-            for column in self.shard(entry.path).documents.schema:
-                if _is_text(column.type):
-                    names[column.name] = None
-        return list(names)
+        sources = {home.entry.path.rpartition("/")[0]: home for home in selection.homes}
+        shards = [self.shard(home.entry.path) for home in list(sources.values())[:_OPEN_SHARDS]]
+        return list(dict.fromkeys(name for shard in shards for name in _text_columns(shard)))
 
     def search(
-        self, selection: Selection, wanted: Wanted, *, start: int, most: int, budget: Budget
+        self, selection: Selection, wanted: Wanted, *, start: int, most: int, seconds: float
     ) -> Found[Place]:
         """Return the documents of a selection that are wanted, from a number on.
-
-        At least one block is looked at, whatever the budget.
 
         Raises:
             BadQuery: What is wanted cannot be looked for.
             DamageError: A file is damaged.
         """
-        needle = _needle(wanted.words)
-        found: Found[Place] = Found(start=start, at=start, total=self.total(selection))
-        for entry, first in _with_first(self.entries(selection)):
-            if first + entry.documents <= start:
-                continue
-            shard = self.shard(entry.path)
-            row = max(start - first, 0)
-            while row < len(shard):
-                stop = _block_end(shard, row, decode=bool(needle))
-                for hit, token in self._block(shard, wanted, needle, range(row, stop)):
-                    place = Place(number=first + hit, entry=entry, row=hit, token=token)
-                    found.hits.append(place)
-                    if len(found.hits) == most:
-                        found.at = place.number + 1
-                        return found
-                row = stop
-                found.at = first + row
-                if budget.is_spent:
-                    return found
-        found.at = found.total
-        return found
+        blocks = self._blocks(selection, wanted, wanted.needle, start=start)
+        return search(blocks, start=start, total=selection.total, most=most, seconds=seconds)
 
-    def _block(
-        self, shard: Shard, wanted: Wanted, needle: bytes, rows: range
-    ) -> Iterator[tuple[int, int]]:
-        """Yield row and token of the hits in some rows of a shard."""
-        mask = np.ones(len(rows), np.bool_)
-        with damage_told(shard.file(ARROW)):
-            if wanted.language:
-                mask &= _matches(shard, "language", EXACT, wanted.language, rows)
-            if wanted.column:
-                mask &= _matches(shard, wanted.column, wanted.match, wanted.value, rows)
-            if wanted.name:
-                mask &= _named(shard, wanted.name, rows)
-        chosen = rows.start + np.flatnonzero(mask)
-        if wanted.words or wanted.language or wanted.column:
-            # What was removed is found by its name alone: a search would tell it letter by letter.
-            chosen = chosen[~np.isin(chosen, shard.removed)]
-        if needle:
-            yield from self._with_words(shard, needle, chosen)
-        else:
-            yield from ((row, 0) for row in chosen.tolist())
+    def _blocks(
+        self, selection: Selection, wanted: Wanted, needle: bytes, *, start: int
+    ) -> Iterator[tuple[int, Iterator[tuple[int, Place]]]]:
+        for first, home in selection.pieces():
+            if first + home.entry.documents > start:
+                shard = self.shard(home.entry.path)
+                row = max(start - first, 0)
+                while row < len(shard):
+                    rows = range(row, _block_end(shard, row, decode=bool(needle)))
+                    found = _matching(shard, wanted, rows)
+                    hits = (
+                        self._with_words(shard, needle, found)
+                        if needle
+                        else ((hit, 0) for hit in found.tolist())
+                    )
+                    yield first + rows.stop, _places(hits, first, home)
+                    row = rows.stop
 
     def _with_words(
         self, shard: Shard, needle: bytes, rows: NDArray[np.int64]
     ) -> Iterator[tuple[int, int]]:
         """Yield rows whose texts have some words, each with the token where these begin."""
-        if not len(rows):
-            return
         documents = [shard[row] for row in rows.tolist()]
-        starts = np.cumsum([0, *map(len, documents)])
-        whole = len(rows) == rows[-1] - rows[0] + 1
-        first = int(shard.offsets[rows[0]])
-        tokens = (
-            shard.tokens[first : first + int(starts[-1])] if whole else np.concatenate(documents)
-        )
-        last = -1
+        if not documents:
+            return
+        tokens = np.concatenate(documents)
+        firsts = np.cumsum([0, *map(len, documents)])
         with damage_told(shard.file(BIN)):
-            for position in _positions(tokens, needle, self._lowered):
-                index = int(np.searchsorted(starts, position, side="right")) - 1
-                if index != last:
-                    last = index
-                    yield int(rows[index]), int(position - starts[index])
+            text = self._lowered.take(pa.array(tokens.view(f"u{tokens.itemsize}")))
+            _, offsets, data = text.buffers()
+            begins = np.frombuffer(offsets, np.int64)[: len(tokens) + 1]
+            content = data.to_pybytes() if data is not None else b""
+            at = content.find(needle)
+            while at >= 0:
+                token = int(np.searchsorted(begins, at, side="right")) - 1
+                index = int(np.searchsorted(firsts, token, side="right")) - 1
+                yield int(rows[index]), token - int(firsts[index])
+                at = content.find(needle, int(begins[firsts[index + 1]]))
 
     @cached_property
     def _lowered(self) -> pa.Array:
         """The bytes of every token with ASCII letters in lower case; NUL for special ones."""
-        vocabulary = self.dataset.vocabulary
+        vocabulary = self._dataset.vocabulary
         special = vocabulary.special.tolist()
         pieces = [
             b"\0" if special[token] else piece.lower()
             for token, piece in enumerate(vocabulary.pieces())
         ]
         return pa.array(pieces, pa.large_binary())
-
-
-def _with_first(entries: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int]]:
-    """Yield shards, each with the number of its first document."""
-    first = 0
-    for entry in entries:
-        yield entry, first
-        first += entry.documents
 
 
 def _block_end(shard: Shard, row: int, *, decode: bool) -> int:
@@ -226,66 +280,27 @@ def _block_end(shard: Shard, row: int, *, decode: bool) -> int:
     return max(stop, row + 1)
 
 
-def _needle(words: str) -> bytes:
-    """Return words as bytes to be looked for in texts of lower case.
-
-    Raises:
-        BadQuery: There are too many of them, or they are no text.
-    """
-    if len(words) > _MOST_WORDS:
-        raise BadQuery(f"The words have more than {_MOST_WORDS} characters.")
-    if "\0" in words:
-        raise BadQuery("The words have a NUL, which no text has.")
-    return words.encode().lower()
-
-
-_COMPARED = {EXACT: pc.equal, PREFIX: pc.starts_with, CONTAINS: pc.match_substring}
+def _matching(shard: Shard, wanted: Wanted, rows: range) -> NDArray[np.int64]:
+    """Return which of some rows of a shard have what columns must hold."""
+    found = np.arange(rows.start, rows.stop)
+    if wanted.columns:
+        compared = wanted.columns & {*shard.documents.column_names}
+        table = shard.documents.select(["tokens", *compared]).slice(rows.start, len(rows))
+        with damage_told(shard.file(ARROW)):
+            checked = check_values(table, shard.file(ARROW))
+            found = found[matching(checked, wanted.expression(compared))]
+    return found if wanted.is_by_name_alone else found[~np.isin(found, shard.removed)]
 
 
-def _matches(shard: Shard, name: str, match: str, value: str, rows: range) -> NDArray[np.bool_]:
-    """Return which rows of a shard have a value in a column of text; none if it lacks that."""
-    if name not in shard.documents.column_names or not _is_text(shard.documents[name].type):
-        return np.zeros(len(rows), np.bool_)
-    piece = shard.documents[name].slice(rows.start, len(rows))
-    texts = check_values(piece, shard.file(ARROW)).cast(pa.large_string())
-    found = pc.fill_null(_COMPARED[match](texts, value), False)
-    return np.asarray(found.to_numpy(), np.bool_)
+def _text_columns(shard: Shard) -> Iterator[str]:
+    for column in shard.documents.schema:
+        dictionary = pa.types.is_dictionary(column.type)
+        kind = column.type.value_type if dictionary else column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            yield column.name
 
 
-def _named(shard: Shard, name: str, rows: range) -> NDArray[np.bool_]:
-    """Return which rows have a name: an id, a URL, or PATH:POSITION."""
-    hits = _matches(shard, "id", EXACT, name, rows) | _matches(shard, "url", EXACT, name, rows)
-    place = _PLACE.fullmatch(name)
-    if place and "position" in shard.documents.column_names:
-        path, position = place.groups()
-        positions = shard.documents["position"].slice(rows.start, len(rows))
-        here = pc.fill_null(pc.equal(positions, int(position)), False)
-        hits |= _matches(shard, "path", EXACT, path, rows) & here.to_numpy()
-    return hits
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
-
-
-def _positions(tokens: NDArray[Any], needle: bytes, pieces: pa.Array) -> Iterator[int]:
-    """Yield the tokens where some words begin, in order; a token may have several beginnings.
-
-    Tokens are decoded a block at a time, each with as many of the next one as the words may have.
-    """
-    for first in range(0, len(tokens), _BLOCK_TOKENS):
-        block = np.asarray(tokens[first : first + _BLOCK_TOKENS + len(needle)])
-        text = pieces.take(pa.array(block.view(f"u{block.itemsize}")))
-        _, offsets, data = text.buffers()
-        if data is None:
-            continue
-        ends = np.frombuffer(offsets, np.int64)[: len(block) + 1]
-        content = data.to_pybytes()
-        at = content.find(needle)
-        while at >= 0:
-            position = int(np.searchsorted(ends, at, side="right")) - 1
-            if position >= _BLOCK_TOKENS:
-                break
-            yield first + position
-            at = content.find(needle, int(ends[position + 1]))
+def _places(hits: Iterator[tuple[int, int]], first: int, home: Home) -> Iterator[tuple[int, Place]]:
+    """Yield rows and tokens of a shard as documents, with their numbers."""
+    for row, token in hits:
+        yield first + row, Place(number=first + row, home=home, row=row, token=token)

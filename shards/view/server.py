@@ -10,16 +10,15 @@ import hmac
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from shards.errors import UserError
 from shards.view import html
-from shards.view.document import document
-from shards.view.documents import documents, random, token
-from shards.view.html import Page, Redirect
+from shards.view.documents import document, documents, random, token
+from shards.view.html import Redirect
 from shards.view.overview import overview
 from shards.view.query import BadQuery, Query
 from shards.view.records import next_record, record, records, similar
@@ -36,6 +35,7 @@ _AT_ONCE = 2
 
 _WAIT_SECONDS = 60
 _HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; "
         "frame-ancestors 'none'"
@@ -47,9 +47,9 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer."""
+"""Of every answer, where it has none of its own."""
 
-PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
+PAGES: dict[str, Callable[[Viewer, Query], str | Redirect]] = {
     "": overview,
     "document": document,
     "documents": documents,
@@ -78,10 +78,8 @@ class Server(ThreadingHTTPServer):
         """
         self.opening = opening
         self.name = opening.viewer().dataset.shown_directory
-        self.has_run = opening.viewer().tracer is not None
         self.key = secrets.token_urlsafe(32)
         self.turns = threading.BoundedSemaphore(_AT_ONCE)
-        self.style = html.style()
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -109,19 +107,17 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a request."""
         self.path = _decoded(self.path)
-        path = _path_of(self.path)
+        page, _, values = self.path.partition("?")
         if not _is_here(self.headers.get("Host", "")):
             self._refuse(403, "Ask for this page by the address that the command printed.")
-        elif path is None:
-            self._refuse(400, "The address is no address.")
-        elif path == "/" and self._has_key(_given_key(self.path)):
+        elif page == "/" and self._has_key(dict(parse_qsl(values)).get(_KEY, "")):
             cookie = f"{self.server.cookie}={self.server.key}; HttpOnly; SameSite=Strict; Path=/"
-            self._send(200, html.render("entry", url="/"), more={"Set-Cookie": cookie})
+            self._send(200, html.render("entry", url="/"), **{"Set-Cookie": cookie})
         elif not self._has_key(self._cookie()):
             text = "Open the address that the command printed: it has the key to this dataset."
             self._refuse(403, text)
-        elif path == f"/{html.STYLE}":
-            self._send(200, self.server.style, kind="text/css")
+        elif page == f"/{html.STYLE}":
+            self._send(200, html.style(), **{"Content-Type": "text/css; charset=utf-8"})
         else:
             self._answer()
 
@@ -137,14 +133,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(503, "Other pages are being made: try again.")
             return
         try:
-            status, text, location = _made(self.server, self.path)
+            status, text, location = _made(self.server.opening, self.path)
         finally:
             self.server.turns.release()
-        self._send(status, text, more={"Location": location} if location else {})
+        self._send(status, text, **({"Location": location} if location else {}))
 
     def _refuse(self, status: int, text: str, **more: str) -> None:
         """Answer with a sentence, without anything of the dataset."""
-        self._send(status, html.render("refusal", status=status, text=text), more=more)
+        self._send(status, html.render("refusal", status=status, text=text), **more)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what is no request of HTTP."""
@@ -152,19 +148,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self._refuse(int(code), message or "This is no request that a browser makes.")
 
-    def _send(
-        self,
-        status: int,
-        content: str | bytes,
-        *,
-        kind: str = "text/html",
-        more: Mapping[str, str] | None = None,
-    ) -> None:
+    def _send(self, status: int, content: str | bytes, **more: str) -> None:
         data = content.encode(errors="replace") if isinstance(content, str) else content
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        for name, value in {**_HEADERS, **(more or {})}.items():
+        length = {"Content-Length": str(len(data))}
+        for name, value in {**_HEADERS, **length, **more}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
@@ -201,46 +189,21 @@ def _decoded(target: str) -> str:
     return target.encode("latin-1", errors="replace").decode(errors="replace")
 
 
-def _path_of(target: str) -> str | None:
-    try:
-        return urlsplit(target).path
-    except ValueError:
-        return None
-
-
-def _given_key(target: str) -> str:
-    try:
-        return Query(target).text(_KEY)
-    except BadQuery:
-        return ""
-
-
-def _made(server: Server, target: str) -> tuple[int, str, str]:
+def _made(opening: Opening, target: str) -> tuple[int, str, str]:
     """Return the status, the page and the new location that answer an address."""
+    status, text = 404, "There is no such page."
     try:
         query = Query(target)
-        make = PAGES.get(query.page)
-        made: Page | Redirect = _note(404, "There is no such page.")
-        if make is not None:
-            made = make(server.opening.viewer(), query)
-        if isinstance(made, Redirect):
-            return 303, "", made.to
-        return made.status, _html(server, made), ""
+        if query.page in PAGES:
+            made = PAGES[query.page](opening.viewer(), query)
+            return (303, "", made.to) if isinstance(made, Redirect) else (200, made, "")
     except BadQuery as error:
-        note = _note(400, str(error))
+        status, text = 400, str(error)
     except UserError as error:
         # A damaged file is told as everywhere; all other pages go on.
-        note = _note(500, str(error))
+        status, text = 500, str(error)
     except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
         sys.excepthook(type(error), error, error.__traceback__)
-        name = type(error).__name__
-        note = _note(500, f"This page has a fault ({name}); the terminal has more.")
-    return note.status, _html(server, note), ""
-
-
-def _html(server: Server, page: Page) -> str:
-    return html.page_html(page, name=server.name, has_run=server.has_run)
-
-
-def _note(status: int, text: str) -> Page:
-    return Page(template="message", title=str(status), values={"text": text}, status=status)
+        status, name = 500, type(error).__name__
+        text = f"This page has a fault ({name}); the terminal has more."
+    return status, opening.message("message", status=status, text=text), ""

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shards.manifest import Generation, TableEntry
+from shards.manifest import TableEntry
 from shards.reader import Dataset
 from shards.storage.arrow import damage_told
+from shards.storage.remote import AnyPath
 from shards.tables import column, open_between, open_table
 from shards.text_hash import digest, fold, halves
-from shards.view.scan import Budget, Found
-
-_EXACT, _SLOTS = "exact-", "slots-"
+from shards.view.query import BadQuery
+from shards.view.scan import Found, search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,16 @@ class SimilarityIndex:
     """The signatures of a dataset."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._generations = dataset.manifest.generations
-        self._slots = [
-            (generation, entry)
-            for generation in self._generations
-            for entry in _entries(generation, _SLOTS)
-        ]
+        self._directory = dataset.directory
+        self._exact, self._slots = (
+            [
+                (generation.name, entry)
+                for generation in dataset.manifest.generations
+                for entry in generation.signatures
+                if PurePosixPath(entry.path).name.startswith(kind)
+            ]
+            for kind in ("exact-", "slots-")
+        )
 
     @property
     def has_slots(self) -> bool:
@@ -57,31 +60,35 @@ class SimilarityIndex:
         An order of 0 stands for a text that was erased.
         """
         high, low = (int(half[0]) for half in halves([digest(fold(text).encode())]))
-        for generation in self._generations:
-            entries = _entries(generation, _EXACT)
-            if not entries:
-                continue
-            # Table k of n holds the k-th of n even ranges of the hash.
-            path = self._dataset.directory / entries[(high * len(entries)) >> 64].path
-            rows = open_between(path, "hash_high", low=high, high=high + 1)
+        for generation in dict.fromkeys(name for name, _ in self._exact):
+            path, rows = self._between(self._exact, generation, "hash_high", high)
             with damage_told(path):
                 hits = column(rows, "order")[column(rows, "hash_low") == np.uint64(low)]
             if len(hits):
-                return Signed(generation=generation.name, order=int(hits[0]))
+                return Signed(generation=generation, order=int(hits[0]))
         return None
 
     def slots(self, generation: str, order: int) -> NDArray[np.uint8] | None:
         """Return the slots (uint8[112]) of a document; None if it has none."""
-        entries = [entry for each, entry in self._slots if each.name == generation]
-        if not entries:
+        if generation not in (name for name, _ in self._slots):
             return None
-        path = self._dataset.directory / entries[(order * len(entries)) >> 64].path
-        rows = open_between(path, "order", low=order, high=order + 1)
+        path, rows = self._between(self._slots, generation, "order", order)
         with damage_told(path):
             return _array(rows["slots"].chunk(0))[0] if len(rows) else None
 
+    def _between(
+        self, tables: list[tuple[str, TableEntry]], generation: str, name: str, value: int
+    ) -> tuple[AnyPath, pa.Table]:
+        """Return the rows of a generation that have a value, and the table that they are of.
+
+        Table k of n holds the k-th of n even ranges of the uint64 in this column.
+        """
+        entries = [entry for each, entry in tables if each == generation]
+        path = self._directory / entries[(value * len(entries)) >> 64].path
+        return path, open_between(path, name, low=value, high=value + 1)
+
     def similar(
-        self, slots: NDArray[np.uint8], *, least: float, start: int, budget: Budget
+        self, slots: NDArray[np.uint8], *, least: float, start: int, seconds: float
     ) -> Found[Signed]:
         """Return the documents whose similarity is at least some, from a row on.
 
@@ -89,53 +96,47 @@ class SimilarityIndex:
             slots: Of the document that others are compared with (uint8[112]).
             least: The similarity, 0 to 1.
             start: The row, counted over all tables of slots.
-            budget: How long to go on; one block is looked at in any case.
+            seconds: What may be spent.
+
+        Raises:
+            BadQuery: There are not so many rows.
         """
         total = sum(entry.rows for _, entry in self._slots)
-        found: Found[Signed] = Found(start=start, at=start, total=total)
-        first = 0
+        if start > total:
+            raise BadQuery(f"There are {total:,} signatures: at {start:,} there is nothing.")
+        blocks = self._compared(slots, least=least, start=start)
+        return search(blocks, start=start, total=total, seconds=seconds)
+
+    def _compared(
+        self, slots: NDArray[np.uint8], *, least: float, start: int
+    ) -> Iterator[tuple[int, list[tuple[int, Signed]]]]:
+        """Yield blocks from a row on: the row after each, and the documents that are similar.
+
+        The bytes of unlike slots agree by chance once in 256 times; this is subtracted.
+        """
+        end = 0
         for generation, entry in self._slots:
-            if first + entry.rows > start:
-                path = self._dataset.directory / entry.path
-                table = open_table(path)
-                with damage_told(path):
-                    for at, orders, similarity in _compared(table, slots, from_=start - first):
-                        for index in np.flatnonzero(similarity >= least).tolist():
-                            found.hits.append(
-                                Signed(
-                                    generation=generation.name,
-                                    order=int(orders[index]),
-                                    similarity=float(similarity[index]),
-                                )
+            row, end = end, end + entry.rows
+            if end <= start:
+                continue
+            path = self._directory / entry.path
+            table = open_table(path)
+            for orders, others in zip(table["order"].chunks, table["slots"].chunks, strict=True):
+                row += len(orders)
+                if row > start:
+                    with damage_told(path):
+                        equal = (_array(others) == slots).mean(axis=1)
+                    similarity = (equal - 1 / 256) / (1 - 1 / 256)
+                    yield (
+                        row,
+                        [
+                            (0, Signed(generation=generation, order=order, similarity=each))
+                            for order, each in zip(
+                                orders.to_pylist(), similarity.tolist(), strict=True
                             )
-                        found.at = first + at
-                        if budget.is_spent:
-                            return found
-            first += entry.rows
-        found.at = total
-        return found
-
-
-def _entries(generation: Generation, start: str) -> list[TableEntry]:
-    return [
-        entry for entry in generation.signatures if PurePosixPath(entry.path).name.startswith(start)
-    ]
-
-
-def _compared(
-    table: pa.Table, slots: NDArray[np.uint8], *, from_: int
-) -> Iterator[tuple[int, NDArray[np.uint64], NDArray[np.float64]]]:
-    """Yield blocks of a table: the row after it, orders, and estimated similarities.
-
-    The bytes of unlike slots agree by chance once in 256 times; this is subtracted.
-    """
-    row = 0
-    for orders, others in zip(table["order"].chunks, table["slots"].chunks, strict=True):
-        row += len(orders)
-        if row <= from_:
-            continue
-        equal = (_array(others) == slots).mean(axis=1)
-        yield row, orders.to_numpy(), (equal - 1 / 256) / (1 - 1 / 256)
+                            if each >= least
+                        ],
+                    )
 
 
 def _array(chunk: pa.Array) -> NDArray[np.uint8]:

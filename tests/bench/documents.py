@@ -18,7 +18,6 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from shards.batch import read_window
 from shards.manifest import ShardEntry, SourceEntry, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
@@ -28,6 +27,7 @@ from shards.writer import write_shard
 from tests.bench.inputs import FOLDER
 from tests.bench.table import machine, render
 from tests.shards.numbered import build
+from tests.shards.windows import read_window
 
 _TOKENS = 100
 """Of each document."""

@@ -358,13 +358,14 @@ ROWS = (
         f"{TEXT} ..=in",
         "the source name '..' is not allowed: it becomes the name of a folder, and is to be the"
         " same on every file system. Use up to 100 letters A to Z, digits, underscores, dashes and"
-        " dots, no dash or dot first and no dot last, for example --input news=/data/news",
+        " dots, no dash or dot first and no dot last, no device of Windows and none of audit,"
+        " dropped, rejects, signatures: for example --input news=/data/news",
         scene=lines,
     ),
     refused(
         "source called audit",
         f"{TEXT} audit=in",
-        "the source name 'audit' is that of a folder which every generation has…",
+        "the source name 'audit' is not allowed…",
         scene=lines,
     ),
     refused(
@@ -382,13 +383,13 @@ ROWS = (
     refused(
         "source called con",
         f"{TEXT} con=in",
-        "the source name 'con' is that of a device on Windows…",
+        "the source name 'con' is not allowed…",
         scene=lines,
     ),
     refused(
         "source of too long a name",
         f"{TEXT} {'n' * 101}=in",
-        "the source name 'nnn…nnn' has 101 characters…",
+        "the source name 'nnn…nnn' is not allowed…",
         scene=lines,
     ),
     refused(

@@ -46,11 +46,11 @@ BUILD = {
     ),
     "watch=True": (
         "UserError: a watch never returns: run it as a command, python -m pipelines.wudao --watch"
-        " (docs/streaming.md); append=True adds what is new and returns"
+        " (docs/growing.md); append=True adds what is new and returns"
     ),
     "part='1/2'": (
         "UserError: part maps a share and makes no dataset: that is for the command on each machine"
-        " (docs/home-cluster.md); part='merge' can be called"
+        " (docs/large.md); part='merge' can be called"
     ),
     "part='3/2'": (
         "UserError: --part: '3/2' is no share of at most 1000 (2/4 is the second of four), and not"
@@ -101,8 +101,8 @@ BUILD = {
     ),
     "tokenizer=object": (
         'UserError: --tokenizer "builtins:object": write sentencepiece:PATH, tiktoken:NAME or'
-        " tiktoken:PATH, hf:PATH. No tokenizer yet? python -m pipelines.train_tokenizer --help"
-        " shows how to train one."
+        " tiktoken:PATH, hf:PATH or hf:OWNER/NAME. No tokenizer yet? python -m"
+        " pipelines.train_tokenizer --help shows how to train one."
     ),
     "append=True, overwrite=True": (
         "UserError: a dataset is either replaced (--overwrite) or grows: leave one out"

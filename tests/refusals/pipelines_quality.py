@@ -181,11 +181,11 @@ QUALITY = {
     "en=fineweb2-zh": '"en=fineweb2-zh": fineweb2-zh is made for wuu, yue, zh, not for "en".',
     "classifier": (
         "classifier is no quality profile, but a model: its bound stands in --classifier itself,"
-        " and can be changed where it was measured (docs/classifiers.md)."
+        " and can be changed where it was measured (docs/quality.md)."
     ),
     "perplexity": (
         "perplexity is no quality profile, but a model: its bound stands in --perplexity itself,"
-        " and can be changed where it was measured (docs/classifiers.md)."
+        " and can be changed where it was measured (docs/quality.md)."
     ),
 }
 THRESHOLDS = {
@@ -232,7 +232,7 @@ THRESHOLDS = {
     ),
     "--quality none --threshold classifier.min_hq=1": (
         "classifier is no quality profile, but a model: its bound stands in --classifier itself,"
-        " and can be changed where it was measured (docs/classifiers.md)."
+        " and can be changed where it was measured (docs/quality.md)."
     ),
 }
 LANGUAGES = {

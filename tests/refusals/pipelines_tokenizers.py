@@ -108,8 +108,27 @@ ROWS = (
     refused(
         "tokenizer without its kind",
         f"{RUN} gpt2",
-        '--tokenizer "gpt2": write sentencepiece:PATH, tiktoken:NAME or tiktoken:PATH, hf:PATH. No'
-        " tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train one.",
+        '--tokenizer "gpt2": write tiktoken:gpt2. No tokenizer yet? python -m'
+        " pipelines.train_tokenizer --help shows how to train one.",
+        scene=lines,
+    ),
+    refused(
+        "tokenizer of the hub without its owner",
+        f"{RUN} bert-base-chinese",
+        '--tokenizer "bert-base-chinese": write hf:google-bert/bert-base-chinese.…',
+        scene=lines,
+    ),
+    refused(
+        "tokenizer of the hub without its owner, of its kind",
+        f"{RUN} hf:bert-base-chinese",
+        "hf:bert-base-chinese: there is no file bert-base-chinese. Did you mean"
+        " hf:google-bert/bert-base-chinese?…",
+        scene=lines,
+    ),
+    refused(
+        "tokenizer of the hub without its kind",
+        f"{RUN} Qwen/Qwen2.5-7B",
+        '--tokenizer "Qwen/Qwen2.5-7B": write hf:Qwen/Qwen2.5-7B.…',
         scene=lines,
     ),
     refused(
@@ -146,7 +165,7 @@ ROWS = (
         "tokenizer of an unknown kind",
         f"{RUN} spm:glm.model",
         '--tokenizer "spm:glm.model": write sentencepiece:PATH, tiktoken:NAME or tiktoken:PATH,'
-        " hf:PATH.…",
+        " hf:PATH or hf:OWNER/NAME.…",
         scene=lines,
     ),
     refused(
@@ -159,7 +178,7 @@ ROWS = (
         "tokenizer without a path",
         f"{RUN} sentencepiece:",
         '--tokenizer "sentencepiece:": write sentencepiece:PATH, tiktoken:NAME or tiktoken:PATH,'
-        " hf:PATH.…",
+        " hf:PATH or hf:OWNER/NAME.…",
         scene=lines,
     ),
     refused(

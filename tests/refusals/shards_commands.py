@@ -649,8 +649,8 @@ _VIEW = (
     _row(
         "view data --port 65536",
         "a port after the last",
-        r"--port 65536: ports end at 65,535; 0 "
-        r"stands for any free one\.$",
+        r"--port 65536: 127\.0\.0\.1 cannot be listened on there \(.*0-65535\.?\): give another "
+        r"one, or 0 for any that is free\.$",
     ),
     _row(
         "view data --port x", "a port that is none", r"--port: 'x' is not a whole number from 0 on"

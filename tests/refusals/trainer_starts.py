@@ -99,16 +99,6 @@ _DATA = (
         r"--lr-floor -0\.1: it must be a share of the peak, 0 to 1\.$",
     ),
     _row(
-        "--warmup -1",
-        "a warm-up below 0",
-        r"--warmup -1\.0: steps, or a share of the decay steps\.$",
-    ),
-    _row(
-        "--warmup inf",
-        "an infinite warm-up",
-        r"--warmup inf: steps, or a share of the decay steps\.$",
-    ),
-    _row(
         "--warmup 4",
         "a warm-up as long as the decay",
         r"the warm-up of 4 steps does not end before the decay "
@@ -309,8 +299,8 @@ _RESUMED = (
     _row(
         "--resume run/step-3",
         "a step that was not saved",
-        r"run/step-3 holds checkpoints, but none that is complete on all ranks: step-3 is skipped: "
-        r"run/step-3 is unfinished Bring the missing files back, or start over with another --save",
+        r"run/step-3 holds checkpoints, but none that is complete on all ranks: there is no "
+        r"run/step-3 Bring the missing files back as they were, or start anew in another folder",
         trained,
         command=_AGAIN,
     ),

@@ -493,26 +493,23 @@ _WEIGHTS = (
     _weights(
         "of the reference, cut short",
         "reference",
-        r"reference/4/mp_rank_00_model_states\.pt is not a PyTorch file \(of torch 1\.6 or later\)"
-        r", "
-        r"or was cut short\. Copy it again\.$",
+        r"reference/4/mp_rank_00_model_states\.pt cannot be read \(.*\): it is no file of torch "
+        r"1\.6 or later, or was damaged\. Copy it again\.$",
         reference,
         edited("reference/*/mp_rank_00_model_states.pt", lambda content: content[:-200]),
     ),
     _weights(
         "of the reference, of another kind",
         "reference",
-        r"mp_rank_00_model_states\.pt is not a PyTorch file .*, or "
-        r"was cut short\. Copy it again\.$",
+        r"mp_rank_00_model_states\.pt cannot be read \(.*\): it is no file of torch 1\.6 or later",
         reference,
         edited("reference/*/mp_rank_00_model_states.pt", lambda content: b"x" * len(content)),
     ),
     _weights(
         "of the reference, with a rank missing",
         "reference",
-        r"reference/\d+ holds 1 files of a checkpoint, but "
-        r"none of model-parallel rank 0: mp_rank_00_model_states\.pt is missing\. Copy all of "
-        r"them\.$",
+        r"reference/\d+ holds 1 files of a checkpoint, but no mp_rank_00_model_states\.pt: copy "
+        r"all of them\.$",
         reference,
         lambda folder: next(folder.glob("reference/*/mp_*")).rename(
             next(folder.glob("reference/*/mp_*")).with_name("mp_rank_01_model_states.pt")
@@ -551,10 +548,9 @@ _USES = (
     _written(
         "data that are gone",
         "trainer.generate run x",
-        r"run/step-4 was trained on data that cannot be opened \(.*"
-        r"/gone does not exist: give a dataset's folder \(--output of a pipeline\)\): give the "
-        r"tokenizer, "
-        r"--tokenizer sentencepiece:FOLDER/tok\.model\.$",
+        r"the tokenizer of run/step-4, tok\.model, is not found \(.*/gone does not exist: give a "
+        r"dataset's folder \(--output of a pipeline\)\): give it, --tokenizer sentencepiece:FILE, "
+        r"tiktoken:NAME or hf:FILE\.$",
         together(
             trained,
             json_changed("run/step-4/whole-00000.json", "state.run.mixes.0.data", ["/gone"]),
@@ -574,9 +570,9 @@ _USES = (
         _written(
             f"only damaged checkpoints, {command.split()[0]}",
             f"trainer.{command}",
-            r"run holds no checkpoint that can be used: run/step-4/mp_rank_00_model_states\.pt is "
-            r"missing or cut short; run/step-2/mp_rank_00_model_states\.pt is damaged: its "
-            r"checksum differs from the list's\.$",
+            r"run holds checkpoints, but none that is complete on all ranks: run/step-4/mp_rank_00_"
+            r"model_states\.pt is missing or cut short run/step-2/mp_rank_00_model_states\.pt is "
+            r"damaged: its checksum differs from the list's Bring the missing files back",
             together(
                 trained,
                 cut("run/step-4/mp_rank_00_model_states.pt"),
@@ -594,8 +590,8 @@ _USES = (
     _written(
         "losses that were not finite",
         "trainer.generate run x",
-        r"run holds no checkpoint that can be used: run/step-4 was saved while losses were not "
-        r"finite and has most likely diverged \(to use it nevertheless, give that folder\); run/st",
+        r"run holds no checkpoint to use: run/step-4 is bad: 1 losses in a row were not finite "
+        r"there \(to use it nevertheless, name that folder\); run/step-2 is bad: ",
         together(
             trained,
             *(

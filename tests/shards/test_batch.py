@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shards.batch import Window, read_batch, read_window
+from shards.batch import read_batch
 from shards.errors import DamageError
 from shards.reader import Shard
 from shards.windows import WindowSpec, causal_windows, glm_windows, num_windows
 from tests.shards.memory import CLS, EOS, FIRST, PAD, VOCABULARY, numbered
+from tests.shards.windows import Window, read_window
 
 GLM = WindowSpec(kind="glm", length=12, slack=0, num_cls=2)
 CAUSAL = causal_windows(6)

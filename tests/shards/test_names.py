@@ -120,6 +120,8 @@ def test_columns_of_other_types_and_none(tmp_path: Path) -> None:
     pairs = [(row, names.texts[name]) for row, name in zip(*map(list, hits[1]), strict=True)]
     assert pairs == [(0, "7"), (0, "b:c:5"), (0, "u*"), (1, "b:5"), (2, "u"), (2, "u*")]
     assert len(hits[0].rows) == 0
+    (alone,) = Names(["7"]).find(Dataset(tmp_path, manifest), [plain])
+    assert len(alone.rows) == 0
 
 
 def test_no_table_is_read_for_rows_of_shards(library: Dataset, tmp_path: Path) -> None:

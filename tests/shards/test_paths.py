@@ -57,10 +57,10 @@ def link(path: Path, target: Path) -> None:
 def test_no_link_leads_out(tmp_path: Path, name: str) -> None:
     link(tmp_path / "in" / name, tmp_path / "elsewhere")
     paths = ["v.arrow", "g/s/0.bin", "missing/s/0.bin"]
-    with pytest.raises(DamageError, match=rf"{name} is a link to .*elsewhere, which is not in"):
+    with pytest.raises(DamageError, match=rf"{name}.* leads by a link to .*elsewhere.*, not in"):
         check_links(tmp_path / "in", paths)
     if name != "g/s/0.bin":
-        with pytest.raises(DamageError, match="is a link to"):
+        with pytest.raises(DamageError, match="leads by a link to"):
             check_links(tmp_path / "in", paths, files=False)
 
 
@@ -79,17 +79,15 @@ def test_names_that_sources_may_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    "name",
     [
-        *((name, "is not allowed") for name in ["", ".", "..", ".x", "-x", "x.", "a b", "a/b"]),
-        *((name, "is not allowed") for name in ["新闻", "é", "a\n", "x\0", "a:b", "a*"]),
-        *((name, "is that of a folder") for name in ["audit", "Signatures", "rejects", "dropped"]),
-        *((name, "is that of a device") for name in ["con", "NUL", "com1", "lpt9.txt", "aux.a.b"]),
-        ("x" * 101, "has 101 characters"),
+        *("", ".", "..", ".x", "-x", "x.", "a b", "a/b", "新闻", "é", "a\n", "x\0", "a:b", "a*"),
+        *("audit", "Signatures", "rejects", "dropped"),
+        *("con", "NUL", "com1", "lpt9.txt", "aux.a.b", "x" * 101),
     ],
 )
-def test_names_that_sources_may_not_have(name: str, why: str) -> None:
-    with pytest.raises(UserError, match=f"the source name .* {why}") as raised:
+def test_names_that_sources_may_not_have(name: str) -> None:
+    with pytest.raises(UserError, match=r"the source name .* is not allowed") as raised:
         check_sources([name, "fine"])
     assert "\n" not in str(raised.value)
     check_sources([name, "fine"], present=[name])

@@ -1,6 +1,5 @@
 import os
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.format import REQUIRED
 from shards.manifest import VALIDATION, ShardEntry, read_manifest
 from shards.reader import Dataset, Shard
 
@@ -129,34 +127,6 @@ def test_lengths_that_do_not_add_up(dataset: Path) -> None:
     shard = Shard.open(dataset, first, dtype=U2)
     with pytest.raises(DamageError, match="damaged: its documents have 23 tokens, the shard 22\\."):
         shard.check_lengths()
-
-
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (lambda table: pa.concat_tables([table, table]), "has 2 batches of rows, not one"),
-        (lambda table: table.slice(1), "has 1 rows, the manifest says 2"),
-        (
-            lambda table: table.drop_columns(["order"]),
-            r"does not begin with the columns \['offset'",
-        ),
-        (
-            lambda table: table.set_column(2, REQUIRED.field(2).with_nullable(True), NULLS),
-            "without nulls: restore it",
-        ),
-    ],
-)
-def test_a_table_that_nobody_writes(
-    dataset: Path, edit: Callable[[pa.Table], pa.Table], message: str
-) -> None:
-    first = entry(dataset)
-    path = dataset / f"{first.path}.arrow"
-    opened = Dataset.open(dataset)
-    table = edit(opened.table(first))
-    with pa.ipc.new_file(path, table.schema) as writer:
-        writer.write_table(table)
-    with pytest.raises(DamageError, match=message):
-        opened.table(first)
 
 
 def test_tokens_of_another_type(pristine: Path) -> None:

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
-from shards.batch import read_window
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
@@ -17,6 +16,7 @@ from shards.removals import SCHEMA
 from shards.verify import verify
 from shards.windows import WindowVocabulary, causal_windows, glm_windows, num_windows
 from tests.shards.library import FIRST, SECOND, build
+from tests.shards.windows import read_window
 
 WANTED = ("news-2-5", "later-0-7", "news-v-1", "books-1-3", "books-1-4")
 

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shards.batch import read_window
 from shards.errors import UserError
 from shards.manifest import (
     ShardEntry,
@@ -21,6 +20,7 @@ from shards.trace import TracedDocument, Tracer, document_lines
 from shards.windows import WindowVocabulary
 from tests.shards.conftest import EOS, GENERATION
 from tests.shards.datasets import put_shard, remove
+from tests.shards.windows import read_window
 
 NUM_BOOKS, NUM_SHARDS = 12, 4
 

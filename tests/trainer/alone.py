@@ -1,7 +1,22 @@
-"""A run of one process, for tests that need no others."""
+"""A run of one process, for tests that need no others, and what command lines describe."""
+
+from collections.abc import Sequence
 
 import torch
 
+from trainer.config import Config, config_of
 from trainer.ranks import Ranks
+from trainer.settings import Settings
+from trainer.tuning.settings import Tuning
 
 ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
+
+
+def configured(words: Sequence[str], *, world: int = 1) -> Config:
+    """Return the training run that a command line describes."""
+    return config_of(Settings.read(words, "python -m trainer.train"), world=world)
+
+
+def tuning(words: Sequence[str], *, world: int = 1) -> Tuning:
+    """Return the run of fine-tuning that a command line describes."""
+    return Tuning.read(words, "python -m trainer.finetune").sized(world=world)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer.alone import configured
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.tasks.toy import Desk, make_tokenizer
-from trainer.config import Config, parse
+from trainer.config import Config
 from trainer.tokenizer import TextTokenizer
 
 
@@ -24,7 +25,7 @@ def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]
     flags = ("--data", str(folder / "data"), "--model", str(folder / "model.json"))
 
     def configure(*more: str) -> Config:
-        return parse([*flags, "--batch-size", "4", "--max-steps", "3", *more], world=1)
+        return configured([*flags, "--batch-size", "4", "--max-steps", "3", *more])
 
     return configure
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shards.console import run_module
 from tests.ports import free_port
 
 _PRELOADED = [
@@ -120,13 +121,6 @@ def _train(
     output: Path,
     prepare: Prepare | None,
 ) -> None:
-    # The process that starts these needs no torch.
-    from trainer.command import run_command, run_on_ranks  # noqa: PLC0415 - see above
-    from trainer.evaluate import validation  # noqa: PLC0415 - see above
-    from trainer.finetune import finetuning  # noqa: PLC0415 - see above
-    from trainer.train import training  # noqa: PLC0415 - see above
-    from trainer.tuning.settings import parse  # noqa: PLC0415 - see above
-
     os.environ.update(environment)
     os.chdir(here)
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -135,12 +129,7 @@ def _train(
     sys.argv = [command, *arguments]
     if prepare is not None:
         prepare()
-    if command == "finetune":
-        run_on_ranks("trainer.finetune", parse, finetuning.finetune)
-    run_command(
-        f"trainer.{command}",
-        {"train": training.train, "evaluate": validation.evaluate_checkpoint}[command],
-    )
+    sys.exit(run_module(f"trainer.{command}", arguments))
 
 
 def wait_for_step(run: Path, step: int, running: Running) -> None:

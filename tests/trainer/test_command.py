@@ -6,21 +6,24 @@ import pytest
 
 SCRIPT = """
 import sys
+from shards.command import run_command
 from shards.errors import UserError
-from trainer.command import run_command
 from trainer.ranks import AgreedError, Ranks
+from trainer.train.command import Train
 
 class Alone:
     join = staticmethod(lambda: None)
 
 import trainer.ranks
 trainer.ranks.Ranks, trainer.ranks.leave = Alone, lambda: None
-sys.argv = ["trainer.cook", *{flags!r}]
 
-def work(config, ranks):
-    {work}
+class Cook(Train):
+    PROGRAM = "trainer.cook"
 
-run_command("trainer.cook", work)
+    def work(self, config, ranks):
+        {work}
+
+sys.exit(run_command(Cook, {flags!r}, program="trainer.cook"))
 """
 FLAGS = ("--data", "x", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
 

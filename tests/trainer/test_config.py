@@ -5,27 +5,13 @@ from typing import Any
 import pytest
 from torch.distributed.run import get_args_parser
 
-from shards.command import Parser
-from shards.errors import UserError
-from trainer.config import parse
+from tests.trainer.alone import configured
 from trainer.data import blank_options
 from trainer.deepspeed_json import presets
 from trainer.model.sizes import ModelConfig
+from trainer.settings import Settings
 
 BASE = ("--data", "somewhere", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
-
-
-def our_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    seen: list[str] = []
-    plain = Parser.parse_args
-
-    def spy(self: Parser, *args: Any, **more: Any) -> argparse.Namespace:
-        seen.extend(self._option_string_actions)
-        return plain(self, *args, **more)
-
-    monkeypatch.setattr(Parser, "parse_args", spy)
-    parse(BASE, world=1)
-    return seen
 
 
 def deepspeed_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -44,8 +30,7 @@ def deepspeed_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        ours = our_flags(patch)
+    ours = Settings.parser("python -m trainer.train")._option_string_actions
     torchrun, deepspeed = get_args_parser()._option_string_actions, deepspeed_flags(monkeypatch)
     assert {"--model", "--max-steps", "--resume", "--blanks", "--scatters"} <= set(ours)
     assert {"--log-dir", "--max-restarts"} <= set(torchrun)
@@ -57,32 +42,32 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_defaults_follow_the_model() -> None:
-    config = parse(BASE, world=1)
+    config = configured(BASE)
     assert config.run.length == ModelConfig.named("tiny").max_positions
     assert config.run.steps == 10
-    assert parse([*BASE, "--length", "128"], world=1).run.length == 128
-    assert parse([*BASE, "--dropout", "0.3"], world=1).shape.hidden_dropout == 0.3
+    assert configured([*BASE, "--length", "128"]).run.length == 128
+    assert configured([*BASE, "--dropout", "0.3"]).shape.hidden_dropout == 0.3
 
 
 @pytest.mark.parametrize(("tokens", "steps"), [(1, 1), (8 * 256, 1), (8 * 256 + 1, 2)])
 def test_max_tokens(tokens: int, steps: int) -> None:
     flags = (*BASE[:-2], "--max-tokens", str(tokens))
-    assert parse(flags, world=1).run.steps == steps
+    assert configured(flags).run.steps == steps
 
 
 def test_max_tokens_of_a_batch_that_grows() -> None:
     flags = ("--data", "x", "--model", "tiny", "--batch-size", "8", "2:16", "--max-tokens")
-    assert parse([*flags, str(256 * 8 * 3)], world=1).run.steps == 3
-    assert parse([*flags, str(256 * 8 * 4 + 1)], world=1).run.steps == 4
+    assert configured([*flags, str(256 * 8 * 3)]).run.steps == 3
+    assert configured([*flags, str(256 * 8 * 4 + 1)]).run.steps == 4
 
 
 def test_what_is_given_wins_over_recipe_and_json() -> None:
-    plain = parse(["--recipe", "glm-large", "--data", "x"], world=4)
+    plain = configured(["--recipe", "glm-large", "--data", "x"], world=4)
     settings = plain.settings
     assert (settings.model, settings.lr, settings.betas) == ("glm-large", 2e-4, (0.9, 0.98))
     assert plain.run.batch_size(0) == 1024
-    assert plain.deepspeed["train_micro_batch_size_per_gpu"] == 16
-    changed = parse(
+    assert plain.settings.deepspeed["train_micro_batch_size_per_gpu"] == 16
+    changed = configured(
         ["--lr", "1e-3", "--recipe", "glm-large", "--data", "x", "--blanks", "bert_prob=0.5"],
         world=4,
     )
@@ -106,14 +91,14 @@ def test_the_end_that_is_given_wins_over_a_recipe_s(
 ) -> None:
     path = tmp_path / "mine.args"
     path.write_text(f"--model tiny --batch-size 8 {recipe} --betas 0.8 0.9\n")
-    config = parse(["--recipe", str(path), "--data", "x", *flags], world=1)
+    config = configured(["--recipe", str(path), "--data", "x", *flags])
     assert config.run.steps == steps
     assert config.settings.betas == (0.8, 0.9)
 
 
 @pytest.mark.parametrize("name", presets("args"))
 def test_recipes(name: str) -> None:
-    config = parse(["--recipe", name, "--data", "x"], world=8)
+    config = configured(["--recipe", name, "--data", "x"], world=8)
     assert config.run.steps is not None
     schedule = config.settings.schedule_of(config.run.steps)
     assert schedule.decay <= config.run.steps
@@ -122,7 +107,7 @@ def test_recipes(name: str) -> None:
 
 
 def test_the_recipe_of_gpt2_takes_the_steps_of_llm_c() -> None:
-    config = parse(["--recipe", "gpt2-124m", "--data", "x"], world=8)
+    config = configured(["--recipe", "gpt2-124m", "--data", "x"], world=8)
     assert config.run.length * config.run.batch_size(0) == 524_288
     assert (config.run.objective, config.shape.num_layers) == ("causal", 12)
     schedule = config.settings.schedule_of(18_865)
@@ -133,44 +118,9 @@ def test_the_recipe_of_gpt2_takes_the_steps_of_llm_c() -> None:
 def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.args"
     path.write_text("--model tiny --data 'a b'  # a comment\n--batch-size 4 --steps 3\n")
-    config = parse(["--recipe", str(path)], world=1)
+    config = configured(["--recipe", str(path)])
     assert config.run.mixes[0].data == ("a b",)
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--data", "x"], "say which model to train: --model NAME"),
-        ([*BASE, "--model", "glm-9b"], "--model glm-9b is neither a name nor a file"),
-        ([*BASE, "--frobnicate"], "unknown flag --frobnicate.* --help lists every flag"),
-        ([*BASE, "--max-tokens", "5"], "--max-steps and --max-tokens both say when the run ends"),
-        ([*BASE, "--data", "s3://bucket/wudao"], "shards place s3://bucket/wudao --to DISK"),
-        ([*BASE, "--keep", "0"], "^--keep: 0 is not at least 1"),
-        ([*BASE, "--betas", "0.9", "1.1"], "--betas"),
-        ([*BASE, "--extend-positions"], "--extend-positions says how to read --init-from PATH"),
-        ([*BASE, "--dropout", "1"], "--dropout 1.0: a probability below 1"),
-        ([*BASE, "--recipe", "nope"], "--recipe nope: there is no such file, .* glm-10b"),
-        ([*BASE[2:]], "give --data, or the file of a run"),
-    ],
-)
-def test_command_lines_that_are_refused(flags: list[str], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        parse(flags, world=1)
-
-
 def test_launchers_may_tell_the_local_rank() -> None:
-    assert parse(["--local_rank=1", *BASE], world=2) == parse(BASE, world=2)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("bert=1", "--blanks bert=1: did you mean bert_prob. Give one of bert_prob, sentence_prob"),
-        ("bert_prob=x", "'x' is no value of bert_prob"),
-        ("task_mask=maybe", "'maybe' is no value of task_mask"),
-        ("bert_prob=0.9", "add up to more than 1"),
-    ],
-)
-def test_blanks_that_are_refused(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        blank_options((text,))
+    assert configured(["--local_rank=1", *BASE], world=2) == configured(BASE, world=2)

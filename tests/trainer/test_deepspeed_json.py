@@ -13,9 +13,11 @@ from shards.errors import UserError
 from trainer.deepspeed_json import (
     CONFIGS,
     FP16_SECTION,
+    SECTIONS,
     adam_of,
     batch_size_of,
     check_batches,
+    checked,
     engine_settings,
     micro_batch_of,
     precision_of,
@@ -23,7 +25,6 @@ from trainer.deepspeed_json import (
     read_json,
     with_precision,
 )
-from trainer.deepspeed_keys import SECTIONS, checked
 
 CPU, VOLTA, AMPERE = ("fp32", "bf16"), ("fp16", "fp32"), ("bf16", "fp16", "fp32")
 ONE: dict[str, Any] = {"zero_optimization": {"stage": 1}}
@@ -32,29 +33,6 @@ ONE: dict[str, Any] = {"zero_optimization": {"stage": 1}}
 def write(path: Path, content: object) -> str:
     path.write_text(json.dumps(content))
     return str(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"zero_optimisation": {}}, "not a top-level key .* did you mean 'zero_optimization'"),
-        ({"foo": 1}, "'foo' is not a top-level key of DeepSpeed, which would ignore it"),
-        ({"scheduler": {}}, "'scheduler' has no place here: .*--schedule"),
-        ({"curriculum_learning": {}}, "--data-from"),
-        ([1], "is not a JSON object"),
-    ],
-)
-def test_files_that_are_refused(tmp_path: Path, content: object, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        read_json(write(tmp_path / "ds.json", content))
-
-
-def test_no_file_and_no_json(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no such file, and no preset .* glm-10b, .*glm-large"):
-        read_json("glm-9b")
-    (tmp_path / "ds.json").write_text("{")
-    with pytest.raises(UserError, match="is not valid JSON"):
-        read_json(str(tmp_path / "ds.json"))
 
 
 def test_presets_are_plain_deepspeed() -> None:
@@ -109,7 +87,6 @@ def test_precision_that_cannot_be() -> None:
         ({"train_micro_batch_size_per_gpu": 4}, None, 16, 2, 4),
         ({"train_micro_batch_size_per_gpu": 4}, 1, 16, 2, 1),
         ({"gradient_accumulation_steps": 4}, None, 16, 2, 2),
-        ({"gradient_accumulation_steps": "auto"}, None, 16, 2, 8),
     ],
 )
 def test_micro_batch(
@@ -170,20 +147,12 @@ def test_adam_of() -> None:
 
 
 WRONG = {
-    "flag in quotes": ({"bf16": {"enabled": "false"}}, "bf16.enabled is 'false': write it without"),
-    "stage in quotes": ({"zero_optimization": {"stage": "1"}}, "stage is '1': write it without"),
-    "rate in quotes": ({"optimizer": {"params": {"lr": "1e-4"}}}, "lr is '1e-4': write it without"),
-    "stage as flag": ({"zero_optimization": {"stage": True}}, "stage is True; expected a whole"),
-    "no micro-batch": ({"train_micro_batch_size_per_gpu": 0}, "per_gpu is 0; expected"),
-    "half a batch": ({"train_batch_size": 1.5}, "train_batch_size is 1.5; expected a whole number"),
-    "huge batch": ({"train_batch_size": 10**30}, "train_batch_size is 10+; expected"),
+    "huge batch": ({"train_batch_size": math.inf}, "train_batch_size is inf; expected"),
     "no batch": ({"train_batch_size": []}, r"train_batch_size is \[\]; expected"),
-    "clipping": ({"gradient_clipping": -1}, "gradient_clipping is -1; expected a number from 0"),
-    "clipping by nothing": ({"gradient_clipping": math.nan}, "gradient_clipping is nan"),
-    "section as text": ({"zero_optimization": "on"}, r"optimization is 'on'; expected \{…\}"),
-    "what the trainer does": ({"checkpoint": {"load_universal": True}}, "converts checkpoints its"),
     "escapes": ({"\x1b[31mred": 1}, r"'\\x1b\[31mred' is not a top-level key"),
     "a long name": ({"k" * 100_000: 1}, r"is not a top-level key"),
+    "a former flag": ({"zero_optimization": {"cpu_offload": "true"}}, "is 'true': write it"),
+    "what is on": ({"amp": {"enabled": True}}, "'amp' has no place here"),
 }
 
 
@@ -233,19 +202,17 @@ def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
         "optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
     }
     assert read_json(write(tmp_path / "ds.json", content)) == {
-        "zero_optimization": {"stage": 2, "overlap_comm": None},
+        "zero_optimization": {"stage": 2},
         "optimizer": {"type": "AdamW"},
     }
 
 
-def test_null_for_a_section() -> None:
+def test_null_is_a_key_that_is_left_out() -> None:
     content = {
-        **dict.fromkeys(("aio", "optimizer", "bf16", "checkpoint")),
+        **dict.fromkeys(("aio", "optimizer", "bf16", "checkpoint", "steps_per_print")),
         "zero_optimization": {"stage": 2, "offload_param": None, "offload_optimizer": None},
     }
-    settings = checked(content, where="ds.json").settings
-    assert settings == {"zero_optimization": {"stage": 2}}
-    assert adam_of(settings) == {}
+    assert checked(content, where="ds.json") == {"zero_optimization": {"stage": 2}}
 
 
 FP16_AUTO: Mapping[str, Any] = {
@@ -276,7 +243,7 @@ def test_precisions_that_are_left_to_the_trainer(
 def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
     for is_on, expected in ((True, "bf16"), (False, "fp32")):
         content = {"fp16": FP16_AUTO, "bf16": {"enabled": is_on}, **ONE}
-        settings = checked(content, where="ds.json").settings
+        settings = checked(content, where="ds.json")
         assert precision_of(settings) == expected
         assert "fp16" not in settings
 
@@ -335,9 +302,7 @@ def test_the_files_of_the_reference_are_read(
     ]
 
 
-def test_the_files_of_its_fine_tuning_are_read(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_files_of_its_fine_tuning_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "glm.json", {**REFERENCE, "zero_optimization": OFFLOADING})
     assert read_json(path)["zero_optimization"] == {
         "stage": 2,
@@ -345,9 +310,6 @@ def test_the_files_of_its_fine_tuning_are_read(
         "allgather_bucket_size": 50_000_000,
         "offload_optimizer": {"device": "cpu"},
     }
-    (line,) = caplog.messages
-    assert line.endswith('; zero_optimization.cpu_offload is read as offload_optimizer {"device": '
-                         '"cpu"}')  # fmt: skip
 
 
 def test_the_files_of_its_port_to_ascend_are_read(tmp_path: Path) -> None:
@@ -364,37 +326,12 @@ def test_only_the_first_rank_tells_what_is_ignored(
     assert caplog.messages == []
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"activation_checkpoint": {}}, "did you mean 'activation_checkpointing'"),
-        ({"zero_optimization": {"cpu_offload": "true"}}, "cpu_offload is 'true': write it"),
-        ({"scheduler": {"type": "WarmupLR"}}, "'scheduler' has no place here: .*--schedule"),
-        ({"amp": {"enabled": True}}, "'amp' has no place here"),
-        (
-            {"optimizer": {"type": "Adam", "params": {"adam_w_mode": False}}},
-            "adam_w_mode is False; expected true, as weight decay is decoupled here",
-        ),
-        (
-            {"optimizer": {"type": "Adam", "params": {"amsgrad": True}}},
-            "amsgrad is True; expected false",
-        ),
-    ],
-)
-def test_what_changes_results_or_is_mistyped_is_refused(
-    tmp_path: Path, content: object, message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        read_json(write(tmp_path / "ds.json", content))
-
-
-def test_what_is_switched_off_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_switched_off_is_left_out(tmp_path: Path) -> None:
     content = {
         "elasticity": {"enabled": False, "max_train_batch_size": 2000},
         "zero_optimization": {"stage": 1, "cpu_offload": False, "cpu_offload_param": None},
     }
     assert read_json(write(tmp_path / "ds.json", content)) == {"zero_optimization": {"stage": 1}}
-    assert "elasticity is ignored, as it is off" in caplog.text
 
 
 LEAVES = st.one_of(
@@ -408,4 +345,4 @@ def test_whatever_stands_there_is_refused_in_one_paragraph_or_kept(
 ) -> None:
     for content in ({section: {name: value}}, {section: value}, {name: value}):
         with suppress(UserError):
-            assert checked(content, where="ds.json").settings in (content, {})
+            assert checked(content, where="ds.json") in (content, {})

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from shards.errors import UserError
 from shards.order.unseen import end_of_epochs
+from tests.trainer.alone import configured
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events
-from trainer.config import Config, parse
+from trainer.config import Config
 from trainer.settings import EPOCH
 from trainer.start import _ended, _epoch
 
@@ -25,7 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def config(data: Path, *flags: str) -> Config:
     model = str(data.parent / "model.json")
-    return parse(["--data", str(data), "--model", model, "--batch-size", "6", *flags], world=1)
+    return configured(["--data", str(data), "--model", model, "--batch-size", "6", *flags])
 
 
 def test_one_epoch_is_the_default(data: Path) -> None:
@@ -48,24 +48,6 @@ def test_data_that_are_not_drawn_do_not_count(data: Path) -> None:
     run = config(data, "--data", f"{data}:web=1", f"{data}:notes=0").run
     only = config(data, "--data", f"{data}:web").run
     assert _epoch(run) == _epoch(only) < _epoch(config(data).run)
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (("--epochs", "1", "--max-steps", "3"), "--max-steps and --epochs both say when"),
-        (("--max-tokens", "9k", "--max-steps", "3"), "--max-steps and --max-tokens both say"),
-        (("--epochs", "0"), "'0' is not a number above 0"),
-        (("--epochs", "many"), "'many' is not a number above 0"),
-        (("--follow",), "text that is not there yet: say when the run ends with --max-steps"),
-        (("--max-epochs", "DIR=2"), "--max-epochs caps how often"),
-        (("--save-every", "0"), "0 is not at least 1"),
-        (("--save-every", "epochs"), "'epochs' is not a whole number"),
-    ],
-)
-def test_ends_that_contradict_each_other(data: Path, flags: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        config(data, *flags)
 
 
 def test_a_recipe_gives_way_to_epochs(data: Path, configure: Callable[..., Config]) -> None:

@@ -1,25 +1,28 @@
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shards.errors import UserError
+from shards.console import run_module
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
-from trainer import plot
-from trainer.evaluate.__main__ import is_of_run
 from trainer.evaluate.validation import evaluate_model
-from trainer.examining import parse_examination
+from trainer.examining import Examination
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 
 TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
 EXAMS = ("hellaswag", "lambada", "wikitext")
+
+
+def asked(words: Sequence[str]) -> Examination:
+    return Examination.read(words, "python -m trainer.evaluate")
 
 
 def flags(name: str) -> list[str]:
@@ -70,7 +73,7 @@ def test_a_causal_run_in_training_and_after_it(
     for one, other in zip(figures(alone), figures(parted), strict=True):
         assert one == pytest.approx(other, rel=1e-4)
     argv = [str(alone), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
+    assert evaluate_model(asked(argv), ALONE) == 0
     shown = capsys.readouterr().out
     assert f"{alone / 'step-2'}, step 2: causal" in shown
     assert "hellaswag: 16 items" in shown
@@ -82,7 +85,7 @@ def test_a_causal_run_in_training_and_after_it(
     assert held_out(alone) in resumed
     assert shown.partition("causal\n")[2] in resumed
     pytest.importorskip("matplotlib", reason="needs matplotlib")
-    assert plot.main([str(alone), str(parted)]) == 0
+    assert run_module("trainer.plot", [str(alone), str(parted)]) == 0
     assert (alone / "curves.png").is_file()
 
 
@@ -91,13 +94,13 @@ def test_a_glm_in_training_and_after_it(trial: Trial, capsys: pytest.CaptureFixt
     run = trial.folder / "glm"
     trial.run("--model", trial.folder / "glm.json", "--save", run)
     argv = [str(run), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
+    assert evaluate_model(asked(argv), ALONE) == 0
     shown = capsys.readouterr().out
     assert held_out(run) not in shown
-    assert evaluate_model(parse_examination([str(run), "--dtype", "fp32"], world=1), ALONE) == 0
+    assert evaluate_model(asked([str(run), "--dtype", "fp32"]), ALONE) == 0
     assert held_out(run) in capsys.readouterr().out
     data = ("--data", str(trial.folder / "data"))
-    assert evaluate_model(parse_examination([*argv, *data], world=1), ALONE) == 0
+    assert evaluate_model(asked([*argv, *data]), ALONE) == 0
     assert held_out(run) in capsys.readouterr().out
     for name, value in figures(run)[-1].items():
         if "/" in name:
@@ -111,42 +114,3 @@ def test_what_a_run_refuses_before_its_first_step(trial: Trial, tmp_path: Path) 
     model = ("--model", trial.folder / "causal.json", "--objective", "causal")
     running = trial.run(*model, "--eval-task", f"choices={bad}", code=2, world=2)
     assert running.output().count(f"{bad} does not hold items of choices") == 1
-
-
-def test_flags(tmp_path: Path) -> None:
-    assert is_of_run(["--resume", "RUN"])
-    assert is_of_run(["--save=RUN"])
-    assert not is_of_run(["RUN", "--task", "arc=FILE"])
-    asked = parse_examination(
-        [str(tmp_path), *flags("--task"), "--length", "16", "--blank", "mask"], world=1
-    )
-    assert list(asked.files) == list(EXAMS)
-    assert (asked.asking.length, asked.asking.blank) == (16, "mask")
-
-
-LAMBADA = ("--task", f"lambada={FOLDER / 'lambada.jsonl'}")
-WITHOUT_USE = {
-    "--length is of tasks: give --task": ("--length", "16"),
-    "--blank is of tasks": ("--blank", "mask", "--data", "DIR"),
-    "--tokenizer is of tasks": ("--tokenizer", TOKENIZER),
-    "--eval-samples is of held-out loss: give --data": (*LAMBADA, "--eval-samples", "8"),
-}
-
-
-@pytest.mark.parametrize(("message", "argv"), WITHOUT_USE.items(), ids=WITHOUT_USE)
-def test_flags_without_use(message: str, argv: tuple[str, ...]) -> None:
-    with pytest.raises(UserError, match=message):
-        parse_examination(["RUN", *argv], world=1)
-
-
-@pytest.mark.parametrize(
-    ("flag", "hint"),
-    [
-        ("--tsk", "did you mean --task"),
-        ("--resme", "did you mean --resume"),
-        ("--fp16", "here --precision of training, --dtype"),
-    ],
-)
-def test_unknown_flags(flag: str, hint: str) -> None:
-    with pytest.raises(UserError, match=f"^unknown flag {flag}: {hint}"):
-        parse_examination(["RUN", flag, "x"], world=1)

@@ -154,7 +154,7 @@ def test_the_best_epoch_opens_as_a_trained_model(
 def test_the_example_of_the_page(
     trial: Trial, finished: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "finetuning.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
     opened = f'open_trained("{finished()}", Opening(tokenizer="{TOKENIZER}", device="cpu"))'
     code = code.replace('open_trained("runs/copa")', opened)

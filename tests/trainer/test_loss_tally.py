@@ -33,6 +33,12 @@ def test_figures_by_source_and_task() -> None:
     assert np.array_equal(tally.summed_over(ALONE).sums, tally.sums)
 
 
+def test_no_token_loses_nothing() -> None:
+    tally = LossTally.empty(("web",))
+    assert tally.loss == 0
+    assert np.isnan(tally.figures()["loss"])
+
+
 def test_one_source_and_task_are_not_repeated() -> None:
     rows = {"source": torch.tensor([0]), "task": torch.tensor([len(TASKS) - 1])}
     tally = LossTally.empty(("web",)).plus(rows, sums_of([3], [1], [2]))

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from shards.console import run_module
 from tests.trainer.test_log import write
 from trainer import plot
 from trainer.log import TRAIN, VALIDATION, read_run_log
@@ -11,7 +12,7 @@ from trainer.log import TRAIN, VALIDATION, read_run_log
 def test_a_picture_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     write(tmp_path, 1, 2)
-    assert plot.main([str(tmp_path)]) == 0
+    assert run_module("trainer.plot", [str(tmp_path)]) == 0
     picture = tmp_path / "curves.png"
     assert capsys.readouterr().out == f"{picture}\n"
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -27,9 +28,9 @@ def test_curves(tmp_path: Path) -> None:
 def test_missing_log_or_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert plot.main([str(tmp_path)]) == 2
+    assert run_module("trainer.plot", [str(tmp_path)]) == 2
     assert f"{tmp_path} has no log.jsonl" in capsys.readouterr().err
     write(tmp_path, 1)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert plot.main([str(tmp_path)]) == 2
+    assert run_module("trainer.plot", [str(tmp_path)]) == 2
     assert "pip install 'corpusmill[report]'" in capsys.readouterr().err

@@ -141,7 +141,7 @@ def test_killed_while_the_first_checkpoint_is_written(
     assert (run / "step-3").is_dir()
     again = here.run(*zero(trial, stage), "--save", run, "--resume", resume, world=2).output()
     assert (
-        f"{run} holds no checkpoint to resume from: step-3 is unfinished; the run starts from the "
+        f"{run} holds no checkpoint to use: {run}/step-3 is unfinished; the run starts from the "
         "beginning\n"
     ) in again
     assert events(run) == events(undisturbed(*zero(trial, stage), world=2))
@@ -236,7 +236,7 @@ def test_it_never_starts_over_by_itself(trial: Trial, undisturbed: Callable[...,
         path.unlink()
     refused = trial.run(*zero(trial, 1), "--save", run, code=2).output()
     assert "holds checkpoints, but none that is complete on all ranks" in refused
-    assert all(f"step-{step} is skipped" in refused for step in (3, 6, 9))
+    assert all(f"run/step-{step}" in refused for step in (3, 6, 9))
 
 
 def test_older_checkpoints_go(trial: Trial) -> None:
@@ -268,7 +268,7 @@ def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Pat
     # A node whose disk was replaced.
     shutil.rmtree(second)
     refused = nodes.run(*flags, world=2, nodes=True, code=2).output()
-    assert "step-9 is skipped: rank 1: run has no step-9" in refused
+    assert "rank 1: there is no run/step-9" in refused
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])

@@ -1,8 +1,5 @@
-import pytest
 import torch
 
-from trainer.loss_tally import LossTally
-from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.step import fill, micro_batches
@@ -54,26 +51,3 @@ def test_a_model_filled_later_has_the_same_values() -> None:
         assert others.state_dict()[name].shape == value.shape
         assert others.state_dict()[name].dtype == torch.bfloat16
     assert all(p.device.type == "cpu" and p.requires_grad for p in others.parameters())
-
-
-def test_micro_batches_may_all_be_as_wide_as_those_of_other_ranks() -> None:
-    whole = batch([10, 65, 0], width=128) | {"pieces": torch.ones(3, 128, dtype=torch.long)}
-    parts = micro_batches(whole, 2, width=192)
-    assert [tuple(part["tokens"].shape) for part in parts] == [(2, 192), (1, 192)]
-    assert parts[0]["position_ids"].shape == (2, 2, 192)
-    assert torch.equal(parts[1]["tokens"][:, :128], whole["tokens"][2:])
-    assert not any(part["loss_mask"][:, 128:].any() for part in parts)
-    assert (parts[0]["pieces"][:, 128:] == -1).all()
-    cut = micro_batches(whole, 3, width=128)
-    assert torch.equal(cut[0]["tokens"], whole["tokens"])
-
-
-@pytest.mark.parametrize(
-    ("loss", "targets", "finite"),
-    [(1.0, 1, True), (float("inf"), 1, False), (float("nan"), 1, False), (0.0, 0, True)],
-)
-def test_a_step_without_tokens_counts_as_finite(loss: float, targets: int, finite: bool) -> None:
-    rows = {"source": torch.tensor([0]), "task": torch.tensor([0])}
-    sums = LossSums(torch.tensor([loss]), torch.tensor([0]), torch.tensor([targets]))
-    tally = LossTally.empty(("web",)).plus(rows, sums)
-    assert tally.is_finite is finite

@@ -279,8 +279,8 @@ def test_they_push_no_good_checkpoint_out(
     assert sorted(path.name for path in run.glob("step-*")) == ["step-1", "step-2", "step-4"]
     # Step 2 has the weights that gave the bad losses, step 4 was saved while they lasted.
     again = trial.run(*flags, world=world).output()
-    assert "step-4 is skipped: 2 losses in a row were not finite there" in again
-    assert "step-2 is skipped: 3 losses in a row were not finite there" in again
+    assert "step-4 is bad: 2 losses in a row were not finite there" in again
+    assert "step-2 is bad: 3 losses in a row were not finite there" in again
     assert "the run resumes after step 1 " in again
     whole = made("--micro-batch", 8 // world, stage=stage, world=world)
     assert losses(run) == losses(whole)

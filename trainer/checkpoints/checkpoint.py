@@ -12,29 +12,25 @@ losses were not finite says so (`bad_streak`), and nothing resumes from it unles
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shards.errors import DamageError, UserError
+import torch
+
+from shards.errors import DamageError
 from shards.records import from_json
 from shards.storage.files import FileEntry, crc32c, read_json, size
-from trainer.checkpoints.disk import Disk
-from trainer.checkpoints.torch_file import check, deepspeed_types
+from trainer.checkpoints.disk import Disk, share_of
+from trainer.checkpoints.torch_file import deepspeed_types, read
 from trainer.ranks import AgreedError, Ranks, describe_problems
 
-ADVICE = (
-    "This trainer writes no such file: somebody changed it. Bring it back as it was, or remove its "
-    "folder, and the run resumes from an earlier checkpoint, if there is one."
-)
-"""What to do about a file that could run code."""
 BAD_STREAK = "bad_streak"
 """In the state of a run: how many losses in a row were not finite; 0: the last one was."""
-_MOST_NAMED = 4
-"""Steps that a message lists."""
 _MOST_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
+_LISTS = "whole-*.json"
 _log = logging.getLogger(__name__)
 
 
@@ -98,19 +94,19 @@ def steps_in(root: Path) -> list[int]:
     return sorted(_step_of(path) for path in root.glob("step-*") if _STEP.fullmatch(path.name))
 
 
-class NothingSavedError(AgreedError):
+class NoCheckpointError(AgreedError):
     """Of the checkpoints in a folder none was ever finished, or none with finite losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
-    """What one rank sees of a step."""
+class RankView:
+    """What one rank sees of the checkpoint of a step."""
 
     problem: str | None
     """Why it is not complete here."""
-    is_unfinished: bool = False
+    is_unfinished: bool
     """Whether there is a folder for it without any list."""
-    bad_streak: int = 0
+    bad_streak: int
 
 
 def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None:
@@ -125,42 +121,65 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
         disk: who sees the folder, to share the reading of checksums; None: read everything.
 
     Raises:
-        NothingSavedError: there are only unfinished checkpoints, or such without finite losses.
+        NoCheckpointError: there are only unfinished checkpoints, or such without finite losses.
         AgreedError: there are checkpoints, but none is complete for every rank; lists them.
     """
-    single = _named(folder)
-    root = folder if single is None else single.parent
-    steps = steps_in(root) if single is None else [_step_of(single)]
-    own = _read_steps(root, steps, ranks=ranks)
-    seen = _seen_by_all(root, own, ranks=ranks)
+    named = _named(folder)
+    root = folder if named is None else named.parent
+    steps = steps_in(root) if named is None else [_step_of(named)]
+    own, views = _seen_by_all(root, steps, ranks=ranks)
     skipped: list[str] = []
-    for step, sights in seen.items():
-        problems = [sight.problem for sight in sights]
-        streak = max(sight.bad_streak for sight in sights)
-        if not any(problems) and streak and not single:
-            skipped.append(
-                f"step-{step} is skipped: {streak} losses in a row were not finite there; only "
-                f"--resume {root / f'step-{step}'} would resume from it"
+    for step, seen in own.items():
+        problem = describe_problems([view.problem for view in views[step]])
+        streak = max(view.bad_streak for view in views[step])
+        if not problem and streak and named is None:
+            problem = (
+                f"{root / f'step-{step}'} is bad: {streak} losses in a row were not finite there "
+                "(to use it nevertheless, name that folder)"
             )
-            continue
-        if not any(problems):
-            problems = ranks.gather(_find_damage(own[step], ranks=ranks, disk=disk))
-        if not any(problems):
+        if not problem:
+            problem = describe_problems(ranks.gather(_find_damage(seen, ranks=ranks, disk=disk)))
+        if not problem:
+            assert isinstance(seen, Checkpoint)  # a rank without it has a problem
             if skipped and ranks.is_first:
-                _log.warning("%s", "\n  ".join(skipped))
-            return _as_checkpoint(own[step])
-        skipped.append(f"step-{step} is skipped: {describe_problems(problems)}")
-    if seen and all(_holds_nothing(sights) for sights in seen.values()):
-        raise NothingSavedError(
-            f"{root} holds no checkpoint to resume from: {'; '.join(_nothings(seen))}"
-        )
-    if skipped:
-        raise AgreedError(
-            f"{folder} holds checkpoints, but none that is complete on all ranks:\n  "
-            + "\n  ".join(skipped)
-            + "\n  Bring the missing files back, or start over with another --save."
-        )
-    return None
+                _log.warning("%s\n  %s is used", "\n  ".join(skipped), seen.folder)
+            return seen
+        skipped.append(problem)
+    if not skipped:
+        return None
+    if all(_holds_nothing(seen) for seen in views.values()):
+        raise NoCheckpointError(f"{folder} holds no checkpoint to use: {'; '.join(skipped)}")
+    raise AgreedError(
+        f"{folder} holds checkpoints, but none that is complete on all ranks:\n  "
+        + "\n  ".join(skipped)
+        + "\n  Bring the missing files back as they were, or start anew in another folder."
+    )
+
+
+def usable_checkpoint(path: Path) -> Checkpoint | None:
+    """Return what `find_common_checkpoint` finds for a process that needs all of a checkpoint.
+
+    Args:
+        path: of a run, of one of its checkpoints, or of anything else, which has none.
+
+    Raises:
+        UserError: each is unfinished, damaged, or was saved while losses were not finite.
+    """
+    named = _named(path)
+    if not path.is_dir() or (named is not None and not any(named.glob(_LISTS))):
+        return None
+    alone = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
+    return find_common_checkpoint(path, ranks=alone, disk=None)
+
+
+def find_later_steps(root: Path, *, after: int, ranks: Ranks) -> list[int]:
+    """Return the steps after one whose folder holds something to resume from, the last one first.
+
+    All ranks call this.
+    """
+    later = [step for step in steps_in(root) if step > after]
+    _, views = _seen_by_all(root, later, ranks=ranks)
+    return [step for step, seen in views.items() if not _holds_nothing(seen)]
 
 
 def _named(path: Path) -> Path | None:
@@ -172,68 +191,38 @@ def _step_of(folder: Path) -> int:
     return int(folder.name.rpartition("-")[2])
 
 
-def find_later_steps(root: Path, *, after: int, ranks: Ranks) -> tuple[list[int], str]:
-    """Return the steps after one whose folder holds something, and what the other folders hold.
-
-    All ranks call this.
-    """
-    own = _read_steps(root, [step for step in steps_in(root) if step > after], ranks=ranks)
-    seen = _seen_by_all(root, own, ranks=ranks)
-    steps = [step for step, sights in seen.items() if not _holds_nothing(sights)]
-    return steps, "; ".join(_nothings(seen))
-
-
-def _read_steps(root: Path, steps: Sequence[int], *, ranks: Ranks) -> dict[int, "Checkpoint | str"]:
-    return {
-        step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
-        for step in steps
-    }
-
-
 def _seen_by_all(
-    root: Path, own: Mapping[int, "Checkpoint | str"], *, ranks: Ranks
-) -> dict[int, list[Sight]]:
-    """Return what each rank sees of each step, the last step first; all ranks call this."""
-    by_rank = ranks.gather({step: _sight(root / f"step-{step}", own[step]) for step in own})
-    steps = sorted({step for sights in by_rank for step in sights}, reverse=True)
-    return {
-        step: [sights.get(step, Sight(problem=f"{root} has no step-{step}")) for sights in by_rank]
-        for step in steps
+    root: Path, steps: Sequence[int], *, ranks: Ranks
+) -> tuple[dict[int, "Checkpoint | str"], dict[int, tuple[RankView, ...]]]:
+    """Return this rank's checkpoints and what each rank sees of them, by step, the last one first.
+
+    All ranks call this, with the steps that each of them has.
+    """
+    known = sorted({step for own in ranks.gather(steps) for step in own}, reverse=True)
+    own = {
+        step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
+        for step in known
     }
+    gathered = ranks.gather([_view(root / f"step-{step}", seen) for step, seen in own.items()])
+    return own, dict(zip(known, zip(*gathered, strict=True), strict=True))
 
 
-def _sight(folder: Path, seen: "Checkpoint | str") -> Sight:
+def _view(folder: Path, seen: "Checkpoint | str") -> RankView:
     if isinstance(seen, Checkpoint):
-        return Sight(problem=None, bad_streak=seen.bad_streak)
-    is_unfinished = folder.is_dir() and not any(folder.glob("whole-*.json"))
-    return Sight(problem=seen, is_unfinished=is_unfinished)
+        return RankView(problem=None, is_unfinished=False, bad_streak=seen.bad_streak)
+    is_unfinished = folder.is_dir() and not any(folder.glob(_LISTS))
+    return RankView(problem=seen, is_unfinished=is_unfinished, bad_streak=0)
 
 
-def _holds_nothing(sights: Sequence[Sight]) -> bool:
+def _holds_nothing(views: Sequence[RankView]) -> bool:
     """Return whether a checkpoint was never finished, or is none to resume from.
 
     The ranks of a node are not all done at the same moment: one that found no time for its list
     tells that the run did not go on from there.
     """
-    if any(sight.is_unfinished for sight in sights):
+    if any(view.is_unfinished for view in views):
         return True
-    return all(sight.problem is None for sight in sights) and any(s.bad_streak for s in sights)
-
-
-def _nothings(seen: Mapping[int, Sequence[Sight]]) -> Iterator[str]:
-    """Yield what is told of the steps that hold nothing to resume from."""
-    steps = [step for step, sights in seen.items() if _holds_nothing(sights)]
-    unfinished = [step for step in steps if any(sight.is_unfinished for sight in seen[step])]
-    bad = [step for step in steps if step not in unfinished]
-    if unfinished:
-        yield f"{_shown(unfinished)} {'is' if len(unfinished) == 1 else 'are'} unfinished"
-    if bad:
-        yield f"{_shown(bad)} {'has' if len(bad) == 1 else 'have'} losses that are not finite"
-
-
-def _shown(steps: Sequence[int]) -> str:
-    shown = ", ".join(f"step-{step}" for step in sorted(steps)[:_MOST_NAMED])
-    return f"{shown} and {len(steps) - _MOST_NAMED} more" if len(steps) > _MOST_NAMED else shown
+    return not any(view.problem for view in views) and any(view.bad_streak for view in views)
 
 
 def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str":
@@ -242,11 +231,11 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
     A rank needs only its own files if as many ranks wrote the checkpoint as read it, else all.
     """
     try:
-        lists = [read_list(path) for path in sorted(folder.glob("whole-*.json"))]
+        lists = [read_list(path) for path in sorted(folder.glob(_LISTS))]
     except DamageError as error:
         return str(error)
     if not lists:
-        return f"{folder} is unfinished"
+        return f"{folder} is unfinished" if folder.is_dir() else f"there is no {folder}"
     if (step := lists[0].step) != _step_of(folder):
         return f"{folder} has the list of step-{step}"
     saved_world = lists[0].world
@@ -270,51 +259,6 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
     )
 
 
-def usable_checkpoint(path: Path) -> Checkpoint | None:
-    """Return a run's newest checkpoint that is whole and good, or the one that is named.
-
-    Newer ones are reported and skipped.
-
-    Args:
-        path: of a run, of one of its checkpoints, or of anything else, which has none.
-
-    Raises:
-        UserError: each is unfinished, damaged, or was saved while losses were not finite.
-    """
-    if not path.is_dir():
-        return None
-    named = _named(path)
-    if named is not None and not any(named.glob("whole-*.json")):
-        return None
-    steps = [path / f"step-{step}" for step in reversed(steps_in(path))]
-    skipped: list[str] = []
-    for folder in steps if named is None else [named]:
-        # One rank of as many as wrote it would need its own files only; -1 is none of them.
-        seen = read_checkpoint(folder, rank=0, world=-1)
-        problem = seen if isinstance(seen, str) else _damage_among(seen.files, seen.folder)
-        if problem is None and named is None and _as_checkpoint(seen).bad_streak:
-            problem = (
-                f"{folder} was saved while losses were not finite and has most likely diverged (to "
-                "use it nevertheless, give that folder)"
-            )
-        if problem is None:
-            if skipped:
-                _log.warning("%s is used: %s", folder, "; ".join(skipped))
-            return _as_checkpoint(seen)
-        skipped.append(problem)
-    if skipped:
-        raise UserError(f"{path} holds no checkpoint that can be used: {'; '.join(skipped)}.")
-    return None
-
-
-def _damage_among(files: Mapping[str, FileEntry], folder: Path) -> str | None:
-    """Return which of some files of a checkpoint has changed since it was written."""
-    for name, entry in files.items():
-        if crc32c(folder / name) != entry.crc32c:
-            return f"{folder / name} is damaged: its checksum differs from the list's"
-    return None
-
-
 def read_list(path: Path) -> FileList:
     """Return a list of files.
 
@@ -329,17 +273,18 @@ def read_list(path: Path) -> FileList:
 
 def _find_damage(seen: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -> str | None:
     """Return which file of this rank's share of a checkpoint has changed since it was written."""
-    checkpoint = _as_checkpoint(seen)
-    members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
-    share = list(checkpoint.files.items())[members.index(ranks.rank) :: len(members)]
-    return _damage_among(dict(share), checkpoint.folder)
+    assert isinstance(seen, Checkpoint)  # a rank without it has a problem
+    for name, entry in share_of([*seen.files.items()], disk, ranks):
+        if crc32c(seen.folder / name) != entry.crc32c:
+            return f"{seen.folder / name} is damaged: its checksum differs from the list's"
+    return None
 
 
 def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> None:
-    """Check that no file of a checkpoint names what reading it could run; all ranks call this.
+    """Check that torch reads all files of a checkpoint without running anything in them.
 
     Files that the list lacks are checked too: DeepSpeed finds its files by their names. A checksum
-    is no signature: who changes a file can change the list.
+    is no signature: who changes a file can change the list. No tensor is read.
 
     Args:
         checkpoint: as `find_common_checkpoint` returned it.
@@ -347,15 +292,13 @@ def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> N
         disk: as for `find_common_checkpoint`.
 
     Raises:
-        AgreedError: a file does, on some rank.
+        AgreedError: it refuses one, on some rank.
     """
-    members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
-    share = torch_files(checkpoint.folder)[members.index(ranks.rank) :: len(members)]
 
     def check_share() -> None:
         types = deepspeed_types()
-        for path in share:
-            check(path, types, advice=ADVICE)
+        for path in share_of(torch_files(checkpoint.folder), disk, ranks):
+            read(path, types)
 
     ranks.together(check_share)
 
@@ -363,8 +306,3 @@ def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> N
 def torch_files(folder: Path) -> list[Path]:
     """Return all files of a checkpoint that DeepSpeed might read, in the list or not."""
     return sorted(path for path in folder.rglob("*.pt") if path.is_file())
-
-
-def _as_checkpoint(seen: "Checkpoint | str") -> Checkpoint:
-    assert isinstance(seen, Checkpoint)  # a rank with a problem has reported it before
-    return seen

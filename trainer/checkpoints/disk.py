@@ -1,14 +1,17 @@
 """Which ranks see the same folder: all nodes share one, or each node has its own disk."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from shards.errors import UserError
 from shards.storage.files import atomic_write, make_folder
 from trainer.ranks import AgreedError, Ranks
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +28,12 @@ class Disk:
     def leader(self) -> int:
         """The rank that writes what each folder needs only once."""
         return self.members[0]
+
+
+def share_of(items: Sequence[T], disk: Disk | None, ranks: Ranks) -> Sequence[T]:
+    """Return this rank's share of what the ranks that see one disk do together; None: all of it."""
+    members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
+    return items[members.index(ranks.rank) :: len(members)]
 
 
 @contextmanager

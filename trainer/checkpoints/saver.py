@@ -14,7 +14,7 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +32,11 @@ from trainer.checkpoints.checkpoint import (
     read_list,
     steps_in,
 )
-from trainer.checkpoints.disk import Disk
+from trainer.checkpoints.disk import Disk, share_of
 from trainer.checkpoints.writer import CheckpointWriter
 from trainer.ranks import AgreedError, Ranks
 
 _VERSION = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Pending:
-    """A checkpoint whose files are being written."""
-
-    folder: Path
-    step: int
-    state: Mapping[str, Any]
 
 
 class Saver:
@@ -66,7 +57,8 @@ class Saver:
         self._disk = disk
         self._keep = keep
         self._ranks = ranks
-        self._pending: _Pending | None = None
+        self._pending: FileList | None = None
+        """Of the checkpoint whose files are being written."""
         self._complete_step: int | None = None
         """The last complete one, unless what is older has been pruned."""
 
@@ -81,14 +73,23 @@ class Saver:
             UserError: this one or the one before cannot be written; earlier ones are kept.
         """
         self.finish(bad_streak=int(state[BAD_STREAK]))
-        folder = self._disk.folder / f"step-{step}"
+        folder = self._folder(step)
         self._ranks.together(lambda: self._remove(folder))
         with _explained(folder):
             self._engine.save_checkpoint(
                 str(self._disk.folder), folder.name, client_state={"step": step}, save_latest=False
             )
-        self._pending = _Pending(folder=folder, step=step, state=state)
-        self._complete_if_written()
+        self._pending = FileList(
+            version=_VERSION,
+            step=step,
+            ranks=self._disk.members,
+            world=self._ranks.world,
+            stage=int(self._engine.zero_optimization_stage()),
+            files={},
+            state=state,
+        )
+        if self._is_written():
+            self._complete(self._pending)
 
     def advance(self, *, bad_streak: int) -> None:
         """Complete what was begun if all ranks have written it, and prune what is older.
@@ -99,9 +100,9 @@ class Saver:
         Raises:
             UserError: the checkpoint could not be written; earlier ones are kept.
         """
-        if self._pending is not None:
-            self._complete_if_written()
-        if not bad_streak:
+        if self._pending is None or self._is_written():
+            self.finish(bad_streak=bad_streak)
+        elif not bad_streak:
             self._prune()
 
     def finish(self, *, bad_streak: int) -> None:
@@ -111,11 +112,7 @@ class Saver:
         if not bad_streak:
             self._prune()
 
-    def condemn(self, step: int, *, bad_streak: int) -> None:
-        """Note in the checkpoint of a step, if there is one, that its weights gave bad losses."""
-        self.amend(step, {BAD_STREAK: bad_streak})
-
-    def amend(self, step: int, changes: Mapping[str, Any]) -> None:
+    def update_state(self, step: int, changes: Mapping[str, Any]) -> None:
         """Change the state in the checkpoint of a step, if there is one; its files stay.
 
         It is complete at any moment: where nothing but the state is new, saving it again would take
@@ -127,7 +124,7 @@ class Saver:
         """
 
         def write() -> None:
-            path = self._disk.folder / f"step-{step}" / f"whole-{self._disk.leader:05d}.json"
+            path = self._list_of(step)
             if self._ranks.rank == self._disk.leader and path.is_file():
                 file_list = read_list(path)
                 state = {**file_list.state, **changes}
@@ -135,57 +132,40 @@ class Saver:
 
         self._ranks.together(write)
 
-    def _complete_if_written(self) -> None:
-        if self._pending is None:
-            return
-        done = self._ranks.sum(torch.tensor([int(self._writer.is_done)]))
-        if int(done) == self._ranks.world:
-            self._complete(self._pending)
+    def _folder(self, step: int) -> Path:
+        return self._disk.folder / f"step-{step}"
 
-    def _complete(self, pending: _Pending) -> None:
+    def _list_of(self, step: int) -> Path:
+        return self._folder(step) / f"whole-{self._disk.leader:05d}.json"
+
+    def _is_written(self) -> bool:
+        """Return whether all ranks have written their files; all of them call this."""
+        done = self._ranks.sum(torch.tensor([int(self._writer.is_done)]))
+        return int(done) == self._ranks.world
+
+    def _complete(self, pending: FileList) -> None:
         """Write the lists of a checkpoint, whose files the ranks have written or still write."""
         self._pending = None
+        folder = self._folder(pending.step)
 
         def wait() -> dict[str, FileEntry]:
-            with _explained(pending.folder):
+            with _explained(folder):
                 written = self._writer.entries().items()
-            return {path.relative_to(pending.folder).as_posix(): entry for path, entry in written}
+            return {path.relative_to(folder).as_posix(): entry for path, entry in written}
 
         files = self._gathered(self._ranks.together(wait))
-        files |= self._gathered(self._ranks.together(lambda: self._others(pending.folder, files)))
-        file_list = FileList(
-            version=_VERSION,
-            step=pending.step,
-            ranks=self._disk.members,
-            world=self._ranks.world,
-            stage=int(self._engine.zero_optimization_stage()),
-            files=dict(sorted(files.items())),
-            state=pending.state,
-        )
+        files |= self._gathered(self._ranks.together(lambda: self._others(folder, files)))
 
         def commit() -> None:
             if self._ranks.rank == self._disk.leader:
-                path = pending.folder / f"whole-{self._disk.leader:05d}.json"
-                write_json(path, to_json(file_list))
+                file_list = replace(pending, files=dict(sorted(files.items())))
+                write_json(self._list_of(pending.step), to_json(file_list))
                 with atomic_write(self._disk.folder / "latest") as handle:
-                    handle.write(pending.folder.name.encode())
+                    handle.write(folder.name.encode())
 
         self._ranks.together(commit)
         self._complete_step = pending.step
-        self._agree(lambda: self._remove_bad(before=pending.step))
-
-    def _agree(self, work: Callable[[], None]) -> None:
-        """Do work on this rank's disk; what goes wrong on one rank all of them tell.
-
-        Raises:
-            AgreedError: it failed on some rank.
-        """
-
-        def explained() -> None:
-            with disk_errors_explained(self._disk.folder):
-                work()
-
-        self._ranks.together(explained)
+        self._remove_older(pending.step, only_bad=True)
 
     def _gathered(self, own: dict[str, FileEntry]) -> dict[str, FileEntry]:
         """Return what the ranks that see this rank's disk know of a checkpoint's files."""
@@ -197,49 +177,45 @@ class Saver:
         with disk_errors_explained(folder):
             paths = (path for path in folder.rglob("*") if path.is_file())
             names = sorted({path.relative_to(folder).as_posix() for path in paths} - known.keys())
-            index = self._disk.members.index(self._ranks.rank)
-            share = names[index :: len(self._disk.members)]
+            share = share_of(names, self._disk, self._ranks)
             return {name: _flushed(folder / name) for name in share}
 
     def _prune(self) -> None:
-        """Remove what is older than the last checkpoints to keep, up to the complete one.
-
-        Only complete ones with finite losses count. Folders of later steps, which a run left
-        unfinished or damaged before it went back to an earlier step, stay until it reaches their
-        step again.
-        """
+        """Remove what is older than the last checkpoints to keep, up to the complete one."""
         newest, self._complete_step = self._complete_step, None
         if newest is not None:
-            self._agree(lambda: self._remove_old(newest))
+            self._remove_older(newest, only_bad=False)
 
-    def _remove_old(self, newest: int) -> None:
-        """Remove what is older than the last checkpoints to keep, of those up to one."""
-        kept = [step for step, streak in self._complete_up_to(newest) if not streak][-self._keep :]
-        for step in steps_in(self._disk.folder):
-            if kept and step < kept[0]:
-                self._remove(self._disk.folder / f"step-{step}")
+    def _remove_older(self, newest: int, *, only_bad: bool) -> None:
+        """Remove checkpoints before a step, which is complete.
 
-    def _remove_bad(self, *, before: int) -> None:
-        """Remove the checkpoints before a step that were saved while losses were not finite."""
-        for step, streak in self._complete_up_to(before - 1):
-            if streak:
-                self._remove(self._disk.folder / f"step-{step}")
+        Only complete ones with finite losses count as kept. Folders of later steps, which a run
+        left unfinished or damaged before it went back to an earlier step, stay until it reaches
+        their step again. Only the rank that removes them looks: it would take them away under
+        another's eyes.
 
-    def _complete_up_to(self, last: int) -> list[tuple[int, int]]:
-        """Return the steps of the complete checkpoints here, with their streaks of bad losses.
+        Args:
+            newest: the step.
+            only_bad: remove those alone that were saved while losses were not finite.
 
-        Only the rank that removes them looks: it would take them away under another's eyes.
+        Raises:
+            AgreedError: one could not be removed on the disk of some rank.
         """
         rank, world = self._ranks.rank, self._ranks.world
-        if rank != self._disk.leader:
-            return []
-        steps = [step for step in steps_in(self._disk.folder) if step <= last]
-        seen = [
-            read_checkpoint(self._disk.folder / f"step-{step}", rank=rank, world=world)
-            for step in steps
-        ]
-        pairs = zip(steps, seen, strict=True)
-        return [(step, s.bad_streak) for step, s in pairs if isinstance(s, Checkpoint)]
+
+        def remove() -> None:
+            if rank != self._disk.leader:
+                return
+            steps = [step for step in steps_in(self._disk.folder) if step <= newest]
+            seen = {s: read_checkpoint(self._folder(s), rank=rank, world=world) for s in steps}
+            streaks = {s: c.bad_streak for s, c in seen.items() if isinstance(c, Checkpoint)}
+            good = [step for step, streak in streaks.items() if not streak][-self._keep :]
+            first_kept = good[0] if good and not only_bad else 0
+            for step in steps:
+                if step < first_kept or (step < newest and streaks.get(step)):
+                    self._remove(self._folder(step))
+
+        self._ranks.together(remove)
 
     def _remove(self, folder: Path) -> None:
         """Remove a checkpoint, its lists first, so that a crash on the way leaves no list."""

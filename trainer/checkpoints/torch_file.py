@@ -1,8 +1,8 @@
 """PyTorch's files, read in a way that runs nothing that stands in them.
 
 A file of `torch.save` is a pickle beside the bytes of its tensors, and a pickle may name any
-function and have it called. Here only tensors, plain values and types of a short list are made of
-one; any other name is refused before it is looked up. DeepSpeed reads its checkpoints as if it had
+function and have it called. Here torch makes of one only tensors, plain values and types of a short
+list; any other name it refuses before it is looked up. DeepSpeed reads its checkpoints as if it had
 written them itself, so torch is told to read every file in this way while DeepSpeed does.
 """
 
@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
-from zipfile import is_zipfile
 
 import torch
 
@@ -23,18 +22,14 @@ from shards.memory import is_lack_of_memory
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 """What torch.load asks the environment for; it refuses to load if both are set."""
-_ZIP = b"PK\x03\x04"
 _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
 """errno of an OSError that a damaged file can cause: it names no such place, or no such file."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
 """In what gloo raises when another rank is gone or late, a plain RuntimeError."""
-_NAMED = re.compile(r"GLOBAL (\S+) was not an allowed")
+_NAMED = re.compile(r"GLOBAL (\S+) (?:was not|whose module)")
 """In torch's refusal of a file."""
 _LONGEST = 300
 """Characters of an error of torch or DeepSpeed that a message repeats."""
-_MOST_NAMED = 5
-"""Names of foreign types that a message lists."""
-_RUNS = "holds more than tensors and plain values, and reading it could run code"
 
 
 @contextmanager
@@ -69,53 +64,23 @@ def deepspeed_types() -> list[Any]:
     return [DynamicLossScaler, LossScaler, ZeroStageEnum, fragment_address]
 
 
-def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
-    """Return the dict in a file, its tensors on the CPU, memory-mapped.
-
-    Raises:
-        UserError: as `check`; or it holds no dict.
-        DamageError: it is not a PyTorch file, or cut short.
-    """
-    check(path, types, advice=advice)
-    with _refused(path, advice), weights_only(types):
-        content = torch.load(path, "cpu", weights_only=True, mmap=True)
-    if not isinstance(content, dict):
-        raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
-    return content
-
-
-def check(path: Path, types: Sequence[Any], *, advice: str) -> None:
-    """Check that a file names nothing but tensors and some types; its tensors are not read.
+def read(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
+    """Return the dict in a file of torch 1.6 or later, its tensors on the CPU, memory-mapped.
 
     Args:
         path: the file.
         types: as for `weights_only`.
-        advice: what the user may do with a file that is refused; ends the message.
 
     Raises:
-        UserError: it names something else, which reading it could run.
-        DamageError: it is not a PyTorch file of torch 1.6 or later, or cut short.
+        UserError: it holds something else, or cannot be read now.
+        DamageError: it is not a PyTorch file, or cut short.
     """
-    with _refused(path, advice):
-        if not _is_zipped(path):
-            raise DamageError(
-                f"{path} is not a PyTorch file (of torch 1.6 or later), or was cut short. Copy it "
-                "again."
-            )
-        with torch.serialization.safe_globals(list(types)):
-            names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-    if names:
-        raise UserError(_foreign(path, sorted(names), advice))
-
-
-@contextmanager
-def _refused(path: Path, advice: str) -> Iterator[None]:
-    """Explain what torch raises for a file that it does not read."""
-    with explain_damage(path, f"{path} cannot be read", ". Copy it again."):
-        try:
-            yield
-        except UnpicklingError as error:
-            raise UserError(_foreign(path, _NAMED.findall(str(error)), advice)) from None
+    advice = ": it is no file of torch 1.6 or later, or was damaged. Copy it again."
+    with explain_damage(path, f"{path} cannot be read", advice), weights_only(types):
+        content = torch.load(path, "cpu", mmap=True)
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
+    return content
 
 
 @contextmanager
@@ -130,13 +95,21 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
         advice: ends it.
 
     Raises:
-        UserError: the system does not let a file be read.
+        UserError: the system does not let a file be read, or torch refuses it.
         DamageError: anything else was raised.
     """
     try:
         yield
     except UserError:
         raise
+    except UnpicklingError as error:  # whose text tells how to read it nevertheless
+        named = ", ".join(ascii(name)[1:-1] for name in _NAMED.findall(str(error)))
+        raise UserError(
+            f"{path} was not loaded: it holds more than tensors and plain values, and reading it "
+            f"could run code{f': it names {named}' if named else ''}. This trainer writes no such "
+            "file: bring it back as it was. If you trust who made it, load it elsewhere and save "
+            "its weights alone, as {'module': …}."
+        ) from None
     except Exception as error:
         if is_lack_of_memory(error) or _is_of_ranks_or_device(error):
             raise
@@ -154,22 +127,8 @@ def _is_of_ranks_or_device(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _RANK_GONE)
 
 
-def _is_zipped(path: Path) -> bool:
-    """Return whether torch takes a file for a zip archive, and it is a whole one."""
-    with path.open("rb") as stream:
-        return stream.read(len(_ZIP)) == _ZIP and is_zipfile(path)
-
-
-def _foreign(path: Path, names: Sequence[str], advice: str) -> str:
-    shown = ", ".join(ascii(name)[1:-1] for name in names[:_MOST_NAMED])
-    named = f": it names {shown}" if shown else ""
-    return f"{path} was not loaded: it {_RUNS}{named}. {advice}"
-
-
 def one_line(error: Exception) -> str:
     """Return the beginning of what torch or DeepSpeed says, without control characters."""
-    if isinstance(error, UnpicklingError):  # whose text tells how to read it nevertheless
-        return f"a file {_RUNS}"
     text = " ".join(str(error).split()) or type(error).__name__
     shown = ascii(text)[1:-1].rstrip(".")
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"

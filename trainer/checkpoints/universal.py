@@ -1,30 +1,23 @@
 """A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
 
-import json
 import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from torch.utils import _pytree as pytree
 
 from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
-from trainer.checkpoints.checkpoint import ADVICE, Checkpoint, torch_files
+from trainer.checkpoints.checkpoint import Checkpoint, torch_files
 from trainer.checkpoints.torch_file import deepspeed_types, one_line, read, weights_only
 from trainer.ranks import AgreedError, Ranks
 
 _SUFFIX = "-universal"
-_CONVERSION = f"""
-import json, sys
-sys.path[:] = json.loads(sys.argv.pop(1))
-from {__name__} import convert_here
-convert_here()
-"""
-"""Of a process that imports from where this one does."""
 
 
 def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
@@ -101,13 +94,27 @@ def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
 def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
     """Return what went wrong with the conversion, whatever it is; empty if it succeeded."""
     try:
-        reason = _run_conversion(checkpoint, target)
+        for path in torch_files(checkpoint.folder):
+            _check_names(path)
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", __name__, "--inject_missing_state"),
+                *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
+            ],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except UserError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001  a lack of memory, for one
         reason = one_line(error)
-    if not reason:
-        return ""
+    else:
+        if not done.returncode:
+            return ""
+        last_line = done.stderr.strip().rpartition("\n")[2]
+        reason = ascii(last_line)[1:-1] or f"exit code {done.returncode}"
     return (
         f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
         f"convert it for another number ({reason}). Resume with {checkpoint.world} ranks, or start "
@@ -115,46 +122,23 @@ def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
     )
 
 
-def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
-    """Return the last line of a conversion that failed; empty if it succeeded."""
-    for path in torch_files(checkpoint.folder):
-        _check_names(path)
-    command = [
-        *(sys.executable, "-c", _CONVERSION, json.dumps(sys.path)),
-        *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
-        "--inject_missing_state",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (_last_line(done.stderr) or f"exit code {done.returncode}") if done.returncode else ""
-
-
-def _last_line(text: str) -> str:
-    return ascii(next(iter(text.strip().splitlines()[-1:]), ""))[1:-1]
-
-
 def _check_names(path: Path) -> None:
     """Check that no name in a file leads out of a folder: DeepSpeed makes folders of them."""
-    waiting: list[Any] = [read(path, deepspeed_types(), advice=ADVICE)]
-    seen = set[int]()
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, Mapping):
-            for name in value:
-                if isinstance(name, str) and not _stays_inside(name):
-                    raise DamageError(f"{path} has an entry named {name!a}. {ADVICE}")
-            waiting.extend(value.values())
-        elif isinstance(value, list | tuple):
-            waiting.extend(value)
+    for way, _ in pytree.tree_flatten_with_path(read(path, deepspeed_types()))[0]:
+        names = (step.key for step in way if isinstance(step, pytree.MappingKey))
+        for name in names:
+            if isinstance(name, str) and not _stays_inside(name):
+                raise DamageError(
+                    f"{path} has an entry named {name!a}, which this trainer does not write: bring "
+                    "the file back as it was."
+                )
 
 
 def _stays_inside(name: str) -> bool:
     return "/" not in name and "\0" not in name and name not in ("", ".", "..")
 
 
-def convert_here() -> None:
+def _convert_here() -> None:
     """Convert what the command line names, in this process and those that it forks."""
     from deepspeed.checkpoint import ds_to_universal  # noqa: PLC0415 - see Ranks.join
 
@@ -162,3 +146,7 @@ def convert_here() -> None:
     multiprocessing.set_start_method("fork")
     with weights_only(deepspeed_types()):
         ds_to_universal.main(ds_to_universal.parse_arguments())
+
+
+if __name__ == "__main__":
+    _convert_here()

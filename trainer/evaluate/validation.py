@@ -66,12 +66,10 @@ def evaluate_model(asked: Examination, ranks: Ranks) -> int:
         opening = replace(opening, device=str(ranks.device))
     origin = ranks.together(lambda: find_origin(asked.path, opening))
     benchmarks = ranks.together(lambda: open_benchmarks(asked.files, origin, opening, asked.asking))
-    is_read = bool(asked.examining.data) or benchmarks is None
+    is_read = bool(asked.data) or benchmarks is None
     data = ranks.together(
         lambda: (
-            open_held_out(origin, asked.examining.data, eval_samples=asked.examining.eval_samples)
-            if is_read
-            else None
+            open_held_out(origin, asked.data, eval_samples=asked.eval_samples) if is_read else None
         )
     )
     model = ranks.together(lambda: load_model(origin, opening))
@@ -79,10 +77,10 @@ def evaluate_model(asked: Examination, ranks: Ranks) -> int:
     if ranks.is_first:
         print_line(f"{origin.path}{step}: {origin.objective}")
     if data is not None:
-        size = max(1, asked.examining.batch_tokens // data.run.length)
+        size = max(1, asked.batch_tokens // data.run.length)
         tally = evaluate(HeldOutReader(model=model, micro_batch=size), data, ranks=ranks)
         _print_tally(tally, "held-out text", ranks)
-    batch_tokens = asked.examining.batch_tokens
+    batch_tokens = asked.batch_tokens
     print_figures(benchmarks, answers_of(model), ranks, batch_tokens=batch_tokens)
     return 0
 

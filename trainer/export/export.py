@@ -9,8 +9,8 @@ disk. What a killed export left there is removed by the next one to the same out
 
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
-from trainer.export.exporting import SAFETENSORS, TRANSFORMERS, Exporting
+from trainer.export.command import SAFETENSORS, TRANSFORMERS, Export
 from trainer.model.model import parameter_shapes
 from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
@@ -46,13 +46,11 @@ _NO_TOKENIZER = (
 )
 
 
-def export(path: Path, options: Exporting) -> list[str]:
+def export(options: Export) -> list[str]:
     """Write a trained model in another form, and return lines about it for the user.
 
     Args:
-        path: a run's folder, one of its checkpoints, a published checkpoint, or a folder of
-            transformers.
-        options: the form and the output.
+        options: the model, the form and the output.
 
     Raises:
         UserError: there is no model, the form cannot hold it, or the output exists.
@@ -62,7 +60,7 @@ def export(path: Path, options: Exporting) -> list[str]:
     if not torch.accelerator.is_available():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
     opening = Opening(model=options.model, tokenizer=options.tokenizer)
-    origin = find_origin(path, opening)
+    origin = find_origin(options.path, opening)
     if options.to == TRANSFORMERS and origin.objective != CAUSAL:
         raise UserError(
             f"the model in {origin.path} fills blanks (objective {origin.objective}), and --to "
@@ -73,44 +71,40 @@ def export(path: Path, options: Exporting) -> list[str]:
     state = _state(origin, _DTYPES[options.dtype])
     if options.to == TRANSFORMERS:
         state = gpt2.exported(state, vocabulary=config["vocab_size"])
-    notes = _write(state, config, origin, tokenizer, options)
+    with _new_folder(options.output) as folder:
+        _write_weights(state, folder, options)
+        write_json(folder / CONFIG, config)
+        if options.to == TRANSFORMERS:
+            ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
+            write_json(folder / "generation_config.json", {**ends, "_from_model_config": False})
+        notes = _write_tokenizer(origin, tokenizer, folder, options)
     where = f" after step {origin.step:,}" if origin.step is not None else ""
+    written = files(options.output).items()
     return [
         f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
-        *(
-            f"{options.output / name}  {size:,} bytes"
-            for name, size in files(options.output).items()
-        ),
+        *(f"{options.output / name}  {size:,} bytes" for name, size in written),
         *notes,
     ]
 
 
-def _write(
-    state: Mapping[str, Tensor],
-    config: Mapping[str, Any],
-    origin: Origin,
-    tokenizer: TextTokenizer | None,
-    options: Exporting,
-) -> list[str]:
-    """Write all files, and return what is missing."""
-    output = options.output.resolve()
+@contextmanager
+def _new_folder(output: Path) -> Iterator[Path]:
+    """Yield a folder that becomes the output, on the disk, when the block ends."""
+    output = output.resolve()
     place = output.parent / f".tmp-export-{output.name}"
-    with locked(place), disk_errors_explained(options.output):
-        staged = place / "files"
+    staged = place / "files"
+    with locked(place), disk_errors_explained(output):
         shutil.rmtree(staged, ignore_errors=True)
         make_folder(staged)
         try:
-            _write_weights(state, staged, options)
-            write_json(staged / CONFIG, config)
-            if options.to == TRANSFORMERS:
-                ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
-                write_json(staged / "generation_config.json", {**ends, "_from_model_config": False})
-            notes = _write_tokenizer(origin, tokenizer, staged, options)
-            _sync(staged)
+            yield staged
+            for path in staged.iterdir():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            sync_folder(staged)
             staged.replace(output)
         finally:
             shutil.rmtree(place, ignore_errors=True)
-    return notes
 
 
 def _check_output(output: Path) -> None:
@@ -157,7 +151,7 @@ def _state(origin: Origin, dtype: torch.dtype) -> dict[str, Tensor]:
     return state
 
 
-def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Exporting) -> None:
+def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Export) -> None:
     try:
         save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
     except SafetensorError as error:  # what it makes of a full disk
@@ -166,7 +160,7 @@ def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Exporting
         ) from error
 
 
-def _config(origin: Origin, tokenizer: TextTokenizer | None, options: Exporting) -> dict[str, Any]:
+def _config(origin: Origin, tokenizer: TextTokenizer | None, options: Export) -> dict[str, Any]:
     """Return the config.json.
 
     Raises:
@@ -215,10 +209,8 @@ def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
     """
     try:
         return find_tokenizer(origin, opening)
-    except DamageError:
-        raise
-    except UserError:
-        if opening.tokenizer is not None:
+    except UserError as error:
+        if isinstance(error, DamageError) or opening.tokenizer is not None:
             raise
         return None  # what is missing is told with the export
 
@@ -232,7 +224,7 @@ def _special_of_data(origin: Origin) -> Mapping[str, int]:
 
 
 def _write_tokenizer(
-    origin: Origin, tokenizer: TextTokenizer | None, folder: Path, options: Exporting
+    origin: Origin, tokenizer: TextTokenizer | None, folder: Path, options: Export
 ) -> list[str]:
     """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
     if tokenizer is None:
@@ -254,11 +246,3 @@ def _write_tokenizer(
         }
         write_json(folder / "tokenizer_config.json", content)
     return []
-
-
-def _sync(folder: Path) -> None:
-    """Put all files on the disk."""
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-    sync_folder(folder)

@@ -14,17 +14,18 @@ from typing import Any
 from shards.shown import json_text
 from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import gone_if_refused
-from trainer.log import RunLog
 from trainer.ranks import AgreedError, Ranks
-from trainer.run import Journal, Ready, Running
+from trainer.run import Journal, Running
+from trainer.settings import EPOCH
+from trainer.start import journal_of
 from trainer.step import Outcome
 from trainer.stop import Stop
 from trainer.tasks.task import TRAIN
 from trainer.tuning import best as best_of_run
 from trainer.tuning.best import Best
 from trainer.tuning.progress import Progress, Since
-from trainer.tuning.settings import Config
-from trainer.tuning.start import Started, start
+from trainer.tuning.settings import Tuning
+from trainer.tuning.start import StartedTuning, start
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
@@ -33,10 +34,10 @@ PREDICTIONS = "predictions.jsonl"
 class Items:
     """The `run.Work` of a task: its items, epoch by epoch, of which the best is kept."""
 
-    def __init__(self, started: Started, *, journal: Journal, stop: Stop) -> None:
+    def __init__(self, started: StartedTuning, *, journal: Journal, stop: Stop) -> None:
         """Take over the items of a run that is ready."""
         self._started = started
-        self._tuning = started.config.tuning
+        self._tuning = started.tuning
         self._items = started.evaluation.questions[TRAIN]
         self._evaluation = started.evaluation
         self._order = started.order
@@ -134,7 +135,8 @@ class Items:
     def saves(self, step: int) -> bool:
         """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
         every = self._tuning.save_every
-        return self._order.ended_epoch(step) is not None or bool(every and step % every == 0)
+        is_due = every != EPOCH and step % int(every) == 0
+        return is_due or self._order.ended_epoch(step) is not None
 
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
         """Return what a checkpoint records of the run."""
@@ -165,24 +167,16 @@ def _rank_note(here: Best, best: Best | None) -> str:
     return "the best so far" if best is here else f"the best was epoch {best.epoch}"
 
 
-def finetune(config: Config, ranks: Ranks) -> int:
+def finetune(tuning: Tuning, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    tuning, stop = config.tuning, Stop()
+    stop = Stop()
     with gone_if_refused(tuning.save):
-        started = start(config, ranks, stop=stop)
-    with stop:
-        folder = tuning.save if ranks.is_first else None
-        log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)
-        for line in started.lines():
-            log.say(line)
-        try:
-            journal = Journal(log=log, stepper=started.tuner.stepper)
-            items = Items(started, journal=journal, stop=stop)
-            code = Running(_ready(started), items, journal=journal, stop=stop).run()
-            if items.best is not None and not code:
-                log.say(f"the best is {best_of_run.folder_of(tuning.save, items.best)}")
-        finally:
-            log.close()
+        started = start(tuning, ranks, stop=stop)
+    with stop, journal_of(started, started.lines()) as journal:
+        items = Items(started, journal=journal, stop=stop)
+        code = Running(started, items, journal=journal, stop=stop).run()
+        if items.best is not None and not code:
+            journal.log.say(f"the best is {best_of_run.folder_of(tuning.save, items.best)}")
     if items.best is None and not code:
         raise AgreedError(
             "no epoch counts as the best: at the end of each the loss or the deciding figure was "
@@ -191,20 +185,3 @@ def finetune(config: Config, ranks: Ranks) -> int:
             "fp16."
         )
     return code
-
-
-def _ready(started: Started) -> Ready:
-    tuning = started.config.tuning
-    return Ready(
-        stepper=started.tuner.stepper,
-        schedule=started.schedule,
-        ranks=started.ranks,
-        disk=started.disk,
-        step=started.step,
-        steps=started.order.steps,
-        bad_losses=started.progress.bad_losses,
-        is_saved=started.is_saved,
-        keep=tuning.keep,
-        log_every=tuning.log_every,
-        max_bad_losses=tuning.max_bad_losses,
-    )

@@ -41,6 +41,7 @@ class GLM(nn.Module):
         *,
         checkpoint_activations: bool = False,
         attention: Literal["auto", "sdpa", "flex"] = "auto",
+        smoothing: float = 0.0,
     ) -> None:
         """Make the model with initial values.
 
@@ -50,6 +51,7 @@ class GLM(nn.Module):
                 the backward pass.
             attention: what computes masks that are not plainly causal. `flex` is FlexAttention,
                 which has no attention dropout; `auto` uses it on CUDA where dropout is 0.
+            smoothing: of targets in training: the share that is spread over the vocabulary.
         """
         super().__init__()
         if attention == "flex" and config.attention_dropout:
@@ -59,6 +61,7 @@ class GLM(nn.Module):
             )
         self.config = config
         self.attention: Literal["auto", "sdpa", "flex"] = attention
+        self.smoothing = smoothing
         self.chunk = max(1, CHUNK_LOGITS // config.vocab_size)
         self.word_embeddings = TiedEmbedding(
             config.vocab_size, config.hidden_size, std=config.init_std
@@ -66,7 +69,9 @@ class GLM(nn.Module):
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
 
     @overload
-    def forward(self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None) -> LossSums: ...
+    def forward(
+        self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None
+    ) -> LossSums | Tensor: ...
 
     @overload
     def forward(
@@ -101,7 +106,8 @@ class GLM(nn.Module):
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. Other entries are ignored. Or a cache with new tokens, which it
+                its documents. With `words`, int64[b, k], returned are the logits of these after
+                the last of a row's `lengths`, float32[b, k]. Or a cache with new tokens, which it
                 then holds: returned are the logits of the last one of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
             sep: int64[b], or one number for all: how many tokens see each other in both
@@ -190,7 +196,7 @@ class GLM(nn.Module):
             {"params": constant, "weight_decay": 0.0},
         ]
 
-    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums:
+    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums | Tensor:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
@@ -201,9 +207,14 @@ class GLM(nn.Module):
                 targets=batch["targets"],
                 loss_mask=batch["loss_mask"],
                 chunk=self.chunk,
+                smoothing=self.smoothing if self.training else 0.0,
             )
 
         hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)
+        if "words" in batch:
+            last = hidden[torch.arange(len(hidden), device=hidden.device), batch["lengths"] - 1]
+            logits: Tensor = self.word_embeddings(last, project=True)
+            return logits.float().gather(1, batch["words"])
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 

@@ -16,6 +16,7 @@ from trainer.json_file import is_file, read_object
 
 VOCABULARY_MULTIPLE = 128
 """Embedding rows come in multiples of this, as in the reference; it suits matrix units."""
+_SIZE_FIELDS = ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions")
 _RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
 """Of real numbers: from 0 to below this."""
 _MOST = 2**24
@@ -48,7 +49,7 @@ class ModelConfig:
     init_std: float = 0.02
 
     def __post_init__(self) -> None:
-        for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions"):
+        for name in _SIZE_FIELDS:
             if not 1 <= getattr(self, name) <= _MOST:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected 1 to {_MOST}")
         if self.hidden_size % self.num_heads:
@@ -120,25 +121,23 @@ class ModelConfig:
         return 6 * (layers + head) + attention
 
 
+_GLM_SIZES = {
+    "glm-base": (12, 768, 12, 30592, 512),
+    "glm-large": (24, 1024, 16, 30592, 512),
+    "glm-large-chinese": (24, 1024, 16, 50048, 1024),
+    "glm-2b": (36, 2048, 32, 50304, 1024),
+    "glm-10b": (48, 4096, 64, 50304, 1024),
+    "glm-10b-chinese": (48, 4096, 64, 50048, 1024),
+}
+"""Layers, hidden size, heads, rows of the embedding, positions."""
+
 SIZES: Mapping[str, ModelConfig] = {
-    "glm-base": ModelConfig(
-        num_layers=12, hidden_size=768, num_heads=12, vocab_size=30592, max_positions=512
-    ),
-    "glm-large": ModelConfig(
-        num_layers=24, hidden_size=1024, num_heads=16, vocab_size=30592, max_positions=512
-    ),
-    "glm-large-chinese": ModelConfig(
-        num_layers=24, hidden_size=1024, num_heads=16, vocab_size=50048, max_positions=1024
-    ),
-    "glm-2b": ModelConfig(
-        num_layers=36, hidden_size=2048, num_heads=32, vocab_size=50304, max_positions=1024
-    ),
-    "glm-10b": ModelConfig(
-        num_layers=48, hidden_size=4096, num_heads=64, vocab_size=50304, max_positions=1024
-    ),
-    "glm-10b-chinese": ModelConfig(
-        num_layers=48, hidden_size=4096, num_heads=64, vocab_size=50048, max_positions=1024
-    ),
+    **{
+        name: ModelConfig(
+            num_layers=layers, hidden_size=h, num_heads=heads, vocab_size=rows, max_positions=p
+        )
+        for name, (layers, h, heads, rows, p) in _GLM_SIZES.items()
+    },
     "gpt2-d12": ModelConfig(
         num_layers=12,
         hidden_size=768,

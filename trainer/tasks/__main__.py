@@ -1,15 +1,13 @@
-"""What a task makes of a file: `python -m trainer.tasks TASK FILE --tokenizer SPEC`.
+"""What a task makes of a file: `python -m trainer.tasks TASK FILE --tokenizer SPEC`."""
 
-For a look at one's data, or at a task of one's own, before a model is asked.
-"""
-
-import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from shards.command import Parser, add_flags, print_text
-from shards.flags import count, local_path, options_of
+from shards.command import Command, run_command
+from shards.flags import WORD, count, local_path, option, options_of
+from shards.shown import print_lines
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.question import Question
 from trainer.tasks.rows import Row
@@ -17,60 +15,60 @@ from trainer.tasks.task import SPLITS, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print what the command line asks for and return the exit code."""
-    return print_text("trainer.tasks", lambda: _run(argv), stopped="nothing was changed")
+@dataclass(frozen=True, kw_only=True)
+class ShowTask(Command, Asking):
+    """Show what a task makes of a file, without a model.
 
+    For a look at one's data, or at a task of one's own, before a model is asked.
+    """
 
-def _run(argv: Sequence[str]) -> str:
-    options = _parser().parse_args(argv)
-    tokenizer = TextTokenizer(options.tokenizer)
-    asking = Asking(**options_of(Asking, vars(options)))
-    path: Path = options.data
-    questions = find_task(options.task).questions(
-        path, split=options.split, tokenizer=tokenizer, asking=asking, is_causal=options.causal
-    )
-    rows = [len(row) for question in questions for row in question.rows]
-    cut = sum(question.num_shortened for question in questions)
-    summary = (
-        f"{len(questions):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
-        f"tokens, {cut:,} were cut"
-    )
-    shown = (line for question in questions[: options.show] for line in _lines(question, tokenizer))
-    return "\n".join([summary, *shown])
+    STOPPED = "nothing was changed"
 
+    task: str = option(
+        MISSING,
+        f"one of {', '.join(TASKS)}; or FILE.json of one's own",
+        flag=WORD,
+        metavar="TASK",
+    )
+    data: Path = option(
+        MISSING,
+        "a file, or a folder with the split's",
+        flag=WORD,
+        type=local_path,
+        metavar="PATH",
+    )
+    tokenizer: str = option(
+        MISSING, "as of the pipelines: tiktoken:gpt2", metavar="SPEC", required=True
+    )
+    split: str = option(VALIDATION, "Which of its files a folder is read for.", choices=SPLITS)
+    show: int = option(3, "Questions to show.", type=count, metavar="N")
+    causal: bool = option(False, "As a causal model is asked.")
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="python -m trainer.tasks",
-        description="Shows what a task makes of a file, without a model.",
-        argument_default=argparse.SUPPRESS,
-    )
-    known = f"one of {', '.join(TASKS)}; or FILE.json of one's own"
-    parser.add_argument("task", metavar="TASK", help=known)
-    parser.add_argument(
-        "data", type=local_path, metavar="PATH", help="a file, or a folder with the split's"
-    )
-    parser.add_argument(
-        "--tokenizer", required=True, metavar="SPEC", help="as of the pipelines: tiktoken:gpt2"
-    )
-    parser.add_argument(
-        "--split", choices=SPLITS, default=VALIDATION, help=f"Default: {VALIDATION}."
-    )
-    parser.add_argument(
-        "--show", type=count, default=3, metavar="N", help="questions to show. Default: 3."
-    )
-    parser.add_argument(
-        "--causal", action="store_true", default=False, help="as a causal model is asked"
-    )
-    add_flags(parser, Asking)
-    return parser
+    def run(self) -> None:
+        """Print how many questions and rows there are, and the first questions."""
+        tokenizer = TextTokenizer(self.tokenizer)
+        questions = find_task(self.task).questions(
+            self.data,
+            split=self.split,
+            tokenizer=tokenizer,
+            asking=Asking(**options_of(Asking, vars(self))),
+            is_causal=self.causal,
+        )
+        rows = [len(row) for question in questions for row in question.rows]
+        cut = sum(question.num_shortened for question in questions)
+        summary = (
+            f"{len(questions):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
+            f"tokens, {cut:,} were cut"
+        )
+        shown = (line for one in questions[: self.show] for line in _lines(one, tokenizer))
+        print_lines("\n".join([summary, *shown]).split("\n"))
 
 
 def _lines(question: Question, tokenizer: TextTokenizer) -> Iterator[str]:
     """Yield a question: what is seen of each row, and what is to be predicted there."""
     label = "" if question.label is None else f"  label {question.label}"
-    yield f"\n{question.guid}{label}"
+    yield ""
+    yield f"{question.guid}{label}"
     before = ""
     for row in question.rows:
         seen = tokenizer.decode(row.tokens[: _num_seen(row)].tolist())
@@ -90,4 +88,4 @@ def _num_seen(row: Row) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_command(ShowTask, sys.argv[1:], program="python -m trainer.tasks"))

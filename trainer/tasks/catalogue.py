@@ -1,21 +1,19 @@
 """The tasks that are known by name, and those that a file describes."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from shards.errors import UserError
 from shards.spelling import expected
 from trainer.json_file import is_file
-from trainer.tasks.description import read_task
-from trainer.tasks.sequences import SEQ2SEQ
+from trainer.tasks.description import read_description
+from trainer.tasks.sequences import SEQUENCES
 from trainer.tasks.superglue import READERS
-from trainer.tasks.task import Task
+from trainer.tasks.task import Reader, Task
 
 _DESCRIPTIONS = {path.stem: path for path in (Path(__file__).parent / "descriptions").iterdir()}
-_WRITTEN = {"seq2seq": SEQ2SEQ, "customization": replace(SEQ2SEQ, name="customization")}
-"""The reference calls it customization."""
-TASKS = tuple(sorted([*_DESCRIPTIONS, *_WRITTEN]))
-"""The names that are known."""
+_READERS = {**READERS, "seq2seq": SEQUENCES, "customization": SEQUENCES}
+TASKS = tuple(sorted(_DESCRIPTIONS))
+"""The names that are known. The reference calls seq2seq customization."""
 
 
 def find_task(name: str) -> Task:
@@ -27,13 +25,11 @@ def find_task(name: str) -> Task:
     Raises:
         UserError: there is none, or the file does not describe one.
     """
-    if name in _WRITTEN:
-        return _WRITTEN[name]
-    if name in _DESCRIPTIONS:
-        return read_task(_DESCRIPTIONS[name], reader=READERS.get(name))
-    if is_file(Path(name)):
-        return read_task(Path(name))
-    raise UserError(
-        f"--task {name}: there is no such task, and no such file: {expected(name, TASKS)}, or "
-        "FILE.json of one's own."
-    )
+    path = _DESCRIPTIONS.get(name, Path(name))
+    if not is_file(path):
+        raise UserError(
+            f"--task {name}: there is no such task, and no such file: {expected(name, TASKS)}, or "
+            "FILE.json of one's own."
+        )
+    reader = _READERS.get(name, Reader())
+    return Task(name=path.stem, said=read_description(path), reader=reader)

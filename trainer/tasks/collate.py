@@ -14,7 +14,8 @@ def collate(rows: Sequence[Row], *, pad: int) -> dict[str, Tensor]:
     """Return rows as a batch for `GLM.forward`, as wide as the longest of them.
 
     It has tokens int64[b, n], targets int64[b, n], loss_mask bool[b, n], lengths int64[b], and
-    for blanks position_ids int64[b, 2, n] and sep int64[b]. All rows are of one kind.
+    for blanks position_ids int64[b, 2, n] and sep int64[b]; where rows are shared pieces
+    int64[b, n], -1 in the padding. All rows are of one kind.
     """
     width = max(map(len, rows))
     batch: dict[str, Tensor] = {
@@ -27,6 +28,9 @@ def collate(rows: Sequence[Row], *, pad: int) -> dict[str, Tensor]:
     if positions:
         batch["position_ids"] = _stacked(positions, width, fill=0)
         batch["sep"] = torch.tensor([row.sep for row in rows])
+    pieces = [row.pieces for row in rows if row.pieces is not None]
+    if pieces:
+        batch["pieces"] = _stacked(pieces, width, fill=-1)
     return batch
 
 

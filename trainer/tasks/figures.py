@@ -1,17 +1,17 @@
-"""Figures of predictions, and the lines in which they are handed in."""
+"""Figures of predictions."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from shards.errors import UserError
-from trainer.tasks.question import Question
-from trainer.tasks.task import Prediction
+from trainer.tasks.question import Prediction, Question
 
 Figures = dict[str, float]
-Lines = list[dict[str, Any]]
-Measure = Callable[[Sequence[Question], Sequence[Prediction]], Figures]
-HandIn = Callable[[Sequence[Question], Sequence[Prediction]], Lines]
+
+FIGURES = ("accuracy", "f1-macro")
+"""Of answers that are chosen."""
+TEXT_FIGURES = ("rouge-l", "exact", "rouge-1", "rouge-2")
+"""Of answers that are written."""
 
 _HAN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
@@ -42,63 +42,20 @@ def f1(labels: Sequence[object], predictions: Sequence[object], *, of: object) -
     return 2 * both / either if either else 0.0
 
 
-def accuracy(questions: Sequence[Question], predictions: Sequence[Prediction]) -> float:
-    """Return the share of right answers, in per cent."""
-    pairs = zip(labels_of(questions), predictions, strict=True)
-    return per_cent([label == given for label, given in pairs])
-
-
-def macro_f1(questions: Sequence[Question], predictions: Sequence[Prediction]) -> float:
-    """Return the mean F1 (0 to 1) of the labels that occur."""
+def chosen_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+    """Return FIGURES: right answers in per cent, and the mean F1 (0 to 1) of labels that occur."""
     labels = labels_of(questions)
-    figures = [f1(labels, predictions, of=label) for label in {*labels, *predictions}]
-    return sum(figures) / len(figures)
+    hits = [label == given for label, given in zip(labels, predictions, strict=True)]
+    f1s = [f1(labels, predictions, of=label) for label in {*labels, *predictions}]
+    return {"accuracy": per_cent(hits), "f1-macro": sum(f1s) / len(f1s)}
 
 
-METRICS = {"accuracy": accuracy, "f1-macro": macro_f1}
-
-
-def measured_by(names: Sequence[str]) -> Measure:
-    """Return what counts the figures of METRICS of these names, in their order."""
-    return lambda questions, predictions: {
-        name: METRICS[name](questions, predictions) for name in names
-    }
-
-
-def labelled(labels: Sequence[object], *, key: str = "idx") -> HandIn:
-    """Return what writes {"idx": …, "label": …}, a prediction by its label.
-
-    Args:
-        labels: none: predictions stand as numbers.
-        key: what "idx" is called.
-    """
-    return lambda questions, predictions: [
-        {key: question.idx, "label": labels[int(given)] if labels else int(given)}
-        for question, given in zip(questions, predictions, strict=True)
-    ]
-
-
-def written(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
-    """Return {"idx": …, "prediction": …, "reference": …} of texts."""
-    return [
-        {"idx": question.idx, "prediction": text, **(question.facts or {})}
-        for question, text in zip(questions, predictions, strict=True)
-    ]
-
-
-def rouge_of(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
-    """Return ROUGE of texts."""
-    references = [str((question.facts or {})["reference"]) for question in questions]
-    return rouge(references, [str(text) for text in predictions])
-
-
-def rouge_and_exact(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
-    """Return ROUGE, and how many texts are just what they should be, in per cent."""
+def text_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+    """Return TEXT_FIGURES: ROUGE, and how many texts are just what they should be, in per cent."""
     references = [str((question.facts or {})["reference"]).strip() for question in questions]
     texts = [str(text).strip() for text in predictions]
-    figures = rouge(references, texts)
     hits = [one == other for one, other in zip(references, texts, strict=True)]
-    return {"rouge-l": figures["rouge-l"], "exact": per_cent(hits), **figures}
+    return {"exact": per_cent(hits), **rouge(references, texts)}
 
 
 def rouge(references: Sequence[str], predictions: Sequence[str]) -> Figures:

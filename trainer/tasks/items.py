@@ -4,6 +4,8 @@ import json
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -11,9 +13,15 @@ from typing import Any
 from shards.errors import UserError
 from trainer.json_file import parse
 
-_NAMES = ("idx", "id")
-"""The fields that name an item."""
 _SOURCES = ".source"
+NAME = int | str
+"""A field that names something."""
+_EXPECTED = {
+    str: "a text",
+    int: "a whole number",
+    NAME: "a whole number or a text",
+    list: "a list of objects",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,45 +33,41 @@ class Item:
     line: int
     """Where it begins, from 1 on."""
 
-    @property
-    def where(self) -> str:
-        """Return what errors begin with."""
-        return f"{self.path}, line {self.line}"
-
     def wrong(self, message: str) -> UserError:
         """Return an error about this item."""
-        return UserError(f"{self.where}: {message}")
+        return UserError(f"{self.path}, line {self.line}: {message}")
 
     def has(self, *keys: str) -> bool:
         """Return whether there is a field, below others."""
-        value: Any = self.fields
-        for key in keys:
-            if not isinstance(value, Mapping) or key not in value:
-                return False
-            value = value[key]
+        try:
+            reduce(getitem, keys, self.fields)
+        except (KeyError, TypeError):
+            return False
         return True
 
-    def value(self, *keys: str) -> Any:
+    def value(self, *keys: str, of: type | UnionType = object) -> Any:
         """Return a field, below others.
 
         Raises:
-            UserError: it is not there.
+            UserError: it is not there, or not of a type of `_EXPECTED`.
         """
+        name = ".".join(keys)
         if not self.has(*keys):
             raise self.wrong(
-                f'there is no field "{".".join(keys)}". Expected it among '
+                f'there is no field "{name}". Expected it among '
                 f"{', '.join(map(str, self.fields)) or 'no fields at all'}: correct the file, or "
                 "see whether it is the task's."
             )
-        value: Any = self.fields
-        for key in keys:
-            value = value[key]
+        value: Any = reduce(getitem, keys, self.fields)
+        if not isinstance(value, of) or (isinstance(value, bool) and of is not object):
+            raise self.wrong(
+                f'the field "{name}" is {reprlib.repr(value)}. Expected {_EXPECTED[of]}.'
+            )
         return value
 
     def text(self, *keys: str) -> str:
         """Return a field that is a text; UserError where it is none."""
-        value: str = self._typed(str, "a text", keys)
-        return value
+        return str(self.value(*keys, of=str))
 
     def shown(self, name: str) -> str:
         """Return a field as a text stands for it, `outer.inner` below another; numbers are texts.
@@ -76,26 +80,14 @@ class Item:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return str(value) if is_number else self.text(*keys)
 
-    def words(self, *keys: str) -> str:
-        """Return a field that is a text and not blank; UserError where it is none."""
-        value = self.text(*keys)
-        if not value.strip():
-            raise self.wrong(f'the field "{".".join(keys)}" is {value!r}. Expected words.')
-        return value
-
-    def number(self, *keys: str) -> int:
-        """Return a field that is a whole number; UserError where it is none."""
-        value: int = self._typed(int, "a whole number", keys)
-        return value
-
-    def name(self, *keys: str) -> int | str:
-        """Return a field that names the item; UserError where it is no whole number or text."""
-        value: int | str = self._typed(int | str, "a whole number or a text", keys)
-        return value
+    def name(self, number: int) -> Any:
+        """Return what the item calls itself, its idx or id; else its number, which is given."""
+        given = (self.fields.get(key) for key in ("idx", "id"))
+        return next((name for name in given if name is not None), number)
 
     def parts(self, *keys: str) -> "list[Item]":
         """Return the objects of a list; UserError where it is no such list."""
-        values = self._typed(list, "a list of objects", keys)
+        values = self.value(*keys, of=list)
         if not all(isinstance(value, dict) for value in values):
             raise self.wrong(f'the field "{".".join(keys)}" holds something else than objects.')
         return [Item(fields=value, path=self.path, line=self.line) for value in values]
@@ -129,14 +121,6 @@ class Item:
             )
         return found[0]
 
-    def _typed(self, expected: type | UnionType, name: str, keys: tuple[str, ...]) -> Any:
-        value = self.value(*keys)
-        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-            raise self.wrong(
-                f'the field "{".".join(keys)}" is {reprlib.repr(value)}. Expected {name}.'
-            )
-        return value
-
 
 def read_items(path: Path) -> list[Item]:
     """Return the objects of a file of JSON lines; blank lines are none.
@@ -151,14 +135,14 @@ def read_items(path: Path) -> list[Item]:
         return _read_pairs(path, path.with_suffix(".target"))
     return [
         _item(line, path, number)
-        for number, line in enumerate(read_text(path).split("\n"), start=1)
+        for number, line in enumerate(_read_text(path).split("\n"), start=1)
         if line.strip()
     ]
 
 
 def _read_pairs(path: Path, beside: Path) -> list[Item]:
     columns = {"source": path} | ({"target": beside} if beside.exists() else {})
-    lines = [read_text(one).removesuffix("\n").split("\n") for one in columns.values()]
+    lines = [_read_text(one).removesuffix("\n").split("\n") for one in columns.values()]
     if len({*map(len, lines)}) > 1:
         raise UserError(
             f"{path} has {len(lines[0]):,} lines and {beside} {len(lines[1]):,}: each source needs "
@@ -170,48 +154,7 @@ def _read_pairs(path: Path, beside: Path) -> list[Item]:
     ]
 
 
-def read_some_items(path: Path) -> list[Item]:
-    """Return the objects of a file of JSON lines, at least one.
-
-    Raises:
-        UserError: as for `read_items`, or there are none.
-    """
-    if items := read_items(path):
-        return items
-    raise UserError(f"{path} holds nothing. Expected an object a line, as the task has it.")
-
-
-def names_of(items: Sequence[Item]) -> list[Any]:
-    """Return what each item calls itself, by which its prediction is told from others.
-
-    That is its idx or id; without any it is the item's number in the file, from 0 on.
-
-    Raises:
-        UserError: two items have the same name.
-    """
-    names: list[Any] = []
-    lines: dict[str, int] = {}
-    for number, item in enumerate(items):
-        key = next((key for key in _NAMES if item.fields.get(key) is not None), None)
-        names.append(number if key is None else item.fields[key])
-        shown = json.dumps(names[-1], sort_keys=True)
-        if shown in lines:
-            what = f'the field "{key}" is' if key else "without a name its number is"
-            raise item.wrong(
-                f"{what} {reprlib.repr(names[-1])}, which names line {lines[shown]} too: nobody "
-                f'could tell their predictions apart. Give each item its own "{_NAMES[0]}", or '
-                "leave it out of all."
-            )
-        lines[shown] = item.line
-    return names
-
-
-def read_text(path: Path) -> str:
-    """Return a file's text, UTF-8.
-
-    Raises:
-        UserError: there is no such file, or it cannot be read.
-    """
+def _read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -6,6 +6,10 @@ from typing import Any
 
 from trainer.tasks.rows import Row
 
+Prediction = int | str
+"""The number of a choice or word, 1 or 0 for an answer that is the most probable or not, or the
+text that was written."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
@@ -23,8 +27,8 @@ class Question:
     """Unique in its file, such as dev-3."""
     idx: Any
     """What the file calls it, for predictions."""
-    rows: Sequence[Row]
-    """They may be made when they are asked for (`rows.BlankRows`)."""
+    rows: Sequence[Row] = ()
+    """They may be made when they are asked for (`rows.LazyRows`)."""
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, by label."""
     label: int | None = None

@@ -8,12 +8,11 @@ Positions of Part B stay at the mask, block positions count 1, 2 … from sop on
 answer in one, without marks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Integers = NDArray[np.int64]
 
@@ -32,12 +31,38 @@ class Row:
     """int64[n]; 0 where nothing is predicted."""
     loss_mask: NDArray[np.bool_]
     """bool[n]: where a token is predicted."""
+    pieces: Integers | None = None
+    """int64[n], whose each token is, where several share the row and do not see each other."""
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
-def blank_row(context: Sequence[int], *, mask_at: int, sop: int, answer: Sequence[int]) -> Row:
+class LazyRows(Sequence[Row]):
+    """Rows that are made when they are asked for: tasks have millions, and each takes 33 n bytes.
+
+    What makes one may hold its tokens as int32 (`partial(blank_row, …)`).
+    """
+
+    def __init__(self, makers: Sequence[Callable[[], Row]]) -> None:
+        """Keep what makes each row."""
+        self._makers = makers
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __getitem__(self, index: int) -> Row:  # type: ignore[override]  # there are no slices
+        return self._makers[index]()
+
+
+def blank_row(
+    context: ArrayLike,
+    *,
+    mask_at: int,
+    sop: int,
+    answer: ArrayLike,
+    padding: tuple[int, int] = (0, 0),
+) -> Row:
     """Return the row that asks for the answer to a blank.
 
     Args:
@@ -45,85 +70,38 @@ def blank_row(context: Sequence[int], *, mask_at: int, sop: int, answer: Sequenc
         mask_at: where its mask stands.
         sop: the token that begins an answer.
         answer: what is predicted, with the token that ends it; none: Part B is sop alone.
+        padding: a token, and how often it follows Part A, seen as if it were text.
     """
-    sep, size = len(context), max(1, len(answer))
-    tokens = np.array([*context, sop, *answer[:-1]], np.int64)
+    pad, num_pads = padding
+    part_a = np.pad(np.asarray(context, np.int64), (0, num_pads), constant_values=pad)
+    targets = np.asarray(answer, np.int64)
+    sep, size = len(part_a), max(1, len(targets))
     positions = np.full((2, sep + size), mask_at, np.int64)
     positions[0, :sep] = np.arange(sep)
     positions[1, :sep] = 0
     positions[1, sep:] = np.arange(1, size + 1)
-    return _with_targets(tokens, answer, position_ids=positions, sep=sep)
+    tokens = np.concatenate([part_a, [sop], targets[:-1]])
+    return _with_targets(tokens, targets, position_ids=positions, sep=sep)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Blank:
-    """What a row of a blank is made of: a tenth of its bytes, for tasks of millions of items."""
-
-    context: NDArray[np.int32]
-    """Part A without padding."""
-    mask_at: int
-    sop: int
-    answer: NDArray[np.int32]
-    padding: int = 0
-    """Tokens between the context and sop, which are seen as if they were text."""
-    pad: int = 0
-
-    @classmethod
-    def of(
-        cls, context: Sequence[int], *, mask_at: int, sop: int, answer: Sequence[int]
-    ) -> "Blank":
-        """Return the blank of a row as `blank_row` makes it."""
-        return cls(
-            context=np.array(context, np.int32),
-            mask_at=mask_at,
-            sop=sop,
-            answer=np.array(answer, np.int32),
-        )
-
-    def row(self) -> Row:
-        """Return the row."""
-        context = [*self.context.tolist(), *[self.pad] * self.padding]
-        answer = self.answer.tolist()
-        return blank_row(context, mask_at=self.mask_at, sop=self.sop, answer=answer)
-
-
-class BlankRows(Sequence[Row]):
-    """Rows of blanks, each made when it is asked for."""
-
-    def __init__(self, blanks: Sequence[Blank]) -> None:
-        """Keep what rows are made of."""
-        self._blanks = tuple(blanks)
-
-    def __len__(self) -> int:
-        return len(self._blanks)
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> "BlankRows": ...
-
-    def __getitem__(self, index: int | slice) -> "Row | BlankRows":
-        if isinstance(index, slice):
-            return BlankRows(self._blanks[index])
-        return self._blanks[index].row()
-
-
-def causal_row(context: Sequence[int], answer: Sequence[int]) -> Row:
+def causal_row(context: ArrayLike, answer: ArrayLike) -> Row:
     """Return the row in which a causal model predicts an answer after a context of 1 or more."""
-    tokens = np.array([*context, *answer[:-1]], np.int64)
-    return _with_targets(tokens, answer, position_ids=None, sep=None)
+    targets = np.asarray(answer, np.int64)
+    tokens = np.concatenate([np.asarray(context, np.int64), targets[:-1]])
+    return _with_targets(tokens, targets, position_ids=None, sep=None)
 
 
 def _with_targets(
-    tokens: Integers, answer: Sequence[int], *, position_ids: Integers | None, sep: int | None
+    tokens: Integers, answer: Integers, *, position_ids: Integers | None, sep: int | None
 ) -> Row:
     """Return a row whose last places predict the answer."""
     targets = np.zeros(len(tokens), np.int64)
-    loss_mask = np.zeros(len(tokens), np.bool_)
-    if len(answer):
-        targets[-len(answer) :] = answer
-        loss_mask[-len(answer) :] = True
+    first = len(tokens) - len(answer)
+    targets[first:] = answer
     return Row(
-        tokens=tokens, position_ids=position_ids, sep=sep, targets=targets, loss_mask=loss_mask
+        tokens=tokens,
+        position_ids=position_ids,
+        sep=sep,
+        targets=targets,
+        loss_mask=np.arange(len(tokens)) >= first,
     )

@@ -12,12 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trainer.tasks.cloze import Draft
-from trainer.tasks.description import Reader
-from trainer.tasks.figures import Figures, Lines, f1, labels_of, per_cent
-from trainer.tasks.items import Item
-from trainer.tasks.question import Question
-from trainer.tasks.task import Prediction, TaskContext
+from trainer.tasks.figures import Figures, f1, labels_of, per_cent
+from trainer.tasks.items import NAME, Item
+from trainer.tasks.question import Prediction, Question
+from trainer.tasks.task import Lines, Reader, TaskContext
 from trainer.tasks.template import open_ended, plain
 
 _MOST = 9
@@ -26,12 +24,10 @@ _GAP = "@placeholder"
 _JOINERS = {"cause": " because", "effect": ", so"}
 _FALSE_TRUE = ("False", "True")
 
-
-def _with_fields(item: Item, **fields: Any) -> Item:
-    return replace(item, fields=fields)
+Asked = Iterator[tuple[Item, Question]]
 
 
-def _copa(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
+def _copa(items: Sequence[Item], context: TaskContext) -> Asked:
     """Yield the items; for training all once more, their choices swapped."""
     for is_mirror in (False, True) if context.is_train else (False,):
         for item in items:
@@ -41,36 +37,38 @@ def _copa(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
             choices = [item.text(name) for name in ("choice1", "choice2")]
             one, two = (open_ended(text[:1].lower() + text[1:]) for text in choices)
             label = item.label((0, 1), is_needed=not context.is_test)
-            fields = {"one": two, "two": one} if is_mirror else {"one": one, "two": two}
-            yield Draft(
-                item=_with_fields(
-                    item,
-                    **fields,
-                    premise=item.text("premise"),
-                    joiner=_JOINERS[relation],
-                    word=_JOINERS[relation].removeprefix(","),
+            fields = {
+                **({"one": two, "two": one} if is_mirror else {"one": one, "two": two}),
+                "premise": item.text("premise"),
+                "joiner": _JOINERS[relation],
+                "word": _JOINERS[relation].removeprefix(","),
+            }
+            yield (
+                replace(item, fields=fields),
+                Question(
+                    guid=context.guid(f"{idx}m" if is_mirror else idx),
+                    idx=idx,
+                    label=None if label is None else label ^ is_mirror,
                 ),
-                name=f"{idx}m" if is_mirror else idx,
-                idx=idx,
-                label=None if label is None else label ^ is_mirror,
             )
 
 
-def _multirc(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
+def _multirc(items: Sequence[Item], context: TaskContext) -> Asked:
     """Yield each answer to each question about a passage."""
     for item in items:
         passage = item.text("passage", "text").rstrip()
         for asking in item.parts("passage", "questions"):
             question = asking.text("question").rstrip()
             for part in asking.parts("answers"):
-                idx = [item.name("idx"), asking.name("idx"), part.name("idx")]
-                yield Draft(
-                    item=_with_fields(
-                        part, passage=passage, question=question, answer=part.text("text")
+                fields = {"passage": passage, "question": question, "answer": part.text("text")}
+                idx = [one.value("idx", of=NAME) for one in (item, asking, part)]
+                yield (
+                    replace(item, fields=fields),
+                    Question(
+                        guid=context.guid("p{}-q{}-a{}".format(*idx)),
+                        idx=idx,
+                        label=part.label((0, 1), is_needed=not context.is_test),
                     ),
-                    name="p{}-q{}-a{}".format(*idx),
-                    idx=idx,
-                    label=part.label((0, 1), is_needed=not context.is_test),
                 )
 
 
@@ -89,19 +87,19 @@ def _multirc_figures(questions: Sequence[Question], predictions: Sequence[Predic
     }
 
 
-def _multirc_lines(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
+def _nested(lines: Lines) -> Lines:
     """Return a line for each passage, its questions and answers nested."""
     passages: dict[Any, dict[Any, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for question, given in zip(questions, predictions, strict=True):
-        passage, number, answer = question.idx
-        passages[passage][number].append({"idx": answer, "label": int(given)})
+    for line in lines:
+        passage, number, answer = line["idx"]
+        passages[passage][number].append({"idx": answer, "label": int(line["label"])})
     return [
         {"idx": idx, "passage": {"questions": [{"idx": n, "answers": a} for n, a in asked.items()]}}
         for idx, asked in passages.items()
     ]
 
 
-def _record(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
+def _record(items: Sequence[Item], context: TaskContext) -> Asked:
     draw = random.Random(42)  # the reference's seed; which entities it draws differs by run
     for item in items:
         text = plain(item.text("passage", "text"))
@@ -112,31 +110,33 @@ def _record(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
             if not names:
                 raise query.wrong("the passage has no entities to choose from.")
             for ending, choices, label in _competing(names, answers, context, draw):
-                yield Draft(
-                    item=_with_fields(
-                        query,
-                        passage=text.replace("@highlight\n", "- "),
-                        before=before,
-                        after=after,
-                        choices=[f" {choice}" for choice in choices],
+                fields = {
+                    "passage": text.replace("@highlight\n", "- "),
+                    "before": before,
+                    "after": after,
+                    "choices": [f" {choice}" for choice in choices],
+                }
+                yield (
+                    replace(item, fields=fields),
+                    Question(
+                        guid=context.guid(f"p{item.value('idx')}-q{query.value('idx')}{ending}"),
+                        idx=query.value("idx"),
+                        label=label,
+                        facts={"choices": tuple(choices), "answers": answers},
                     ),
-                    name=f"p{item.value('idx')}-q{query.value('idx')}{ending}",
-                    idx=query.value("idx"),
-                    label=label,
-                    facts={"choices": tuple(choices), "answers": answers},
                 )
 
 
 def _competing(
     names: Sequence[str], answers: Sequence[str], context: TaskContext, draw: random.Random
-) -> Iterator[tuple[str, list[str], int | None]]:
+) -> Iterator[tuple[str, Sequence[str], int | None]]:
     """Yield the end of a question's name, its choices and the right one.
 
     In training a question for each right answer, against at most nine wrong ones; else one, with
     all entities, in which any of several may be right.
     """
     if not context.is_train:
-        yield "", list(names), next((at for at, one in enumerate(names) if one in answers), None)
+        yield "", names, next((at for at, one in enumerate(names) if one in answers), None)
         return
     wrong = [name for name in names if name not in answers]
     for at, answer in enumerate(answers):
@@ -161,7 +161,7 @@ def _around_gap(query: Item) -> list[str]:
 
 
 def _entity(part: Item, text: str) -> str:
-    first, last = part.number("start"), part.number("end")
+    first, last = part.value("start", of=int), part.value("end", of=int)
     if not 0 <= first <= last < len(text):
         raise part.wrong(
             f"an entity reaches from character {first} to {last}, and the passage has {len(text)}."
@@ -171,23 +171,13 @@ def _entity(part: Item, text: str) -> str:
 
 def _record_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
     """Return exact match and F1 in per cent, each against the best of a question's answers."""
-    said = [_words(_chosen(*pair)) for pair in zip(questions, predictions, strict=True)]
-    known = [[_words(answer) for answer in (q.facts or {})["answers"]] for q in questions]
-    pairs = list(zip(said, known, strict=True))
-    overlaps = [
-        max((_overlap(one, other) for other in others), default=0.0) for one, others in pairs
-    ]
-    return {
-        "em": per_cent([one in others for one, others in pairs]),
-        "f1": 100 * sum(overlaps) / len(questions),
-    }
-
-
-def _record_lines(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
-    return [
-        {"idx": question.idx, "label": _chosen(question, given)}
-        for question, given in zip(questions, predictions, strict=True)
-    ]
+    exact, overlaps = [], []
+    for question, given in zip(questions, predictions, strict=True):
+        said = _words(_chosen(question, given))
+        known = [_words(answer) for answer in (question.facts or {})["answers"]]
+        exact.append(said in known)
+        overlaps.append(max((_overlap(said, one) for one in known), default=0.0))
+    return {"em": per_cent(exact), "f1": 100 * sum(overlaps) / len(questions)}
 
 
 def _chosen(question: Question, given: Prediction) -> str:
@@ -208,7 +198,7 @@ def _overlap(one: list[str], two: list[str]) -> float:
     return 2 * both / (len(one) + len(two)) if both else 0.0
 
 
-def _wsc(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
+def _wsc(items: Sequence[Item], context: TaskContext) -> Asked:
     """Yield whether a pronoun stands for a name.
 
     Without other candidates, the model is taught to write the right name, and an item is called
@@ -219,24 +209,23 @@ def _wsc(items: Sequence[Item], context: TaskContext) -> Iterator[Draft]:
         if context.is_train and not is_true:
             continue  # a wrong name teaches nothing: the right one is not told
         name, idx = item.text("target", "span1_text"), item.value("idx")
+        fields = {"text": _marked(item), "pronoun": item.text("target", "span2_text")}
         for number, others in enumerate(_candidates(item, name, context)):
-            yield Draft(
-                item=_with_fields(
-                    item,
-                    text=_marked(item),
-                    pronoun=item.text("target", "span2_text"),
-                    choices=[f" {choice}" for choice in (name, *others)],
+            choices = [f" {choice}" for choice in (name, *others)]
+            yield (
+                replace(item, fields={**fields, "choices": choices}),
+                Question(
+                    guid=context.guid(f"{idx}-{number}" if number else idx),
+                    idx=idx,
+                    label=(0 if is_true else None) if others else is_true,
+                    facts={"is_true": is_true, "has_candidates": bool(others)},
                 ),
-                name=f"{idx}-{number}" if number else idx,
-                idx=idx,
-                label=(0 if is_true else None) if others else is_true,
-                facts={"is_true": is_true, "has_candidates": bool(others)},
             )
 
 
 def _candidates(item: Item, own: str, context: TaskContext) -> list[list[str]]:
     """Return the groups of other names that an item is asked about with, each name once."""
-    if not context.options.candidates:
+    if not context.asking.candidates:
         return [[]]
     given = dict.fromkeys(part.text("text") for part in item.parts("candidates"))
     names = [name for name in given if name != own]  # it would compete with itself
@@ -255,7 +244,7 @@ def _marked(item: Item) -> str:
     some items of the data need it.
     """
     words, pronoun = plain(item.text("text")).split(), item.text("target", "span2_text")
-    place = item.number("target", "span2_index")
+    place = item.value("target", "span2_index", of=int)
     near = [at for at in (place, place - 1, place + 1) if 0 <= at < len(words)]
     found = [at for at in near if words[at] == pronoun]
     if not found and place in near and pronoun and words[place].startswith(pronoun):
@@ -277,23 +266,24 @@ def _says(question: Question, given: Prediction) -> int:
 
 
 def _wsc_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
-    known = [replace(one, label=(one.facts or {})["is_true"]) for one in questions]
-    said = [_says(*pair) for pair in zip(questions, predictions, strict=True)]
-    hits = [label == given for label, given in zip(labels_of(known), said, strict=True)]
-    return {"accuracy": per_cent(hits)}
+    known = labels_of([replace(one, label=(one.facts or {})["is_true"]) for one in questions])
+    triples = zip(known, questions, predictions, strict=True)
+    return {"accuracy": per_cent([label == _says(one, given) for label, one, given in triples])}
 
 
-def _wsc_lines(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
-    return [
-        {"idx": question.idx, "label": _FALSE_TRUE[_says(question, given)]}
-        for question, given in zip(questions, predictions, strict=True)
-    ]
+def _truth(question: Question, given: Prediction) -> str:
+    return _FALSE_TRUE[_says(question, given)]
 
 
 READERS = {
-    "copa": Reader(drafts=_copa),
-    "multirc": Reader(drafts=_multirc, measure=_multirc_figures, hand_in=_multirc_lines),
-    "record": Reader(drafts=_record, measure=_record_figures, hand_in=_record_lines),
-    "wsc": Reader(drafts=_wsc, measure=_wsc_figures, hand_in=_wsc_lines, takes=("candidates",)),
+    "copa": Reader(asked=_copa),
+    "multirc": Reader(asked=_multirc, metrics=_multirc_figures, lines=_nested),
+    "record": Reader(asked=_record, metrics=_record_figures, label=_chosen),
+    "wsc": Reader(
+        asked=_wsc,
+        metrics=_wsc_figures,
+        label=_truth,
+        takes=("form", "length", "pattern", "candidates"),
+    ),
 }
 """By the name of the task."""

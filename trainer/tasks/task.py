@@ -8,26 +8,39 @@
 `catalogue.find_task` finds one by its name, or makes one of a file.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+import json
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shards.errors import UserError
 from shards.flags import flag_of, given, option, positive
-from trainer.tasks.question import Question
+from trainer.tasks.description import FORMS, SPELLED, Description, Pattern
+from trainer.tasks.figures import Figures, chosen_figures, text_figures
+from trainer.tasks.items import NAME, Item, read_items
+from trainer.tasks.question import Prediction, Question
+from trainer.tasks.rows import LazyRows, Row, blank_row, causal_row
+from trainer.tasks.template import Part, masks_of, parse, shorten, strings_of, text_of
 from trainer.tokenizer import TextTokenizer
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
+TARGET_LENGTH = 128
+"""Tokens of a text that is written, where --target-length is not given."""
 
+ASKED = "how items are asked"
+"""The title of `Asking` in `--help`."""
 _SUFFIXES = (".jsonl", ".json", ".source")
+_FEWEST = 2
+"""Choices of an item."""
 
-CLOZE, SPELLED = FORMS = ("cloze", "spelled")
-
-Prediction = int | str
-"""The number of a choice or word, 1 or 0 for an answer that is the most probable or not, or the
-text that was written."""
+Lines = list[dict[str, Any]]
+MadeRow = tuple[Callable[[], Row], bool]
+"""What makes a row, and whether text was cut for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +48,11 @@ class Asking:
     """How a task's items become questions; flags of every command that asks them."""
 
     pattern: int | None = option(
-        None, "Which of the task's patterns, from 0 on. Default: the task's.", type=int, metavar="N"
+        None,
+        "Which of the task's patterns, from 0 on. Default: the task's.",
+        type=int,
+        metavar="N",
+        group=ASKED,
     )
     length: int | None = option(
         None, "Tokens of a row at most. Default: the task's.", type=positive, metavar="N"
@@ -46,9 +63,7 @@ class Asking:
         "which may be of several tokens. Default: the task's.",
         choices=FORMS,
     )
-    candidates: bool = option(
-        False, "WSC: let other names compete with the one asked about.", action="store_true"
-    )
+    candidates: bool = option(False, "WSC: let other names compete with the one asked about.")
     source_length: int | None = option(
         None,
         "Sequence to sequence: tokens of a source at most. Default: the task's.",
@@ -64,36 +79,24 @@ class Asking:
     cut_targets: bool = option(
         False,
         "Sequence to sequence: cut targets that are longer, rather than refuse them.",
-        action="store_true",
     )
     hide_padding: bool = option(
         False,
         "Sequence to sequence: no padding between source and target, which the reference shows "
         "to the model.",
-        action="store_true",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How a task's items become questions, nothing left open: `Asking` and what a task takes."""
-
-    pattern: int = 0
-    form: str = CLOZE
-    """One of FORMS."""
-    length: int = 256
-    candidates: bool = False
-    source_length: int = 512
-    target_length: int = 128
-    cut_targets: bool = False
-    hide_padding: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskContext:
     """All that items need to become questions."""
 
-    options: Options
+    asking: Asking
+    pattern: Pattern
+    form: str
+    """One of FORMS."""
+    length: int
+    """Tokens of a row at most."""
     tokenizer: TextTokenizer
     split: str
     """One of SPLITS."""
@@ -129,24 +132,92 @@ class TaskContext:
         # Patterns, words and passages come again and again.
         return lru_cache(maxsize=1024)(self.tokenizer.encode)
 
+    def fitted(self, strings: Sequence[Part], item: Item, *, taken: int) -> tuple[list[int], bool]:
+        """Return the ids of a pattern, cut to what is left of the length, and whether they were.
+
+        Args:
+            strings: of the pattern.
+            item: what an error is about.
+            taken: tokens that the row has besides.
+
+        Raises:
+            UserError: they do not fit, and nothing is left that may be cut.
+        """
+        special = self.tokenizer.special
+        ids = [[special[one.mask]] if one.mask else self.ids(one.text) for one in strings]
+        size = taken + sum(map(len, ids))
+        if not shorten(ids, [one.cut for one in strings], size - self.length):
+            raise item.wrong(
+                f"the pattern with its answer has {size} tokens, --length is {self.length}, and "
+                "cutting all that may be cut is not enough. Make it longer, as far as the model "
+                "has positions; else shorten the item, or leave it out. A pattern of one's own may "
+                "say what else may be cut: {name:cut}."
+            )
+        return [i for several in ids for i in several], size > self.length
+
+    def filled(self, strings: Sequence[Part], answer: Sequence[int], item: Item) -> MadeRow:
+        """Return the row of a pattern with a blank and its answer.
+
+        Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.
+
+        Args:
+            strings: of the pattern; exactly one is a blank.
+            answer: with the token that ends it; none: what follows sop is asked for.
+            item: what an error is about.
+
+        Raises:
+            UserError: as for `fitted`.
+        """
+        special = self.tokenizer.special
+        mask = special[next(one.mask for one in strings if one.mask)]
+        ending = [] if strings[-1].mask == "gmask" else [special["eos"]]
+        taken = 1 + len(ending) + max(1, len(answer))
+        ids, was_cut = self.fitted(strings, item, taken=taken)
+        made = partial(
+            blank_row,
+            np.array([special["cls"], *ids, *ending], np.int32),
+            mask_at=1 + ids.index(mask),
+            sop=special["sop"],
+            answer=np.array(answer, np.int32),
+        )
+        return made, was_cut
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reader:
+    """What a task needs beside its description, where its items are no plain ones."""
+
+    takes: tuple[str, ...] | None = None
+    """The fields of `Asking` that mean something to it; None: those of its kind."""
+    asked: Callable[[Sequence[Item], TaskContext], Iterable[tuple[Item, Question]]] | None = None
+    """Returns the fields of the pattern for each question, and what is known of it."""
+    row: Callable[[Item, str, TaskContext], MadeRow] | None = None
+    """Returns the row of a text that is written, with its answer, if that is learnt."""
+    metrics: Callable[[Sequence[Question], Sequence[Prediction]], Figures] | None = None
+    label: Callable[[Question, Prediction], Any] | None = None
+    """Returns what a prediction is handed in as."""
+    lines: Callable[[Lines], Lines] | None = None
+    """Returns the lines of predictions, {"idx": …, "label": …}, as they are handed in."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
     """A task; see the module."""
 
     name: str
-    ask: Callable[[Path, TaskContext], list[Question]]
-    """Read a file's items."""
-    measure: Callable[[Sequence[Question], Sequence[Prediction]], dict[str, float]]
-    hand_in: Callable[[Sequence[Question], Sequence[Prediction]], list[dict[str, Any]]]
-    """Return the lines of predictions."""
-    defaults: Options = field(default_factory=Options)
-    """Where `Asking` leaves it open."""
-    num_patterns: int = 1
-    takes: tuple[str, ...] = ("form", "length", "pattern")
-    """The fields of `Asking` that mean something to the task."""
-    is_written: bool = False
-    """Answers are written by a decoder, not chosen; predictions are texts."""
+    said: Description
+    reader: Reader = Reader()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether answers are written by a decoder, not chosen; predictions are texts."""
+        return self.said.answer is not None
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The fields of `Asking` that mean something to the task."""
+        kind = ("length", "pattern") if self.is_written else ("form", "length", "pattern")
+        return self.reader.takes or kind
 
     def questions(
         self,
@@ -169,35 +240,59 @@ class Task:
             task_mask: it knows [sMASK] and [gMASK] beside [MASK] (`trained.Trained`).
 
         Raises:
-            UserError: an item lacks a field, has an unknown label or does not fit; says which.
+            UserError: the pattern is not for the model; an item lacks a field, has an unknown
+                label or the name of another, or does not fit; says which.
         """
         context = TaskContext(
-            options=self._options(asking),
+            asking=asking,
+            pattern=self._pattern(asking),
+            form=asking.form or self.said.form,
+            length=asking.length or self.said.length,
             tokenizer=tokenizer,
             split=split,
             is_causal=is_causal,
             task_mask=task_mask,
         )
+        self._check_blank(context)
         file = self.file(path, split) if path.is_dir() else path
-        questions = self.ask(file, context)
+        asked = (self.reader.asked or self._asked)(read_items(file), context)
+        with_rows = self._written if self.is_written else self._chosen
+        questions, lines = [], dict[str, int]()
+        for item, question in asked:
+            name = question.guid if self.reader.asked else json.dumps(question.idx, sort_keys=True)
+            if name in lines:
+                raise item.wrong(
+                    f"its name, {name}, is that of line {lines[name]} too: nobody could tell their "
+                    'predictions apart. Give each item its own "idx", or leave it out of all.'
+                )
+            lines[name] = item.line
+            questions.append(with_rows(item, question, context))
         if not questions:
             raise UserError(f"{file} holds nothing to ask for the task {self.name}.")
         return questions
 
-    def metrics(
-        self, questions: Sequence[Question], predictions: Sequence[Prediction]
-    ) -> dict[str, float]:
+    def metrics(self, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
         """Return figures by name; the first picks the best epoch, the more the better.
 
         Questions without a known answer may not be among them.
         """
-        return self.measure(questions, predictions)
+        if self.reader.metrics:
+            return self.reader.metrics(questions, predictions)
+        figures = (text_figures if self.is_written else chosen_figures)(questions, predictions)
+        return {name: figures[name] for name in self.said.metric}
 
-    def lines(
-        self, questions: Sequence[Question], predictions: Sequence[Prediction]
-    ) -> list[dict[str, Any]]:
+    def lines(self, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
         """Return predictions as they are handed in, one JSON object a line."""
-        return self.hand_in(questions, predictions)
+        pairs = zip(questions, predictions, strict=True)
+        if self.is_written:
+            return [{"idx": q.idx, "prediction": text, **(q.facts or {})} for q, text in pairs]
+        key, label = self.said.name or "idx", self.reader.label or self._label
+        lines = [{key: question.idx, "label": label(question, given)} for question, given in pairs]
+        return self.reader.lines(lines) if self.reader.lines else lines
+
+    def _label(self, _: Question, given: Prediction) -> Any:
+        labels = tuple(self.said.verbalizer)
+        return labels[int(given)] if labels else int(given)
 
     def file(self, folder: Path, split: str) -> Path:
         """Return a split's file in a folder: val.jsonl, or as CLUE and GLM name it."""
@@ -207,16 +302,149 @@ class Task:
             (folder / name for name in names if (folder / name).is_file()), folder / names[0]
         )
 
-    def _options(self, asking: Asking) -> Options:
-        """Return the options of a call; UserError where the task has no use for one."""
-        names = given(asking)
-        for name in names:
+    def _pattern(self, asking: Asking) -> Pattern:
+        """Return the pattern to ask by; UserError where there is no use for a flag."""
+        for name in given(asking):
             if name not in self.takes:
                 raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
-        options = replace(self.defaults, **{name: getattr(asking, name) for name in names})
-        if not 0 <= options.pattern < self.num_patterns:
+        number = self.said.default if asking.pattern is None else asking.pattern
+        if not 0 <= number < len(self.said.pattern):
             raise UserError(
-                f"--pattern {options.pattern}: the task {self.name} has {self.num_patterns}, "
-                "numbered from 0 on."
+                f"--pattern {number}: the task {self.name} has {len(self.said.pattern)}, numbered "
+                "from 0 on."
             )
-        return options
+        return self.said.pattern[number]
+
+    def _check_blank(self, context: TaskContext) -> None:
+        """Check that a model knows the blank of a pattern."""
+        masks = masks_of(context.pattern.text)
+        if masks and context.is_causal:
+            raise UserError(
+                "this task fills blanks, and the model reads from left to right. Take a model that "
+                "was trained with the objective glm, or a task without a blank (prompted)."
+            )
+        unknown = [mask for mask in masks if context.blank(mask) != mask]
+        if unknown and not self.reader.row:
+            raise UserError(
+                f"the task {self.name}: the pattern {context.pattern.text!r} has a blank that the "
+                f"model does not know: it was trained without task masks, or "
+                f"{context.tokenizer.spec} has no such token. Write [MASK] there."
+            )
+
+    def _asked(
+        self, items: Sequence[Item], context: TaskContext
+    ) -> Iterator[tuple[Item, Question]]:
+        """Yield plain items, and what is known of them."""
+        said = self.said
+        for number, item in enumerate(items):
+            name = item.value(said.name, of=NAME) if said.name else item.name(number)
+            label = None
+            if not self.is_written:
+                labels = tuple(said.verbalizer) or range(len(self._choices(item)))
+                label = item.label(labels, is_needed=not context.is_test, key=said.label)
+            guid = context.guid(name if said.name else number)
+            yield item, Question(guid=guid, idx=name, label=label)
+
+    def _chosen(self, item: Item, question: Question, context: TaskContext) -> Question:
+        """Return a question of which answer fills the blank of a pattern best."""
+        pattern = context.pattern
+        words = self.said.words(pattern)
+        answers = words or self._choices(item)
+        if question.facts is None:  # of others the reader knows which ones are right
+            _check_differ(answers, context, item)
+        if words and context.form != SPELLED:
+            ids = tuple(_word(word, context, item) for word in words)
+            made = [context.filled(list(strings_of(pattern.text, item)), (), item)]
+        else:
+            ids = ()
+            filled = [item] * len(answers)
+            if pattern.filler:
+                fields = [{**item.fields, "choice": answer} for answer in answers]
+                filled = [replace(item, fields=several) for several in fields]
+                answers = [text_of(pattern.filler, one) for one in filled]
+            made = [
+                context.filled(
+                    list(strings_of(pattern.text, one)), _spelled(answer, context, item), item
+                )
+                for one, answer in zip(filled, answers, strict=True)
+            ]
+        return _with_rows(question, made, words=ids)
+
+    def _choices(self, item: Item) -> Sequence[str]:
+        name = self.said.choices_field
+        if name is None:
+            return [text_of(template, item) for template in self.said.choices]
+        values = item.value(*name.split("."))
+        are_texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
+        if not are_texts or (self.reader.asked is None and len(values) < _FEWEST):
+            raise item.wrong(f'the field "{name}" is no list of at least {_FEWEST} texts.')
+        return list(values)
+
+    def _written(self, item: Item, question: Question, context: TaskContext) -> Question:
+        """Return a question whose answer is written."""
+        template = self.said.answer or ""
+        fields = [part.field.split(".") for part in parse(template) if part.field]
+        is_known = not context.is_test or all(item.has(*keys) for keys in fields)
+        reference = text_of(template, item) if is_known else None
+        if context.is_train and not (reference or "").strip():
+            raise item.wrong("the answer is empty: there is nothing to learn.")
+        learnt = reference if context.is_train and reference else ""
+        made = (self.reader.row or _prompted)(item, learnt, context)
+        return _with_rows(replace(question, facts={"reference": reference}), [made])
+
+
+def _with_rows(
+    question: Question, made: Sequence[MadeRow], words: tuple[int, ...] = ()
+) -> Question:
+    rows = LazyRows([make for make, _ in made])
+    num_shortened = sum(was_cut for _, was_cut in made)
+    return replace(question, rows=rows, num_shortened=num_shortened, words=words)
+
+
+def _prompted(item: Item, answer: str, context: TaskContext) -> MadeRow:
+    """Return the row of a prompt with its answer, if there is one."""
+    special, ids = context.tokenizer.special, context.ids(answer)
+    strings = list(strings_of(context.pattern.text, item))
+    if context.is_causal:
+        prompt, was_cut = context.fitted(strings, item, taken=len(ids))
+        if not prompt:
+            raise item.wrong("the prompt is empty, and a model that reads on needs one.")
+        targets = [*ids, special["eos"]] if ids else []
+        return partial(causal_row, np.array(prompt, np.int32), targets), was_cut
+    if not any(one.mask for one in strings):  # it goes on at its end, white space there dropped
+        *first, last = strings or [Part()]
+        end = Part(mask=context.blank("gmask"))
+        strings = [*first, replace(last, text=last.text.rstrip()), end]
+    return context.filled(strings, [*ids, special["eop"]] if ids else [], item)
+
+
+def _spelled(answer: str, context: TaskContext, item: Item) -> list[int]:
+    """Return an answer's ids with the token that ends it."""
+    ids = context.ids(answer)
+    if not ids:
+        raise item.wrong(f"an answer is empty ({answer!r}): every choice needs a text.")
+    return [*ids, context.tokenizer.special["eop"]]
+
+
+def _word(answer: str, context: TaskContext, item: Item) -> int:
+    """Return the one id of a word."""
+    ids = context.ids(answer)
+    if len(ids) != 1:
+        raise item.wrong(
+            f"the word {answer!r} has {len(ids)} tokens with {context.tokenizer.spec}, and one "
+            f"fills a blank. Take --form {SPELLED}, or another word."
+        )
+    return ids[0]
+
+
+def _check_differ(answers: Sequence[str], context: TaskContext, item: Item) -> None:
+    """Check that no two answers are the same to a model: one would be right, and one wrong."""
+    numbers: dict[tuple[int, ...], int] = {}
+    for number, answer in enumerate(answers):
+        before = numbers.setdefault(tuple(context.ids(answer)), number)
+        if before != number:
+            raise item.wrong(
+                f"the choices {before} and {number} are the same tokens, "
+                f"{reprlib.repr(answers[before])} and {reprlib.repr(answer)}: nothing tells the "
+                "right one from the wrong one. Correct the item or the words, or leave it out."
+            )

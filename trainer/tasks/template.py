@@ -10,6 +10,7 @@ they hold. Behind a colon, joined by commas, stands what is done with a field:
     even     likewise, of several such from the longest, the last of equals
     plain    curly quotes and en dashes become those of ASCII
     open     the punctuation at its end is left out
+    strip    the white space around it is left out
 
 A text is encoded string by string. What may be cut is a string by itself, with the white space
 before it; {|} ends a string as well, and {|:cut} one that may be cut. The rules are those of
@@ -21,10 +22,9 @@ import re
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from trainer.tasks.items import Item
-from trainer.tasks.rows import Blank
-from trainer.tasks.task import TaskContext
 
 CUT, EVEN = "cut", "even"
 _SEAM = "|"
@@ -42,7 +42,11 @@ def open_ended(text: str) -> str:
     return text.rstrip(string.punctuation)
 
 
-_FILTERS: dict[str, Callable[[str], str]] = {"plain": plain, "open": open_ended}
+_FILTERS: dict[str, Callable[[str], str]] = {
+    "plain": plain,
+    "open": open_ended,
+    "strip": str.strip,
+}
 
 
 @dataclass(frozen=True)
@@ -67,19 +71,8 @@ class Part:
         return text
 
 
-Template = tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A string of a template that is filled in."""
-
-    text: str
-    cut: str = ""
-    mask: str = ""
-
-
-def parse(template: str) -> Template:
+@cache
+def parse(template: str) -> tuple[Part, ...]:
     """Return the parts of a template.
 
     Raises:
@@ -93,7 +86,7 @@ def parse(template: str) -> Template:
             elif text:
                 parts.append(Part(text=text))
         if name is not None:
-            said = (spec or "").split(",") if spec else []
+            said = spec.split(",") if spec else []
             cuts = [one for one in said if one in (CUT, EVEN)]
             filters = tuple(one for one in said if one in _FILTERS)
             if not name or conversion or len(cuts) > 1 or len(cuts) + len(filters) < len(said):
@@ -102,111 +95,58 @@ def parse(template: str) -> Template:
     return tuple(parts)
 
 
-def fields_of(template: Template) -> list[str]:
-    """Return the names of the fields of a template."""
-    return [part.field for part in template if part.field and part.field != _SEAM]
-
-
-def masks_of(template: Template) -> list[str]:
+def masks_of(template: str) -> list[str]:
     """Return the kinds of the blanks of a template."""
-    return [part.mask for part in template if part.mask]
+    return [part.mask for part in parse(template) if part.mask]
 
 
-def text_of(template: Template, item: Item) -> str:
+def text_of(template: str, item: Item) -> str:
     """Return a template without a blank, filled in.
 
     Raises:
         UserError: the item lacks a field, or it is no text.
     """
-    return "".join(part.filled(item) for part in template)
+    return "".join(part.filled(item) for part in parse(template))
 
 
-def pieces_of(template: Template, item: Item) -> list[Piece]:
-    """Return a template as strings, filled in.
+def strings_of(template: str, item: Item) -> Iterator[Part]:
+    """Yield a template filled in, as strings and blanks.
 
     Raises:
         UserError: the item lacks a field, or it is no text.
     """
-    return list(_pieces(template, item))
-
-
-def _pieces(template: Template, item: Item) -> Iterator[Piece]:
     text = ""
-    for part in template:
+    for part in parse(template):
         if part.mask:
-            yield Piece(text.rstrip())
-            yield Piece("", mask=part.mask)
+            yield Part(text.rstrip())
+            yield part
             text = ""
         elif part.field == _SEAM:
-            yield Piece(text, cut=part.cut)
+            yield Part(text, cut=part.cut)
             text = ""
         elif part.cut:
             kept = text.rstrip()
-            yield Piece(kept)
-            yield Piece(text[len(kept) :] + part.filled(item), cut=part.cut)
+            yield Part(kept)
+            yield Part(text[len(kept) :] + part.filled(item), cut=part.cut)
             text = ""
         else:
             text += part.filled(item)
     if text:
-        yield Piece(text)
+        yield Part(text)
 
 
-def fill(
-    pieces: Sequence[Piece], answer: Sequence[int], context: TaskContext, *, item: Item
-) -> tuple[Blank, bool]:
-    """Return the blank of a pattern with its answer, and whether it was cut.
-
-    Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.
+def shorten(ids: Sequence[list[int]], cuts: Sequence[str], excess: int) -> bool:
+    """Take tokens from the ends of strings that may be cut; return whether that was enough.
 
     Args:
-        pieces: exactly one is a blank.
-        answer: with the token that ends it; none: what follows sop is asked for.
-        context: how items are asked.
-        item: what an error is about.
-
-    Raises:
-        UserError: it does not fit, and nothing is left that may be cut.
+        ids: of each string; changed.
+        cuts: CUT, EVEN or nothing for each.
+        excess: how many to take.
     """
-    special = context.tokenizer.special
-    mask = special[next(piece.mask for piece in pieces if piece.mask)]
-    ending = [] if pieces[-1].mask == "gmask" else [special["eos"]]
-    ids, was_cut = fitted(pieces, context, item=item, taken=1 + len(ending) + max(1, len(answer)))
-    blank = Blank.of(
-        [special["cls"], *ids, *ending],
-        mask_at=1 + ids.index(mask),
-        sop=special["sop"],
-        answer=answer,
-    )
-    return blank, was_cut
-
-
-def fitted(
-    pieces: Sequence[Piece], context: TaskContext, *, item: Item, taken: int
-) -> tuple[list[int], bool]:
-    """Return the ids of a pattern, cut to what is left of the length, and whether they were.
-
-    Args:
-        pieces: of the pattern.
-        context: how items are asked.
-        item: what an error is about.
-        taken: tokens that the row has besides.
-
-    Raises:
-        UserError: they do not fit, and nothing is left that may be cut.
-    """
-    special = context.tokenizer.special
-    ids = [[special[p.mask]] if p.mask else context.ids(p.text) for p in pieces]
-    size = taken + sum(map(len, ids))
-    cuttable = [(i, piece.cut) for i, piece in zip(ids, pieces, strict=True) if piece.cut]
-    room = context.options.length
-    for _ in range(size - room):
-        left = [(i, len(i) if cut == EVEN else 1) for i, cut in reversed(cuttable) if i]
+    cuttable = [(one, cut) for one, cut in zip(ids, cuts, strict=True) if cut]
+    for _ in range(excess):
+        left = [(one, len(one) if cut == EVEN else 1) for one, cut in reversed(cuttable) if one]
         if not left:
-            raise item.wrong(
-                f"the pattern with its answer has {size} tokens, --length is {room}, and cutting "
-                "all that may be cut is not enough. Make it longer, as far as the model has "
-                "positions; else shorten the item, or leave it out. A pattern of one's own may "
-                "say what else may be cut: {name:cut}."
-            )
-        max(left, key=lambda one: one[1])[0].pop()
-    return [i for several in ids for i in several], size > room
+            return False
+        max(left, key=lambda pair: pair[1])[0].pop()
+    return True

@@ -1,24 +1,8 @@
-"""Trains GLM on token shards.
+"""The command of this folder."""
 
-python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-steps 100
-deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …
-"""
+import sys
 
-from typing import TYPE_CHECKING
-
-from shards.interrupt import ended_by_interrupt
-from trainer.command import run_command
-from trainer.config import Config
-
-if TYPE_CHECKING:
-    from trainer.ranks import Ranks
-
-
-def _train(config: Config, ranks: "Ranks") -> int:
-    with ended_by_interrupt():
-        from trainer.train.training import train  # noqa: PLC0415  loads torch; --help needs none
-    return train(config, ranks)
-
+from shards.console import run_module
 
 if __name__ == "__main__":
-    run_command("trainer.train", _train)
+    sys.exit(run_module("trainer.train"))

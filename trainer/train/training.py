@@ -16,14 +16,14 @@ from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate.validation import evaluate
 from trainer.follow import Follower, text_ends
-from trainer.log import TASKS, VALIDATION, RunLog
+from trainer.log import TASKS, VALIDATION
 from trainer.loss_tally import LossTally
 from trainer.model.flops import peak_flops
 from trainer.ranks import Ranks
-from trainer.run import Journal, Ready, Running
+from trainer.run import Journal, Running
 from trainer.samples import open_samples
 from trainer.settings import EPOCH, WAIT
-from trainer.start import StartedRun, start
+from trainer.start import StartedRun, journal_of, start
 from trainer.step import Outcome
 from trainer.stop import Stop
 
@@ -209,43 +209,17 @@ class Windows:
 
 def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    settings = config.settings
-    with gone_if_refused(settings.save):
+    with gone_if_refused(config.settings.save):
         started = start(config, ranks, trains=True)
     benchmarks = ranks.together(lambda: benchmarks_of(started))
-    with Stop() as stop:
-        folder = settings.save if ranks.is_first else None
-        log = RunLog(folder, step=started.step, steps=started.steps, show=ranks.is_first)
-        for line in started.lines():
-            log.say(line)
-        follower = Follower(started.config, disk=started.disk, ranks=ranks, say=log.say)
-        try:
-            follower.save()
-            journal = Journal(log=log, stepper=started.stepper)
-            windows = Windows(
-                started, benchmarks=benchmarks, follower=follower, journal=journal, stop=stop
-            )
-            return Running(_ready(started), windows, journal=journal, stop=stop).run()
-        finally:
-            log.close()
-
-
-def _ready(started: StartedRun) -> Ready:
-    settings = started.config.settings
-    return Ready(
-        stepper=started.stepper,
-        schedule=started.schedule,
-        ranks=started.ranks,
-        disk=started.disk,
-        step=started.step,
-        steps=started.steps,
-        bad_losses=started.bad_losses,
-        keep=settings.keep,
-        log_every=settings.log_every,
-        max_bad_losses=settings.max_bad_losses,
-        peak_flops=_peak_flops(started),
-        profile=settings.profile,
-    )
+    with Stop() as stop, journal_of(started, started.lines()) as journal:
+        follower = Follower(started.config, disk=started.disk, ranks=ranks, say=journal.log.say)
+        follower.save()
+        windows = Windows(
+            started, benchmarks=benchmarks, follower=follower, journal=journal, stop=stop
+        )
+        ready = replace(started, peak_flops=_peak_flops(started))
+        return Running(ready, windows, journal=journal, stop=stop).run()
 
 
 def _peak_flops(started: StartedRun) -> float | None:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from shards.errors import UserError
+from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.tasks.collate import placed
 from trainer.tasks.question import Question
-from trainer.tuning.batches import Scoring, Unit, are_chosen, num_rows
-from trainer.tuning.model import Outputs, outputs_of
+from trainer.tuning.batches import Scoring, are_chosen
 
 NONE = -1
 """In place of an answer: scores that are not finite choose nothing."""
@@ -31,19 +32,21 @@ class Answer:
     num_targets: int
 
 
-def answers_in(outputs: Outputs, units: Sequence[Unit], scoring: Scoring) -> list[Answer]:
+def answers_in(
+    outputs: LossSums | Tensor, questions: Sequence[Question], scoring: Scoring
+) -> list[Answer]:
     """Return the answers that outputs of a batch of questions hold."""
-    chosen = (outputs.correct == outputs.num_targets).int()
     if scoring.chosen:
-        scores = scoring.scores(outputs, [num_rows(unit) for unit in units])
-        best = scores.max(1)  # NaN if any is
+        best = scoring.scores(outputs, questions).max(1)  # NaN if any is
         chosen = best.indices.masked_fill(~best.values.isfinite(), NONE)
-    columns = [chosen.tolist(), *([0] * len(units) for _ in range(3))]
-    if not scoring.chosen:
-        columns[1:] = [column.tolist() for column in outputs[1:]]
+        return [
+            Answer(prediction=choice, loss=0, correct=0, num_targets=0)
+            for choice in chosen.tolist()
+        ]
+    assert isinstance(outputs, LossSums)
     return [
-        Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
-        for choice, loss, correct, count in zip(*columns, strict=True)
+        Answer(prediction=int(correct == count), loss=loss, correct=correct, num_targets=count)
+        for loss, correct, count in zip(*(column.tolist() for column in outputs), strict=True)
     ]
 
 
@@ -72,7 +75,7 @@ def answer(
     for first in range(0, len(questions), at_once):
         units = questions[first : first + at_once]
         batch = placed(scoring.batch(units), device)
-        given += answers_in(outputs_of(model, batch), units, scoring)
+        given += answers_in(model(batch), units, scoring)
     for question, one in zip(questions, given, strict=True):
         if one.prediction == NONE or not math.isfinite(one.loss):
             raise UserError(

@@ -1,20 +1,32 @@
-"""Questions as batches of rows, and what comes back of them, question by question."""
+"""Questions as batches of rows, and what a model loses by what it gives for them.
 
-from collections.abc import Mapping, Sequence
+Losses of choices are as in THUDM/GLM (commit 4f61ed7, finetune_glm.py); a loss here is of one
+question, so that a batch may be split into any parts. Questions that ask for texts share rows, and
+do not see each other:
+
+    Part A of the first, of the second, … | Part B of the first, of the second, … | padding
+
+Each token keeps the position that it has in a row of its own, and `Row.pieces` says whose it is, so
+a question loses what it loses alone. A causal row is all Part B.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
+from trainer.model.loss import LossSums
 from trainer.tasks.collate import collate
 from trainer.tasks.question import Question, rows_of
-from trainer.tuning.losses import by_question, penalized
-from trainer.tuning.model import ABSENT, Outputs
-from trainer.tuning.packing import PADDING, Packed, collate_packed, packed
+from trainer.tasks.rows import Row
+from trainer.tuning.kinds import CROSS_ENTROPY, GENERATIVE, HINGE
 
-Unit = Question | Packed
+NO_CHOICE = -10_000.0
+"""The score of a choice that a question lacks, where others of the batch have it."""
 
 
 def are_chosen(questions: Sequence[Question]) -> bool:
@@ -33,69 +45,95 @@ class Scoring:
     penalty: float = 0.0
     """Scores are divided by (number of targets)^penalty if that is above 0."""
 
-    def units(self, questions: Sequence[Question]) -> list[Unit]:
-        """Return what a step's questions are learnt as: texts share rows, choices stay as is."""
-        if self.chosen or not questions:
-            return list(questions)
-        return list(packed(rows_of(questions)))
-
-    def batch(self, units: Sequence[Unit], *, width: int = 0) -> dict[str, Tensor]:
-        """Return units, 1 or more of one kind, as a batch for `TunedGLM.forward`.
-
-        Args:
-            units: questions, or packed rows.
-            width: the least number of tokens in its rows.
-        """
-        joined = [unit for unit in units if isinstance(unit, Packed)]
-        if joined:
-            return self._widened(collate_packed(joined, pad=self.pad), width)
-        questions = [unit for unit in units if isinstance(unit, Question)]
+    def batch(self, questions: Sequence[Question]) -> dict[str, Tensor]:
+        """Return questions, 1 or more of one kind, as a batch for `GLM.forward`."""
         batch = collate(rows_of(questions), pad=self.pad)
-        if questions[0].words:
-            widest = max(len(question.words) for question in questions)
-            words = [[*q.words, *[ABSENT] * (widest - len(q.words))] for q in questions]
+        widest = max(len(question.words) for question in questions)
+        if widest:
+            words = [[*q.words, *[0] * (widest - len(q.words))] for q in questions]
             batch["words"] = torch.tensor(words)
-        return self._widened(batch, width)
+        return batch
 
-    def scores(self, outputs: Outputs, sizes: Sequence[int]) -> Tensor:
+    def scores(self, outputs: LossSums | Tensor, questions: Sequence[Question]) -> Tensor:
         """Return the scores of each question's choices, float32[q, k], with gradients.
 
         Args:
-            outputs: of their rows.
-            sizes: how many rows each question has.
+            outputs: of their batch.
+            questions: with choices or words; k is the most that one of them has.
         """
-        if outputs.scores.shape[1] > 1:
-            return outputs.scores
-        scores = penalized(outputs.scores[:, 0], outputs.num_targets, self.penalty)
-        return by_question(scores, sizes)
-
-    def _widened(self, batch: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
-        """Return a batch whose rows have at least so many tokens."""
-        more = max(0, width - batch["tokens"].shape[1])
-        fills = {"tokens": self.pad, "pieces": PADDING}
-        return {
-            name: F.pad(tensor, (0, more), value=fills.get(name, 0))
-            if tensor.dim() > 1 and name != "words"
-            else tensor
-            for name, tensor in batch.items()
-        }
+        sizes = [len(question.words or question.rows) for question in questions]
+        if isinstance(outputs, Tensor):
+            parts = [row[:size] for row, size in zip(outputs, sizes, strict=True)]
+        else:
+            scores = -outputs.loss
+            if self.penalty > 0:
+                scores = scores / outputs.num_targets.clamp(min=1) ** self.penalty
+            parts = list(torch.split(scores, sizes))
+        widest = max(sizes)
+        return torch.stack(
+            [F.pad(part, (0, widest - len(part)), value=NO_CHOICE) for part in parts]
+        )
 
 
-def num_rows(unit: Unit) -> int:
-    """Return how many rows of a batch a unit takes."""
-    return len(unit.rows) if isinstance(unit, Question) else 1
+def losses(scores: Tensor, labels: Tensor, kind: str) -> Tensor:
+    """Return the loss of each question, float32[q]; their mean is the loss of a batch.
+
+    Args:
+        scores: float32[q, k], of its choices.
+        labels: int64[q], the number of the right one.
+        kind: one of `LOSSES`. cross_entropy: of a softmax over the scores. hinge: by how much each
+            wrong score is not 1 below the right one. generative: the right score, negated. mix:
+            generative + cross_entropy.
+    """
+    right = scores.gather(1, labels[:, None])
+    if kind == HINGE:
+        return (1 + scores - right).clamp(min=0).sum(1) - 1
+    entropy = F.cross_entropy(scores, labels, reduction="none")
+    if kind == CROSS_ENTROPY:
+        return entropy
+    return -right[:, 0] if kind == GENERATIVE else entropy - right[:, 0]
 
 
-def longest(units: Sequence[Unit]) -> int:
-    """Return the number of tokens of the longest row of units."""
-    return max(
-        len(row)
-        for unit in units
-        for row in (unit.rows if isinstance(unit, Question) else (unit.row,))
+def packed(questions: Sequence[Question]) -> list[Question]:
+    """Return questions of one row each as fewer ones, none longer than the longest of them.
+
+    Each row joins the first that has room.
+    """
+    rows = rows_of(questions)
+    width = max(map(len, rows), default=0)
+    groups: list[list[Row]] = []
+    for row in rows:
+        for group in groups:
+            if sum(map(len, group)) + len(row) <= width:
+                group.append(row)
+                break
+        else:
+            groups.append([row])
+    return [Question(guid="", idx=None, rows=(_joined(group),)) for group in groups]
+
+
+def _joined(group: Sequence[Row]) -> Row:
+    """Return rows as one, all Parts A before all Parts B."""
+    numbers = [np.full(len(row), i, np.int64) for i, row in enumerate(group)]
+    return Row(
+        tokens=_in_parts(group, [row.tokens for row in group]),
+        position_ids=_in_parts(group, [_positions(row) for row in group]),
+        sep=sum(row.sep or 0 for row in group),
+        targets=_in_parts(group, [row.targets for row in group]),
+        loss_mask=_in_parts(group, [row.loss_mask for row in group]).astype(np.bool_),
+        pieces=_in_parts(group, numbers),
     )
 
 
-def target_count(questions: Sequence[Question]) -> int:
-    """Return how many tokens the answers of questions have."""
-    rows = chain.from_iterable(question.rows for question in questions)
-    return sum(int(row.loss_mask.sum()) for row in rows)
+def _in_parts(group: Sequence[Row], arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
+    """Return arrays [..., n] of rows joined: of each what belongs to Part A, then the rest."""
+    halves = [np.split(a, [row.sep or 0], axis=-1) for a, row in zip(arrays, group, strict=True)]
+    ordered = [half[part] for part in range(2) for half in halves]
+    return np.concatenate(ordered, axis=-1).astype(np.int64)
+
+
+def _positions(row: Row) -> NDArray[np.int64]:
+    """Return a row's positions, int64[2, n]; a causal one counts from 0."""
+    if row.position_ids is not None:
+        return row.position_ids
+    return np.stack([np.arange(len(row)), np.zeros(len(row), np.int64)])

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.tasks.question import Question
-from trainer.tasks.task import TEST, VALIDATION, Prediction, Task
+from trainer.tasks.question import Prediction, Question
+from trainer.tasks.task import TEST, VALIDATION, Task
 from trainer.tuning.answers import Answer
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe

@@ -14,23 +14,20 @@ from shards.flags import flag_of, given
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoints.checkpoint import Checkpoint
-from trainer.checkpoints.disk import Disk, find_disk
-from trainer.deepspeed_json import (
-    engine_settings,
-    micro_batch_of,
-)
+from trainer.checkpoints.disk import Disk
+from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.opening import Opening
 from trainer.ranks import Ranks
-from trainer.schedule import Schedule
+from trainer.run import Ready
 from trainer.start import (
-    changeable,
-    check_end,
+    Subject,
+    batch_line,
     differences,
-    find_checked,
-    make_stepper,
-    tell_changes,
-    with_agreed_precision,
+    find_start,
+    ready_fields,
+    refuse_changes,
+    span_line,
 )
 from trainer.step import after_removal, make_model
 from trainer.stop import Stop
@@ -41,59 +38,45 @@ from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
 from trainer.tuning.evaluation import KNOWN, Evaluation
-from trainer.tuning.model import TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
-from trainer.tuning.settings import Config, Tuning
+from trainer.tuning.settings import Tuning
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
 
 _LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
-_DECISIVE = (*_LEARNING, *_JUDGING)
+_DECISIVE = ("seed", *_LEARNING, *_JUDGING)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Started:
-    """A run that is ready to take its next step."""
+class StartedTuning(Ready):
+    """A run that is ready to learn items."""
 
-    config: Config
-    ranks: Ranks
+    disk: Disk
+    tuning: Tuning
     evaluation: Evaluation
     order: Order
-    schedule: Schedule
     tuner: Tuner
-    disk: Disk
-    step: int
-    """The last step taken; 0 at the beginning."""
-    is_saved: bool
-    """Whether the checkpoint of that step lies where the run is saved."""
     progress: Progress
-    fixed: Mapping[str, Any]
-    """What a checkpoint records besides."""
 
     def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
-        tuning, stepper = self.config.tuning, self.tuner.stepper
+        tuning, task = self.tuning, self.tuning.described_task
         questions = self.evaluation.questions
         counts = ", ".join(f"{len(questions[s]):,} {s}" for s in SPLITS if s in questions)
-        begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
-        identity = self.fixed["identity"]
-        model = from_json(ModelConfig, identity["model"], where="model")
-        size, world = tuning.batch_size, self.ranks.world
+        model = from_json(ModelConfig, self.fixed["identity"]["model"], where="model")
         shortened = sum(q.num_shortened for several in questions.values() for q in several)
         lines = [
-            f"{self.config.task.name}: {counts}; the model has {model.num_parameters():,} "
-            f"parameters, {identity['precision']}, ZeRO stage {stepper.stage}",
-            f"batch {size:,} = micro-batch {stepper.micro_batch} x accumulation "
-            f"{size // (stepper.micro_batch * world)} x {world} ranks",
-            f"the run {begin} and ends after step {self.order.steps:,}, {tuning.epochs} epochs; it "
-            f"is saved to {tuning.save}",
+            f"{task.name}: {counts}; the model has {model.num_parameters():,} parameters, "
+            f"{self.precision}, ZeRO stage {self.stepper.stage}",
+            batch_line(self, tuning.batch_size),
+            span_line(self, f", {tuning.epochs} epochs"),
         ]
         if shortened:
             lines.append(f"{shortened:,} rows are shortened to fit")
         if VALIDATION not in questions:
-            file = self.config.task.file(tuning.data, VALIDATION)
+            file = task.file(tuning.data, VALIDATION)
             lines.append(f"there is no {file.name}: the last epoch counts as the best")
         return lines
 
@@ -102,22 +85,23 @@ class Started:
         return {**self.fixed, "progress": to_json(progress)}
 
 
-def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
-    """Return a run that is ready to train; all ranks call this.
+def start(tuning: Tuning, ranks: Ranks, *, stop: Stop) -> StartedTuning:
+    """Return a run that is ready to learn items; all ranks call this.
 
     Args:
-        config: the run.
+        tuning: the flags, nothing left open.
         ranks: of the run.
         stop: looked at while texts are written.
 
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
     """
-    tuning, settings = config.tuning, config.tuning.settings()
-    disk = find_disk(tuning.save, ranks)
-    checkpoint = find_checked(settings, disk, ranks, check=_check_state)
-    origin = ranks.together(lambda: _origin(config, checkpoint))
-    tokenizer, questions = ranks.together(lambda: _read(config, origin))
+    disk, checkpoint = find_start(tuning, ranks, check=_check_state)
+    path = tuning.init_from if checkpoint is None else checkpoint.folder
+    opening = Opening(model=tuning.model or None, tokenizer=tuning.tokenizer)
+    origin = ranks.together(lambda: find_origin(path, opening))
+    tokenizer = ranks.together(lambda: find_tokenizer(origin, opening))
+    questions = ranks.together(lambda: _read(tuning, origin, tokenizer))
     shape = replace(origin.shape, hidden_dropout=tuning.dropout, attention_dropout=tuning.dropout)
     order = Order(
         num_items=len(questions[TRAIN]),
@@ -126,34 +110,25 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
         seed=tuning.seed,
         across_epochs=tuning.across_epochs,
     )
-    schedule = ranks.together(lambda: settings.schedule_of(order.steps))
-    content, precision = with_agreed_precision(config.deepspeed, tuning.precision, ranks)
-    sizes = (tuning.batch_size,)
-    micro = ranks.together(
-        lambda: micro_batch_of(content, tuning.micro_batch, sizes=sizes, world=ranks.world)
+    progress = Progress() if checkpoint is None else _progress(checkpoint)
+    glm = partial(GLM, smoothing=tuning.label_smoothing)
+    subject = Subject(
+        make=partial(make_model, shape, seed=tuning.seed, make=glm),
+        init_from=origin.path,  # the newest of a run's checkpoints, where the flag names its folder
+        sizes=(tuning.batch_size,),
+        steps=order.steps,
+        bad_losses=progress.bad_losses,
+        identity=_identity(origin, shape, tokenizer),
+        options={"epochs": tuning.epochs},
+        check=partial(_check_same_run, tuning=_decisive(tuning, questions), order=order),
     )
-    fixed = {
-        "identity": _identity(origin, shape, tokenizer, precision=precision),
-        "tuning": _decisive(config, questions),
-        "schedule": {**changeable(settings, schedule), "epochs": tuning.epochs},
+    begun = ready_fields(tuning, subject, disk=disk, checkpoint=checkpoint, ranks=ranks)
+    begun["fixed"] |= {
+        "tuning": _decisive(tuning, questions),
         "run": {"mixes": [{"data": list(origin.data)}]},
     }
-    if checkpoint is not None:
-        ranks.together(lambda: _check_same_run(checkpoint, fixed))
-        ranks.together(lambda: _check_no_items_lost(checkpoint, order))
-        check_end(checkpoint, order.steps)
-        if ranks.is_first:
-            tell_changes(checkpoint, fixed["schedule"])
-    complete = engine_settings(
-        content, micro=micro, size=tuning.batch_size, world=ranks.world, node_local=disk.node_local
-    )
-    # The newest of a run's checkpoints, where init_from is its folder.
-    settings = replace(settings, init_from=origin.path)
-    glm = partial(TunedGLM, smoothing=tuning.label_smoothing)
-    make = partial(make_model, shape, seed=tuning.seed, make=glm)
-    stepper = make_stepper(make, settings, complete, checkpoint=checkpoint, ranks=ranks)
     tuner = Tuner(
-        stepper=stepper,
+        stepper=begun["stepper"],
         scoring=Scoring(
             pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
             chosen=are_chosen(questions[TRAIN]),
@@ -162,32 +137,23 @@ def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
         loss=tuning.loss,
         ranks=ranks,
     )
+    scribe = Scribe(
+        stepper=tuner.stepper,
+        shape=shape,
+        tokenizer=tokenizer,
+        decoding=tuning.decoding,
+        ranks=ranks,
+        stop=stop,
+    )
     evaluation = Evaluation(
-        task=config.task,
+        task=tuning.described_task,
         questions=questions,
         tuner=tuner,
-        scribe=Scribe(
-            stepper=stepper,
-            shape=shape,
-            tokenizer=tokenizer,
-            decoding=config.decoding,
-            ranks=ranks,
-            stop=stop,
-        ),
+        scribe=scribe,
         by_loss=tuning.by_loss,
     )
-    return Started(
-        config=config,
-        ranks=ranks,
-        evaluation=evaluation,
-        order=order,
-        schedule=schedule,
-        tuner=tuner,
-        disk=disk,
-        step=0 if checkpoint is None else checkpoint.step,
-        is_saved=checkpoint is not None and checkpoint.folder.parent == disk.folder,
-        progress=Progress() if checkpoint is None else _progress(checkpoint),
-        fixed=fixed,
+    return StartedTuning(
+        **begun, tuning=tuning, evaluation=evaluation, order=order, tuner=tuner, progress=progress
     )
 
 
@@ -216,22 +182,13 @@ def _progress(checkpoint: Checkpoint) -> Progress:
         ) from error
 
 
-def _origin(config: Config, checkpoint: Checkpoint | None) -> Origin:
-    """Return the model that the run resumes or starts with."""
-    tuning = config.tuning
-    path = tuning.init_from if checkpoint is None else checkpoint.folder
-    return find_origin(path, Opening(model=tuning.model, tokenizer=tuning.tokenizer))
-
-
-def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list[Question]]]:
-    """Return the tokenizer and the questions of all splits that there are.
+def _read(tuning: Tuning, origin: Origin, tokenizer: TextTokenizer) -> dict[str, list[Question]]:
+    """Return the questions of all splits that there are.
 
     Raises:
         UserError: there is nothing to learn from, or items do not fit the task or the model.
     """
-    tuning, task = config.tuning, config.task
-    opening = Opening(model=tuning.model, tokenizer=tuning.tokenizer)
-    tokenizer = find_tokenizer(origin, opening)
+    task = tuning.described_task
     if not tuning.data.is_dir():
         raise UserError(f"--data {tuning.data}: there is no such folder.")
     if task.is_written and not tuning.by_loss and task.file(tuning.data, VALIDATION).is_file():
@@ -249,13 +206,13 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             path,
             split=split,
             tokenizer=tokenizer,
-            asking=config.asking,
+            asking=tuning.asking,
             is_causal=origin.objective == CAUSAL,
             task_mask=origin.task_mask,
         )
         _check_positions(questions[name], origin.shape, takes=task.takes, where=path)
     _check_uses(tuning, questions)
-    return tokenizer, questions
+    return questions
 
 
 def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> None:
@@ -315,9 +272,7 @@ def _check_positions(
                 )
 
 
-def _identity(
-    origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer, *, precision: str
-) -> dict[str, Any]:
+def _identity(origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer) -> dict[str, Any]:
     """Return what a checkpoint of trainer.train records, so that this one opens like those."""
     name = origin.tokenizer.get("name", tokenizer.spec)
     return {
@@ -326,17 +281,14 @@ def _identity(
         "blanks": {"task_mask": origin.task_mask},
         "isolate_documents": True,
         "tokenizer": {"name": name, "sha256": tokenizer.sha256},
-        "precision": precision,
     }
 
 
-def _decisive(config: Config, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+def _decisive(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
     """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
-    tuning = config.tuning
     return {
-        "task": config.task.name,
-        "asking": to_json(config.asking),
-        "seed": tuning.seed,
+        "task": tuning.described_task.name,
+        "asking": to_json(tuning.asking),
         **{name: getattr(tuning, name) for name in _DECISIVE},
         "items": {split: _fingerprint(several) for split, several in questions.items()},
     }
@@ -352,20 +304,19 @@ def _fingerprint(questions: Sequence[Question]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _check_same_run(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
+def _check_same_run(
+    checkpoint: Checkpoint, identity: Mapping[str, Any], *, tuning: Mapping[str, Any], order: Order
+) -> None:
     """Check that a checkpoint belongs to this run.
 
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    before_this = {name: dict(checkpoint.state[name]) for name in ("identity", "tuning")}
-    before_this["tuning"].pop("pool", None)  # of classifiers, which former versions had
-    for part, state in before_this.items():
-        for name, before, now in differences(state, fixed[part]):
-            raise UserError(
-                f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-                f"{now}. Set it back, or start a new run: give another --save."
-            )
+    before = dict(checkpoint.state["tuning"])
+    before.pop("pool", None)  # of classifiers, which former versions had
+    changed = differences(checkpoint.state["identity"], identity) + differences(before, tuning)
+    refuse_changes(changed, checkpoint, otherwise="start a new run: give another --save.")
+    _check_no_items_lost(checkpoint, order)
 
 
 def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:

@@ -4,36 +4,23 @@ The loss of a step is the mean over the questions of the global batch, or over t
 where texts are asked for, however the batch is split into ranks and micro-batches.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from shards.errors import UserError
 from trainer.model.dropout import Seeds
+from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
 from trainer.step import Outcome, Stepper
 from trainer.tasks.collate import placed
-from trainer.tasks.question import Question
+from trainer.tasks.question import Question, rows_of
 from trainer.tuning.answers import NONE, Answer, answers_in
-from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
-from trainer.tuning.losses import losses
-from trainer.tuning.model import Outputs
-
-
-class _Part(NamedTuple):
-    """A micro-batch."""
-
-    units: Sequence[Unit]
-    slots: range
-    """The places of its rows among those of the global batch."""
-    share: int
-    """1, or 0 where it counts nothing."""
+from trainer.tuning.batches import Scoring, losses, packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,36 +47,29 @@ class Tuner:
             seed: of dropout.
             step: its number.
         """
-        total = len(questions) if self.scoring.chosen else target_count(questions)
+        rows, chosen = rows_of(questions), self.scoring.chosen
+        total = len(questions) if chosen else sum(int(row.loss_mask.sum()) for row in rows)
         counted: list[Tensor] = []
 
-        def loss_of(part: _Part, seeds: Seeds) -> Tensor:
-            lost, right = self._lost(
-                part.units, self._forward(part.units, width=width, seeds=seeds)
-            )
-            counted.append(part.share * torch.stack([lost.detach(), right]).double())
-            return lost * (part.share * self.ranks.world / max(total, 1))
+        def loss_of(units: Sequence[Question], share: int, seeds: Seeds) -> Tensor:
+            lost, right = self._lost(units, self._forward(units, seeds=seeds))
+            counted.append(share * torch.stack([lost.detach(), right]).double())
+            return lost * (share * self.ranks.world / max(total, 1))
 
-        units = self.scoring.units(questions)
-        # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
-        width = longest(units) if self.ranks.device.type == "cuda" else 0
-        parts = list(self._parts(units))
-        applied, grad_norm = self.stepper.learn(
-            [(part.slots, partial(loss_of, part)) for part in parts],
-            lr=lr,
-            seed=seed,
-            step=step,
-            purpose="head",
-        )
-        sums = self.ranks.sum(torch.stack(counted).sum(0).cpu())
-        loss_sum, right_sum = sums.tolist()
+        units = questions if chosen else packed(questions)
+        ends = [0, *accumulate(len(unit.rows) for unit in units)]
+        parts = [
+            (range(ends[first], ends[first + len(part)]), partial(loss_of, part, share))
+            for first, part, share in self._parts(units)
+        ]
+        applied, grad_norm = self.stepper.learn(parts, lr=lr, seed=seed, step=step)
+        loss_sum, right_sum = self.ranks.sum(torch.stack(counted).sum(0).cpu()).tolist()
         outcome = Outcome(
             loss=loss_sum / max(total, 1),
-            num_tokens=sum(len(row) for question in questions for row in question.rows),
+            num_tokens=sum(map(len, rows)),
             num_samples=len(questions),
             applied=applied,
             grad_norm=grad_norm,
-            is_finite=math.isfinite(loss_sum),
         )
         return outcome, right_sum / max(total, 1)
 
@@ -107,9 +87,9 @@ class Tuner:
         """
         own = []
         with self.stepper.answering():
-            for part in self._parts(questions):
-                answers = answers_in(self._forward(part.units), part.units, self.scoring)
-                own.extend(answers[: len(part.units) * part.share])
+            for _, part, share in self._parts(questions):
+                answers = answers_in(self._forward(part), part, self.scoring)
+                own.extend(answers[: len(part) * share])
                 if stop():
                     break
         if stop():
@@ -124,41 +104,38 @@ class Tuner:
                 )
         return given
 
-    def _parts(self, units: Sequence[Unit]) -> Iterator[_Part]:
-        """Yield this rank's micro-batches, as many on every rank.
+    def _parts(self, units: Sequence[Question]) -> Iterator[tuple[int, Sequence[Question], int]]:
+        """Yield this rank's micro-batches, as many on every rank: where each begins, and a share.
 
-        Where a rank has none left it computes a unit of others again, which counts nothing.
+        The share is 1; or 0 where a rank has none left and computes a unit of others again, which
+        counts nothing.
         """
         size, share = self.stepper.micro_batch, -(-len(units) // self.ranks.world)
         first = share * self.ranks.rank
-        ends = [0, *accumulate(map(num_rows, units))]
         for begin in range(first, first + share, size):
-            end = min(begin + size, first + share, len(units))
-            if begin < end:
-                yield _Part(units[begin:end], range(ends[begin], ends[end]), 1)
-            else:
-                yield _Part(units[:1], range(ends[1]), 0)
+            part = units[begin : min(begin + size, first + share)]
+            yield (begin, part, 1) if part else (0, units[:1], 0)
 
     def _forward(
-        self, part: Sequence[Unit], *, width: int = 0, seeds: Seeds | None = None
-    ) -> Outputs:
-        batch = placed(self.scoring.batch(part, width=width), self.ranks.device)
-        outputs: Outputs = self.stepper.engine(batch, seeds=seeds)
+        self, units: Sequence[Question], *, seeds: Seeds | None = None
+    ) -> LossSums | Tensor:
+        batch = placed(self.scoring.batch(units), self.ranks.device)
+        outputs: LossSums | Tensor = self.stepper.engine(batch, seeds=seeds)
         return outputs
 
-    def _lost(self, part: Sequence[Unit], outputs: Outputs) -> tuple[Tensor, Tensor]:
+    def _lost(self, units: Sequence[Question], outputs: LossSums | Tensor) -> tuple[Tensor, Tensor]:
         """Return the sum of the losses, and how many questions or tokens were right."""
         if not self.scoring.chosen:
+            assert isinstance(outputs, LossSums)
             return outputs.loss.sum(), outputs.correct.sum()
-        scores = self.scoring.scores(outputs, [num_rows(unit) for unit in part])
-        labels = torch.tensor([_label(unit) for unit in part], device=scores.device)
+        scores = self.scoring.scores(outputs, units)
+        labels = torch.tensor([_label(unit) for unit in units], device=scores.device)
         right = scores.detach().argmax(1) == labels
         return losses(scores, labels, self.loss).sum(), right.sum()
 
 
-def _label(unit: Unit) -> int:
+def _label(question: Question) -> int:
     """Return the number of the right choice; in training every question has one."""
-    assert isinstance(unit, Question)
-    if unit.label is None:
-        raise UserError(f"{unit.guid} has no label, and training needs one.")
-    return unit.label
+    if question.label is None:
+        raise UserError(f"{question.guid} has no label, and training needs one.")
+    return question.label

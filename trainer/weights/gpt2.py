@@ -69,18 +69,15 @@ def exported(state: "Mapping[str, Tensor]", *, vocabulary: int) -> "dict[str, Te
             every token of plain text, is added to all positions.
         vocabulary: rows of the embedding that are kept.
     """
-    found = {}
-    for name, value in state.items():
-        if name == BLOCK_POSITIONS:
-            continue
-        if name == POSITIONS and BLOCK_POSITIONS in state:
-            added = value.float() + state[BLOCK_POSITIONS][0].float()
-            value = added.to(value.dtype)  # noqa: PLW2901
-        is_cut = name == WORDS
-        found[PREFIX + name_in_transformers(name)] = (
-            value[:vocabulary].clone() if is_cut else value.t() if is_transposed(name) else value
-        )
-    return found
+    state = {**state, WORDS: state[WORDS][:vocabulary].clone()}
+    blocks = state.pop(BLOCK_POSITIONS, None)
+    if blocks is not None:
+        positions = state[POSITIONS]
+        state[POSITIONS] = (positions.float() + blocks[0].float()).to(positions.dtype)
+    return {
+        PREFIX + name_in_transformers(name): value.t() if is_transposed(name) else value
+        for name, value in state.items()
+    }
 
 
 def configuration(shape: ModelConfig, *, vocabulary: int, eos: int | None) -> dict[str, Any]:

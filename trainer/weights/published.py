@@ -5,7 +5,6 @@ such file per rank of model parallelism. The files also hold the state of NumPy'
 types are allowed besides tensors and plain values (`torch_file`).
 """
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,10 +18,9 @@ from trainer.checkpoints import torch_file
 from trainer.weights.weights import Weights
 
 _TRACKERS = ("latest", "latest_checkpointed_iteration.txt")
-_PART = re.compile(r"mp_rank_(\d+)_model_states\.pt")
+_FILE = "mp_rank_{}_model_states.pt"
 _LONGEST_TAG = 255
-"""Bytes of the name of a folder."""
-_ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
+"""Characters of the name of a folder."""
 
 
 def read_published(path: Path) -> Weights:
@@ -55,21 +53,17 @@ def _find_files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise UserError(f"there is no checkpoint {path}: no such file or folder.")
     for folder in _folders(path):
-        ranks = {
-            int(match[1]): file
-            for file in folder.iterdir()
-            if (match := _PART.fullmatch(file.name))
-        }
-        if missing := sorted(set(range(max(ranks, default=-1) + 1)) - set(ranks)):
+        there = {file.name for file in folder.glob(_FILE.format("*"))}
+        names = [_FILE.format(f"{rank:02}") for rank in range(len(there))]
+        if lacking := [name for name in names if name not in there]:
             raise UserError(
-                f"{folder} holds {len(ranks)} files of a checkpoint, but none of model-parallel "
-                f"rank {missing[0]}: mp_rank_{missing[0]:02}_model_states.pt is missing. Copy all "
+                f"{folder} holds {len(there)} files of a checkpoint, but no {lacking[0]}: copy all "
                 "of them."
             )
-        if ranks:
-            return [ranks[rank] for rank in sorted(ranks)]
+        if names:
+            return [folder / name for name in names]
     raise UserError(
-        f"{path} holds no checkpoint: neither mp_rank_00_model_states.pt nor a file "
+        f"{path} holds no checkpoint: neither {_FILE.format('00')} nor a file "
         f"{' or '.join(_TRACKERS)} that names a folder with it."
     )
 
@@ -79,15 +73,15 @@ def _folders(path: Path) -> Iterator[Path]:
     yield path
     for tracker in _TRACKERS:
         if (path / tracker).is_file():
-            tag = (path / tracker).read_bytes()[:_LONGEST_TAG].decode("utf-8", "replace").strip()
-            if Path(tag).name != tag or tag not in {entry.name for entry in path.iterdir()}:
+            tag = (path / tracker).read_text("utf-8", "replace").strip()[:_LONGEST_TAG]
+            if tag not in {entry.name for entry in path.iterdir()}:
                 raise UserError(f"{path / tracker} names {tag!a}, but {path} has no such folder.")
             yield path / tag
 
 
 def _read(file: Path) -> Mapping[str, Tensor]:
     """Return the weights in a file, memory-mapped."""
-    content = torch_file.read(file, _numpy_state_types(), advice=_ADVICE)
+    content = torch_file.read(file, _numpy_state_types())
     state = content.get("module")
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise UserError(

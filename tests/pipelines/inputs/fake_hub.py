@@ -12,15 +12,15 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 API = re.compile(
-    r"/api/datasets/(?P<name>[^/]+/[^/]+?)"
+    r"/api/(?:datasets|models)/(?P<name>[^/]+/[^/]+?)"
     r"(?:/(?P<what>revision|tree|paths-info|auth-check)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
 )
-FILE = re.compile(r"/datasets/(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+FILE = re.compile(r"(?:/datasets)?/(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """A dataset at one commit."""
+    """A dataset or a model at one commit."""
 
     files: Mapping[str, bytes]
     gated: bool = False
@@ -111,8 +111,9 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 raise Refused(404, "EntryNotFound")
         except Refused as refused:
-            status, code = refused.args
-            self._send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
+            status, code, *commit = refused.args
+            headers = {"X-Error-Code": code, "X-Error-Message": code}
+            self._send(status, b"{}", headers | {"X-Repo-Commit": commit[0]} if commit else headers)
 
     def _api(self, match: re.Match[str], *, query: Mapping[str, Any], body: bytes) -> Any:
         revision = unquote(match["revision"]) if match["revision"] else None
@@ -131,8 +132,10 @@ class Handler(BaseHTTPRequestHandler):
     def _file(self, match: re.Match[str]) -> None:
         repository = self.hub.repository(match["name"], unquote(match["revision"]))
         path = unquote(match["path"])
+        if repository.gated:
+            raise Refused(403, "GatedRepo")
         if path not in repository.files:
-            raise Refused(404, "EntryNotFound")
+            raise Refused(404, "EntryNotFound", repository.commit)
         content, status = repository.files[path], 200
         headers = {
             "X-Repo-Commit": repository.commit,

@@ -1,14 +1,5 @@
 """The page in a real browser: nothing of a hostile document runs, loads or breaks the layout."""
 
-import functools
-import http.server
-import json
-import re
-import shutil
-import subprocess
-import threading
-from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,115 +7,57 @@ import pytest
 
 from pipelines.report.page import page
 from shards.manifest import Manifest
+from tests.browser import Browser
 from tests.pipelines.report.reading import counted
 from tests.pipelines.report.test_growth import generation, lag
 from tests.pipelines.report.test_page import HOSTILE, hostile
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not BROWSER, reason="no chromium here (Debian: apt-get install chromium)"),
-]
-
-HARNESS = """<!doctype html><title>waiting</title>
-<iframe id="f" src="page.html" style="width:400px;height:800px;border:0"></iframe>
-<script>
-onload = () => {
-  const page = document.getElementById("f").contentDocument, root = page.documentElement;
-  const measured = {title: page.title, wide: [root.scrollWidth - root.clientWidth]};
-  for (const details of page.querySelectorAll("details")) details.open = true;
-  measured.wide.push(root.scrollWidth - root.clientWidth);
-  measured.width = root.clientWidth;
-  measured.sections = page.querySelectorAll("section").length;
-  measured.charts = page.querySelectorAll("svg path.kept").length;
-  measured.scripts = page.scripts.length + page.images.length;
-  measured.height = root.scrollHeight;
-  document.title = JSON.stringify(measured);
-};
-</script>"""
+ELSEWHERE = "http://127.0.0.1:9"
+MEASURED = """(() => {
+  const root = document.documentElement;
+  const wide = [root.scrollWidth - root.clientWidth];
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  wide.push(root.scrollWidth - root.clientWidth);
+  return {
+    wide, title: document.title, height: root.scrollHeight,
+    sections: document.querySelectorAll("section").length,
+    charts: document.querySelectorAll("svg path.kept").length,
+    scripts: document.scripts.length + document.images.length,
+  };
+})()"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder and remembers the requests."""
-
-    requested: list[str]
-
-    def __init__(self, *args: Any, requested: list[str], **kwargs: Any) -> None:
-        self.requested = requested
-        super().__init__(*args, **kwargs)
-
-    def do_GET(self) -> None:
-        self.requested.append(self.path)
-        super().do_GET()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        del format, args
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The address of a server of tmp_path, and the paths that it was requested."""
-    requested: list[str] = []
-    handler = functools.partial(Quiet, directory=str(tmp_path), requested=requested)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
-        thread = threading.Thread(target=served.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{served.server_address[1]}", requested
-        served.shutdown()
-        thread.join()
-
-
-def browse(folder: Path, *flags: str) -> str:
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--virtual-time-budget=5000",
-        f"--user-data-dir={folder / 'profile'}",
-        *flags,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
-
-
-def every_evil(address: str) -> str:
+def every_evil() -> str:
     loads = (
-        f'<img src="{address}/stolen.png" onerror="document.title=1"><script src="{address}/x.js">'
-        f'</script><link rel=stylesheet href="{address}/x.css"><iframe src="{address}/y"></iframe>'
+        f'<img src="{ELSEWHERE}/stolen.png" onerror="document.title=1">'
+        f'<script src="{ELSEWHERE}/x.js"></script><link rel=stylesheet href="{ELSEWHERE}/x.css">'
+        f'<iframe src="{ELSEWHERE}/y"></iframe>'
     )
     return "\n".join([loads, f'"{loads}', *(text[:5000] for text in HOSTILE.values())])
 
 
 def test_a_hostile_document_does_nothing_and_nothing_is_wider_than_a_narrow_screen(
-    manifest: Manifest, report: dict[str, Any], tmp_path: Path, server: tuple[str, list[str]]
+    manifest: Manifest, report: dict[str, Any], tmp_path: Path, tab: Browser
 ) -> None:
-    address, requested = server
-    hostile(report, every_evil(address))
+    hostile(report, every_evil())
     grown = [generation(number, number, lag=lag(1, 2)) for number in range(1, 90)]
-    report["generations"] = [*grown, generation(90, 90, name=every_evil(address)[:200])]
+    report["generations"] = [*grown, generation(90, 90, name=every_evil()[:200])]
     (tmp_path / "page.html").write_text(page(manifest, report))
-    (tmp_path / "harness.html").write_text(HARNESS)
-    dom = browse(tmp_path, "--dump-dom", f"{address}/harness.html")
-    title = re.search("<title>(.*?)</title>", dom, re.DOTALL)
-    assert title is not None
-    measured = json.loads(unescape(title[1]))
+    tab.resize(400, 800)
+    tab.go((tmp_path / "page.html").as_uri())
+    measured = tab.evaluate(MEASURED)
     assert measured["title"] == "wudao: report of a corpusmill run"
     assert measured["scripts"] == 0
     assert measured["sections"] > 8
     assert measured["charts"] > 5
     assert measured["wide"] == [0, 0], "closed, and with all opened"
-    assert 380 <= measured["width"] <= 400
     assert measured["height"] > 4000
-    assert set(requested) - {"/favicon.ico"} == {"/harness.html", "/page.html"}
+    assert tab.requests() == [(tmp_path / "page.html").as_uri()]
 
 
-OF_PICTURES = """<script>
-addEventListener("load", () => {
+OF_PICTURES = """(() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   const found = [], labels = [];
   const meet = (a, b) => a.right - b.left > .5 && b.right - a.left > .5
@@ -148,16 +81,14 @@ addEventListener("load", () => {
   const wide = [...document.querySelectorAll(".wide")];
   wide[0].focus();
   const style = getComputedStyle(wide[0]);
-  document.title = JSON.stringify({
+  return {
     found, labels, pictures: pictures.length, focused: document.activeElement === wide[0],
     scrolling: wide.filter(table => table.scrollWidth > table.clientWidth).length,
     shades: style.backgroundAttachment,
     chinese: document.querySelectorAll(".picture span:lang(zh), th .zh").length,
     root: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  });
-});
-</script></body>"""
-"""What is drawn is measured in the page itself, in a copy that lets this script run."""
+  };
+})()"""
 
 NAMES = [
     *(f"encyclopaedia-of-technical-and-literary-prose-{number:02}" for number in range(20)),
@@ -201,20 +132,14 @@ def crowded(report: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("width", [500, 1280])
 def test_no_labels_of_pictures_overlap_however_crowded(
-    manifest: Manifest, report: dict[str, Any], tmp_path: Path, width: int
+    manifest: Manifest, report: dict[str, Any], tmp_path: Path, tab: Browser, width: int
 ) -> None:
     crowded(report)
     report["generations"] = [generation(n, 0.3 * n * n, lag=lag(1, 2)) for n in range(1, 40)]
-    html, changes = re.subn(
-        '<meta http-equiv="Content-Security-Policy".*?>', "", page(manifest, report)
-    )
-    assert changes == 1
-    (tmp_path / "copy.html").write_text(html.replace("</body>", OF_PICTURES))
-    address = f"file://{tmp_path}/copy.html"
-    dom = browse(tmp_path, "--dump-dom", f"--window-size={width},2000", address)
-    title = re.search("<title>(.*?)</title>", dom, re.DOTALL)
-    assert title is not None
-    measured = json.loads(unescape(title[1]))
+    (tmp_path / "page.html").write_text(page(manifest, report))
+    tab.resize(width, 2000)
+    tab.go((tmp_path / "page.html").as_uri())
+    measured = tab.evaluate(OF_PICTURES)
     assert measured["found"] == []
     assert measured["pictures"] > 25
     assert len(measured["labels"]) > 250

@@ -1,4 +1,4 @@
-"""Faults of inputs and of intermediate files: what becomes of a run (docs/faults.md).
+"""Faults of inputs and of intermediate files: what becomes of a run (docs/evidence.md).
 
 Every test ends in the bytes of an undisturbed run, or in one paragraph and no dataset.
 """

@@ -1,4 +1,4 @@
-"""The pipelines of docs/transforms.md run, the one of YAML with the providers beside it."""
+"""The pipelines of docs/own.md run, the one of YAML with the providers beside it."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from shards.reader import Dataset
 from tests.pipelines.transforms.pipes import TOKENIZER
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "transforms.md"
+PAGE = ROOT / "docs" / "own.md"
 PROVIDERS = ROOT / "docs" / "beam-providers.yaml"
 
 
@@ -22,7 +22,8 @@ PROVIDERS = ROOT / "docs" / "beam-providers.yaml"
 def test_the_example_of_the_page_makes_a_dataset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (source,) = (block for block in blocks if "with beam.Pipeline(RUNNER)" in block)
     source = source.replace("sentencepiece:pipelines/sample/sample.model", TOKENIZER)
     monkeypatch.chdir(tmp_path)
     exec(compile(source, str(PAGE), "exec"), {"__name__": "__main__"})

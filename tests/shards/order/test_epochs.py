@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shards.batch import read_window
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.windows import WindowSpec, WindowVocabulary, causal_windows, glm_windows
 from tests.shards.numbered import CLS, build
+from tests.shards.windows import read_window
 
 
 @pytest.fixture(scope="module")

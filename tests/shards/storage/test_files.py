@@ -182,14 +182,14 @@ def test_invalid_json_is_damage(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"a": NaN}', "NaN is no number"),
-        ("[-Infinity]", "-Infinity is no number"),
-        ("[1e400]", "the number 1e400 is too large"),
+        ('{"a": NaN}', "not JSON compliant"),
+        ("[-Infinity]", "not JSON compliant"),
+        ("[1e400]", "not JSON compliant"),
         ("[" + "9" * 5000 + "]", "digits"),
         ('["\\ud800"]', "surrogates not allowed"),
         ('{"\\uDFff\\ud800": 1}', "surrogates not allowed"),
-        ("[" * 65 + "]" * 65, "nested more than 64 deep"),
-        ('{"a":' * 100 + "1" + "}" * 100, "nested more than 64 deep"),
+        ("[" * 65 + "]" * 65, "nested 65 deep"),
+        ('{"a":' * 100 + "1" + "}" * 100, "nested 100 deep"),
         ("[" * 100_000 + "]" * 100_000, "recursion"),
     ],
 )

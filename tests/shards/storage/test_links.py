@@ -1,10 +1,10 @@
 import errno
+import fcntl
 from pathlib import Path
 
 import pytest
 
 from shards.errors import UserError
-from shards.storage import links
 from shards.storage.links import HARD_LINK, REFLINK, link
 
 
@@ -36,17 +36,17 @@ def test_a_link_stands_for_its_file(tmp_path: Path) -> None:
 
 
 def refuse(number: int) -> object:
-    def hardlink_to(_: Path, __: Path) -> None:
+    def refused(*_: object) -> None:
         raise OSError(number, "refused")
 
-    return hardlink_to
+    return refused
 
 
 def test_where_there_are_no_links_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (source := tmp_path / "a").write_bytes(b"tokens")
-    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+    monkeypatch.setattr(fcntl, "ioctl", refuse(errno.EOPNOTSUPP))
     monkeypatch.setattr(Path, "hardlink_to", refuse(errno.EXDEV))
     assert link(source, tmp_path / "b") is None
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -54,7 +54,7 @@ def test_where_there_are_no_links_it_says_so(
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (source := tmp_path / "a").write_bytes(b"tokens")
-    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+    monkeypatch.setattr(fcntl, "ioctl", refuse(errno.EOPNOTSUPP))
     monkeypatch.setattr(Path, "hardlink_to", refuse(errno.ENOSPC))
     with pytest.raises(UserError, match="no space left on the disk that holds"):
         link(source, tmp_path / "b")

@@ -2,8 +2,10 @@
 
 import json
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
+from html import unescape
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,14 @@ class Client:
 
 
 Show = Callable[..., Client]
+
+
+def all_pages(client: Client, target: str) -> str:
+    """Return all pages of a search, one behind the other."""
+    pages = [client.get(target)]
+    while more := re.findall('<a href="([^"]*)" accesskey="n" rel="next">go on', pages[-1]):
+        pages.append(client.get(unescape(more[0])))
+    return "".join(pages)
 
 
 @pytest.fixture

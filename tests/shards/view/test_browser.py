@@ -1,44 +1,24 @@
 """The pages in a real browser: they are leafed through, searched, and no text runs a script."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.shards.view.browser import CHROMIUM, Browser, browser
+from tests.browser import Browser
 from tests.shards.view.conftest import HOSTILE, NEAR, Client, Show
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 PHONE = 390
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as opened:
-        yield opened
-
-
 def enter(tab: Browser, client: Client) -> str:
     """Open the address that the command prints; return what addresses of pages begin with."""
-    tab.events.clear()
     tab.go(client.server.url)
     tab.wait_for("document.title.startsWith('Overview')")
     return client.server.url.partition("/?")[0]
-
-
-def requests(tab: Browser) -> list[str]:
-    """The addresses that the browser asked for since it entered."""
-    sent = (event["params"] for event in tab.events if event["method"] == _SENT)
-    return [each["request"]["url"] for each in sent]
-
-
-_SENT = "Network.requestWillBeSent"
 
 
 def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, built: Path) -> None:
@@ -89,7 +69,7 @@ def test_no_text_runs_a_script_or_asks_for_anything(
         assert tab.evaluate("document.querySelectorAll('main').length") <= 1
         outside = "[...document.links].filter(a => a.origin !== location.origin).length"
         assert tab.evaluate(outside) == 0
-    asked = requests(tab)
+    asked = tab.requests()
     assert len(asked) > len(targets)
     for each in asked:
         parts = urlsplit(each)

@@ -1,4 +1,3 @@
-import http.client
 import os
 import re
 import signal
@@ -9,7 +8,7 @@ import sys
 import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.request import Request, url2pathname, urlopen
 
 import pytest
 
@@ -31,24 +30,18 @@ def ended(_server: Server) -> None:
 
 @pytest.mark.slow
 def test_it_says_where_it_is_and_ctrl_c_ends_it_with_a_line(pristine: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HEARING, "view", str(pristine), "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = [sys.executable, "-c", HEARING, "view", str(pristine), "--port", "0"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout
     url = process.stdout.readline().split()[-1]
     assert "Ctrl-C" in process.stdout.readline()
-    parts = urlsplit(url)
-    assert parts.hostname == "127.0.0.1"
-    connection = http.client.HTTPConnection("127.0.0.1", parts.port)
-    connection.request("GET", f"/?{parts.query}")
-    cookie = connection.getresponse().headers["Set-Cookie"].partition(";")[0]
-    connection.close()
-    connection.request("GET", "/", headers={"Cookie": cookie})
-    assert b"wudao" in connection.getresponse().read()
-    connection.close()
+    assert urlsplit(url).hostname == "127.0.0.1"
+    with urlopen(url) as entry:
+        cookie = entry.headers["Set-Cookie"].partition(";")[0]
+    page = Request(url.partition("?")[0], headers={"Cookie": cookie})
+    with urlopen(page) as answer:
+        assert b"wudao" in answer.read()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "\nshards view: ended\n")
@@ -58,27 +51,20 @@ def test_a_port_that_is_taken(
     pristine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Server, "serve_forever", ended)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["view", str(pristine), "--port", str(port)]) == 2
-        assert re.search(f"port {port} of 127.0.0.1 cannot be .*in use", capsys.readouterr().err)
+        assert re.search(f"--port {port}: 127.0.0.1 cannot be .*in use", capsys.readouterr().err)
         monkeypatch.setattr(command, "PORT", port)
         assert main(["view", str(pristine)]) == 0
-        found = int(re.findall(r"127\.0\.0\.1:(\d+)/", capsys.readouterr().out)[0])
-        assert port < found < port + 20
+        assert f"127.0.0.1:{port}/" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["nowhere"], "nowhere does not exist"),
         (["{}@9"], "there is no manifest number 9"),
-        (["{}", "--port", "65536"], "ports end at 65,535"),
-        (["{}", "--port", "-1"], "not a whole number"),
         (["{}", "--host", "0.0.0.0"], "--host"),
-        (["{}", "--run", "nowhere.json"], "nowhere.json"),
         (["memory://x/dataset"], "memory://x/dataset"),
     ],
 )

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shards.reader import Dataset
-from tests.shards.view.conftest import LONG, NEAR, Client, Show, take_down
+from tests.shards.view.conftest import LONG, NEAR, Show, all_pages, take_down
 
 PLACE_OF_N5 = 11101
 
@@ -65,16 +65,7 @@ def test_records_are_found_as_the_table_has_them(
     target = "/records?" + "&".join(f"{name}={value}" for name, value in query.items())
     assert places(show(built).get(target)) == expected
     client = show(built, seconds=-1.0)
-    assert all_places(client, target) == expected
-
-
-def all_places(client: Client, target: str) -> set[str]:
-    text = client.get(target)
-    found = places(text)
-    while more := re.findall('<a href="([^"]*)" accesskey="n" rel="next">go on', text):
-        text = client.get(unescape(more[0]))
-        found |= places(text)
-    return found
+    assert places(all_pages(client, target)) == expected
 
 
 def test_a_histogram_counts_every_record_and_leads_to_them(show: Show, built: Path) -> None:
@@ -85,7 +76,7 @@ def test_a_histogram_counts_every_record_and_leads_to_them(show: Show, built: Pa
     assert sum(int(number) for _, number in cells) == len(rows)
     found: set[str] = set()
     for target, number in cells:
-        here = all_places(client, unescape(target))
+        here = places(all_pages(client, unescape(target)))
         assert len(here) == int(number)
         found |= here
     assert found == {f"a.jsonl:{row['position']}" for row in rows}
@@ -122,7 +113,7 @@ def test_a_duplicate_names_the_document_with_its_text(show: Show, built: Path) -
 def test_a_cluster_of_versions_is_found_from_either_end(show: Show, built: Path) -> None:
     client = show(built)
     text = client.get(f"/record?row={row_with(built, 'near-duplicate')}")
-    dropped = re.findall(r"position</dt><dd>([\d,]+)", text)[0].replace(",", "")
+    dropped = re.findall(r"position <[^/]*/span></dt><dd>([\d,]+)", text)[0].replace(",", "")
     (similar,) = re.findall(r'href="(/similar[^"]*)"', text)
     cluster = client.get(unescape(similar))
     (kept,) = re.findall(r'href="(/document\?[^"]*)"', cluster)
@@ -246,9 +237,3 @@ def test_a_damaged_table_is_told(show: Show, built: Path, tmp_path: Path) -> Non
     assert "or is damaged" in client.get("/records", status=500)
     assert "was truncated or replaced" in show(directory).get("/records", status=500)
     assert "Overview" in client.get("/")
-
-
-def test_bounds_are_kept_to_the_last_digit(show: Show, built: Path) -> None:
-    text = show(built).get("/records?metric=bytes&least=0.1234567&most=1234567")
-    assert 'value="0.1234567"' in text
-    assert 'value="1234567"' in text

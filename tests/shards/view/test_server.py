@@ -290,7 +290,10 @@ def test_a_target_that_is_no_address_is_refused_without_a_word_in_the_terminal(
 ) -> None:
     client = show(hostile)
     with socket.create_connection(("127.0.0.1", client.port)) as raw:
-        raw.sendall(b"GET http://[::1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        raw.sendall(
+            b"GET http://[::1 HTTP/1.1\r\nHost: localhost\r\n"
+            + b"Cookie: %b\r\n\r\n" % client.cookie.encode()
+        )
         answer = b"".join(iter(lambda: raw.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.0 400 ")
     assert "Traceback" not in capfd.readouterr().err

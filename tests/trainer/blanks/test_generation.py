@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from tests.trainer.texts import SPECIAL_TOKENS, keys_of, spelled_texts
@@ -41,18 +40,6 @@ def test_where_ends_begin(row: str, expected: set[int]) -> None:
     assert starts(row, infill=0) == expected
 
 
-def test_ends_go_to_the_end() -> None:
-    blanks = generated(*["^xxxxxxxxxx$", "^x$^xxx"] * 50, infill=0)
-    assert blanks.is_end.all()
-    ends = blanks.spans.starts + blanks.spans.sizes
-    assert ends.tolist() == [12, 7] * 50
-
-
-@pytest.mark.parametrize("row", ["^x$^xxx", "^x$^x$"])
-def test_texts_of_several_documents_are_generated_to_their_end(row: str) -> None:
-    assert generated(*[row] * 50, infill=1).is_end.all()
-
-
 def test_runs_inside() -> None:
     blanks = generated(*["^ppxxxxxxxx$"] * 2000, infill=1)
     assert not blanks.is_end.any()
@@ -70,10 +57,3 @@ def test_no_more_than_the_model_has_positions() -> None:
 def test_half_of_them() -> None:
     blanks = generated(*["^xxxxxxxxxx$"] * 2000, infill=0.5)
     assert blanks.is_end.mean() == pytest.approx(0.5, abs=0.06)
-
-
-def test_rows_without_runs_are_left_out() -> None:
-    blanks = generated("", "^pp$", "^x$", infill=0)
-    assert blanks.spans.rows.tolist() == [2]
-    assert len(generated("", "^", infill=0).is_end) == 0
-    assert isinstance(blanks.spans.starts, np.ndarray)

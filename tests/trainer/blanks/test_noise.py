@@ -1,8 +1,7 @@
 import numpy as np
-import pytest
 
 from tests.trainer.texts import keys_of
-from trainer.blanks.noise import noise_in_blanks, noise_in_context
+from trainer.blanks.noise import noise_in_context
 from trainer.blanks.sample_rng import SampleRng
 from trainer.blanks.text import Spans
 
@@ -31,14 +30,3 @@ def test_as_many_as_asked_for() -> None:
         for row, columns in positions.items():
             seen[row] |= columns
     assert seen == NEAR
-
-
-@pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
-def test_tokens_in_blanks(probability: float) -> None:
-    number = 3000
-    blanks = Spans(np.arange(number), np.full(number, 5), np.full(number, 4))
-    rows, columns = noise_in_blanks(blanks, probability, SampleRng(keys_of(number)))
-    assert set(columns.tolist()) <= {5, 6, 7, 8}
-    assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
-    counts = np.bincount(columns, minlength=9)[5:] / number
-    assert counts == pytest.approx([probability] * 4, abs=0.05)

@@ -33,13 +33,6 @@ def test_sentences(row: str, sentences: list[tuple[int, int]]) -> None:
     assert listed(spans) == [(0, *sentence) for sentence in sentences] + [(1, 1, 2)]
 
 
-def test_sentences_that_the_model_cannot_hold() -> None:
-    text = spelled_texts("^xxx.xx.$")
-    assert listed(
-        find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=3)
-    ) == [(0, 5, 3)]
-
-
 def test_as_many_as_the_budget_needs() -> None:
     text = spelled_texts(*["^xx.xx.xx.xx.xx.$"] * 2000)
     sentences = find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=99)

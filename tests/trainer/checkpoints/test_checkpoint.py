@@ -12,7 +12,7 @@ from trainer.checkpoints.checkpoint import (
     BAD_STREAK,
     Checkpoint,
     FileList,
-    NothingSavedError,
+    NoCheckpointError,
     find_common_checkpoint,
     find_later_steps,
     read_checkpoint,
@@ -64,7 +64,7 @@ def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         "step-20",
         {"n": 20, BAD_STREAK: 0},
     )
-    assert f"step-30 is skipped: {tmp_path / 'step-30'} is unfinished" in caplog.text
+    assert f"{tmp_path / 'step-30'} is unfinished\n  {checkpoint.folder} is used" in caplog.text
 
 
 def test_there_is_none(tmp_path: Path) -> None:
@@ -121,16 +121,15 @@ def test_damage_is_reported_and_the_one_before_is_taken(
     assert checkpoint.step == 1
     assert message in caplog.text
     (tmp_path / "step-1" / "optim-0.pt").unlink()
-    with pytest.raises(UserError, match=r"(?s)none that is complete .*step-2 .*step-1 .*--save"):
+    with pytest.raises(UserError, match=r"(?s)none that is complete .*step-2.*step-1.*start anew"):
         find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
 
 
 NOTHINGS = {
     "one": ({3: None}, "step-3 is unfinished"),
-    "several": ({3: None, 6: None}, "step-3, step-6 are unfinished"),
-    "many": (dict.fromkeys(range(1, 8)), "step-1, step-2, step-3, step-4 and 3 more are unf"),
-    "bad": ({3: 2}, "step-3 has losses that are not finite"),
-    "both": ({3: 2, 6: None}, "step-6 is unfinished; step-3 has losses"),
+    "several": ({3: None, 6: None}, "step-6 is unfinished; .*step-3 is unfinished"),
+    "bad": ({3: 2}, "step-3 is bad: 2 losses"),
+    "both": ({3: 2, 6: None}, "step-6 is unfinished; .*step-3 is bad"),
 }
 
 
@@ -142,15 +141,15 @@ def test_nothing_to_resume_from(
         folder = put(tmp_path, step, streak=streak or 0)
         if streak is None:
             (folder / "whole-00000.json").unlink()
-    with pytest.raises(NothingSavedError, match=f"no checkpoint to resume from: {message}"):
+    with pytest.raises(NoCheckpointError, match=f"no checkpoint to use: .*{message}"):
         find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert find_later_steps(tmp_path, after=-1, ranks=ALONE)[0] == []
+    assert find_later_steps(tmp_path, after=-1, ranks=ALONE) == []
     # A lost file of another is no reason to start over.
     (put(tmp_path, 2) / "optim-0.pt").unlink()
-    with pytest.raises(AgreedError, match=r"(?s)none that is complete .*step-2 .*is missing"):
+    with pytest.raises(AgreedError, match=r"(?s)none that is complete .*step-2.*is missing"):
         find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert find_later_steps(tmp_path, after=1, ranks=ALONE)[0] == [2]
-    assert find_later_steps(tmp_path, after=2, ranks=ALONE)[0] == []
+    assert find_later_steps(tmp_path, after=1, ranks=ALONE) == [2]
+    assert find_later_steps(tmp_path, after=2, ranks=ALONE) == []
 
 
 def test_bad_losses_are_passed_over_unless_named(
@@ -161,7 +160,7 @@ def test_bad_losses_are_passed_over_unless_named(
     checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
     assert checkpoint is not None
     assert checkpoint.step == 3
-    assert "step-6 is skipped: 4 losses in a row were not finite there; only" in caplog.text
+    assert "step-6 is bad: 4 losses in a row were not finite there" in caplog.text
     named = find_common_checkpoint(tmp_path / "step-6", ranks=ALONE, disk=None)
     assert named is not None
     assert named.bad_streak == 4

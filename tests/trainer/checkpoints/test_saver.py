@@ -258,8 +258,7 @@ def test_bad_losses_push_nothing_out(tmp_path: Path) -> None:
     saving.finish(bad_streak=4)
     # Nobody knows whether the weights of step 3 are any good.
     assert steps(tmp_path) == [1, 2, 3, 7]
-    saving.condemn(3, bad_streak=4)
-    saving.condemn(99, bad_streak=4)  # which was not saved
+    saving.update_state(3, {BAD_STREAK: 4})
     assert json.loads((tmp_path / "step-3/whole-00000.json").read_text())["state"] == {
         BAD_STREAK: 4
     }
@@ -276,13 +275,13 @@ def test_bad_losses_push_nothing_out(tmp_path: Path) -> None:
     assert steps(tmp_path) == [3, 4, 7]
 
 
-def test_a_state_is_amended_beside_its_files(tmp_path: Path) -> None:
+def test_a_state_is_updated_beside_its_files(tmp_path: Path) -> None:
     _, saving = saver(tmp_path)
     saving.save(step=3, state={**GOOD, "evaluated": 0, "other": "stays"})
     saving.finish(bad_streak=0)
     before = read_list(tmp_path / "step-3/whole-00000.json")
-    saving.amend(3, {"evaluated": 1})
-    saving.amend(4, {"evaluated": 1})  # which was not saved
+    saving.update_state(3, {"evaluated": 1})
+    saving.update_state(4, {"evaluated": 1})  # which was not saved
     after = read_list(tmp_path / "step-3/whole-00000.json")
     assert after.state == {**GOOD, "evaluated": 1, "other": "stays"}
     assert after.files == before.files

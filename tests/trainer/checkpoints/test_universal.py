@@ -1,5 +1,6 @@
-import threading
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,44 +34,24 @@ def test_when_to_convert(
         universal.needs_conversion(checkpoint, world=1, stage=3)
 
 
-def test_a_rank_waits_for_the_file_and_reads_what_it_says(tmp_path: Path) -> None:
-    mark, texts = tmp_path / "mark", list[str]()
-    waiting = threading.Thread(target=lambda: texts.append(universal._wait_for_text(mark)))
-    waiting.start()
-    assert not texts
-    (tmp_path / "other").write_text("it failed")
-    (tmp_path / "other").rename(mark)
-    waiting.join(10)
-    assert texts == ["it failed"]
+ENDS: dict[str, tuple[Any, str]] = {
+    "it failed": (subprocess.CompletedProcess([], 1, "", "at\nit broke\n"), r"\(it broke\)\. Res"),
+    "it was killed": (subprocess.CompletedProcess([], -9, "", ""), r"\(exit code -9\)\. Resume"),
+    "memory": (MemoryError(), r"by 2 ranks, .* \(MemoryError\)\. Resume with 2 ranks"),
+    "no process": (OSError(12, "Cannot allocate"), r"\(\[Errno 12\] Cannot allocate\)"),
+}
 
 
-def test_a_failed_conversion_is_reported_and_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("end", "message"), ENDS.values(), ids=ENDS)
+def test_a_failed_conversion_is_told_to_all_ranks_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Any, message: str
 ) -> None:
-    monkeypatch.setattr(universal, "_run_conversion", lambda *_: "it broke")
-    with pytest.raises(
-        AgreedError, match=r"step-5 .* could not convert it .*\(it broke\)\. Resume"
-    ):
-        universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-5"]
+    def run(*_: object, **__: object) -> Any:
+        if isinstance(end, Exception):
+            raise end
+        return end
 
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (UserError("a.pt was cut short."), r"^a\.pt was cut short\.$"),
-        (MemoryError(), r"by 2 ranks, .* \(MemoryError\)\. Resume with 2 ranks"),
-        (OSError(12, "Cannot allocate memory"), r"\(\[Errno 12\] Cannot allocate memory\)"),
-    ],
-    ids=["files", "memory", "no process"],
-)
-def test_whatever_fails_is_told_to_all_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
-) -> None:
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(universal, "_run_conversion", fail)
+    monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(AgreedError, match=message):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     assert [path.name for path in tmp_path.iterdir()] == ["step-5"]
@@ -79,21 +60,22 @@ def test_whatever_fails_is_told_to_all_ranks(
 def test_ranks_need_not_wait_for_one_that_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(universal, "_run_conversion", stop)
+    monkeypatch.setattr(subprocess, "run", stop)
     with pytest.raises(KeyboardInterrupt):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     (mark,) = (tmp_path / "step-5-universal").glob("converted-*")
-    assert universal._wait_for_text(mark).endswith("the first rank was stopped.")
+    assert mark.read_text().endswith("the first rank was stopped.")
 
 
 def test_leftovers_of_an_earlier_conversion_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "step-5-universal" / "zero").mkdir(parents=True)
-    monkeypatch.setattr(universal, "_run_conversion", lambda *_: "")
+    done = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     checkpoint = checkpoint_of_two(tmp_path)
     assert universal.convert(checkpoint, ranks=ALONE) == "step-5-universal"
     assert not (tmp_path / "step-5-universal" / "zero").exists()

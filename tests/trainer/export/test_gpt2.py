@@ -8,8 +8,8 @@ import torch
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from tests.trainer.export.tokens import put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, causal_logits, random_model, save_run
+from trainer.export.command import Export
 from trainer.export.export import export
-from trainer.export.exporting import Exporting
 from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_origin, find_tokenizer
@@ -25,7 +25,7 @@ def test_gpt2_of_transformers_gives_the_same_logits(
 
     model = random_model(GPT2_SHAPE)
     run = save_run(tmp_path / "run", model, objective="causal")
-    export(run, Exporting(to="hf", output=tmp_path / "out", shard_bytes=shard_bytes))
+    export(Export(path=run, to="hf", output=tmp_path / "out", shard_bytes=shard_bytes))
     theirs, found = GPT2LMHeadModel.from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not any(found.values())
     tokens = torch.randint(GPT2_SHAPE.vocab_size, (3, GPT2_SHAPE.max_positions))
@@ -39,7 +39,7 @@ def test_rows_of_padding_are_left_out(tmp_path: Path) -> None:
 
     model = random_model(GPT2_SHAPE)
     run = save_run(tmp_path / "run", model, objective="causal")
-    export(run, Exporting(to="hf", output=tmp_path / "out", vocabulary=262, dtype="bf16"))
+    export(Export(path=run, to="hf", output=tmp_path / "out", vocabulary=262, dtype="bf16"))
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path / "out")
     assert theirs.dtype == torch.bfloat16
     tokens = torch.randint(262, (2, 9))
@@ -54,7 +54,7 @@ def test_the_tokenizer_gives_the_same_ids(tmp_path: Path) -> None:
 
     spec = put_tokenizer(tmp_path)
     run = save_run(tmp_path / "run", random_model(GPT2_SHAPE), objective="causal")
-    lines = export(run, Exporting(to="hf", output=tmp_path / "out", tokenizer=spec))
+    lines = export(Export(path=run, to="hf", output=tmp_path / "out", tokenizer=spec))
     assert lines[-1].startswith(str(tmp_path / "out" / "tokenizer_config.json"))
     theirs, ours = AutoTokenizer.from_pretrained(tmp_path / "out"), TextTokenizer(spec)
     for text in ("the one on the moon, then", *CHECK_TEXTS):

@@ -8,8 +8,8 @@ import torch
 
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial
+from trainer.export.command import Export
 from trainer.export.export import export
-from trainer.export.exporting import Exporting
 from trainer.weights.read import read_weights
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def test_the_weights_are_those_that_deepspeed_joins(tmp_path: Path, stage: int) 
     flags = ("--batch-size", 6, "--max-steps", 2, "--lr", 0.01, "--deepspeed", "zero.json")
     trial.run(*flags, "--save", "run", world=2)
     run = tmp_path / "run"
-    export(run, Exporting(to="safetensors", output=tmp_path / "out"))
+    export(Export(path=run, to="safetensors", output=tmp_path / "out"))
     ours = read_weights(tmp_path / "out", vocab_size=0)
     theirs = get_fp32_state_dict_from_zero_checkpoint(str(run), "step-2")
     assert {*ours.parts} == {*theirs}

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
-from trainer.model.attention import WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.model.attention import WeightDropout, additive, attend, make_mask
 from trainer.model.dropout import Dropout, Seeds
 from trainer.model.sizes import ModelConfig
 
@@ -57,12 +57,6 @@ def test_documents_do_not_see_each_other() -> None:
     ]
 
 
-@pytest.mark.parametrize("sep", [torch.tensor(2), torch.tensor([2]), torch.tensor([2, 2, 2])])
-def test_one_sep_is_for_all(sep: Tensor) -> None:
-    expected = dense(torch.tensor([2, 2, 2]), None, shape=(3, 5))
-    assert torch.equal(dense(sep, None, shape=(3, 5)), expected)
-
-
 def test_plain_causal_needs_no_mask() -> None:
     assert make_mask(None, None, shape=(4, 192), flex=False) is None
     query, key, value = heads()
@@ -113,16 +107,6 @@ def test_blocks_that_nobody_sees_are_left_out() -> None:
     assert isinstance(whole, BlockMask)
     assert short.sparsity() == pytest.approx(100 * 28 / 64)  # of 8 x 8 blocks, above the diagonal
     assert whole.sparsity() == 0
-
-
-def test_flex_attention_has_no_dropout() -> None:
-    blocks = make_mask(SEPS, None, shape=(4, 192), flex=True)
-    with pytest.raises(ValueError, match=r"no dropout; it was asked for 0\.1"):
-        attend(*heads(), mask=blocks, dropout=weight_dropout(0.1))
-
-
-def test_a_cpu_is_not_for_flex_attention() -> None:
-    assert not flex_runs_on(torch.device("cpu"))
 
 
 @pytest.mark.parametrize("mask", [None, "dense"])

@@ -5,61 +5,34 @@ from trainer.model.flops import peak_flops
 
 
 @pytest.mark.parametrize(
-    ("name", "tera"),
+    ("name", "fp16", "bf16"),
     [
-        ("NVIDIA A100-SXM4-80GB", 312),
-        ("NVIDIA A800 80GB PCIe", 312),
-        ("NVIDIA H100 80GB HBM3", 989.4),
-        ("NVIDIA H100 PCIe", 756),
-        ("NVIDIA H100 NVL", 835),
-        ("NVIDIA H200", 989.4),
-        ("NVIDIA GH200 480GB", 989.4),
-        ("NVIDIA L4", 121),
-        ("NVIDIA L40S", 362),
-        ("NVIDIA A10", 125),
-        ("NVIDIA GeForce RTX 3090", 71),
-        ("NVIDIA GeForce RTX 4090", 165.2),
-        ("Ascend910B3", 313),
+        ("NVIDIA A100-SXM4-80GB", 312, 312),
+        ("NVIDIA A800 80GB PCIe", 312, 312),
+        ("NVIDIA H100 80GB HBM3", 989.4, 989.4),
+        ("NVIDIA H100 PCIe", 756, 756),
+        ("NVIDIA H100 NVL", 835, 835),
+        ("NVIDIA GH200 480GB", 989.4, 989.4),
+        ("NVIDIA L4", 121, 121),
+        ("NVIDIA L40S", 362, 362),
+        ("NVIDIA A10", 125, 125),
+        ("NVIDIA GeForce RTX 3090", 71, 71),
+        ("NVIDIA GeForce RTX 4090", 165.2, 165.2),
+        ("Ascend910B3", 313, 313),
+        # Older ones know fp16 alone.
+        ("Tesla V100-SXM2-32GB", 125, None),
+        ("Tesla V100-PCIE-16GB", 112, None),
+        ("Tesla V100S-PCIE-32GB", 130, None),
+        ("Ascend910A", 256, None),
+        # What is not known is not guessed.
+        ("NVIDIA GeForce RTX 4090 D", None, None),
+        ("NVIDIA GeForce RTX 3090 Ti", None, None),
+        ("NVIDIA A10G", None, None),
+        ("NVIDIA L40", None, None),
+        ("Ascend910B4", None, None),
+        ("cpu", None, None),
     ],
 )
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_devices_with_both_half_types(name: str, tera: float, dtype: torch.dtype) -> None:
-    assert peak_flops(name, dtype) == tera * 1e12
-
-
-@pytest.mark.parametrize(
-    ("name", "tera"),
-    [
-        ("Tesla V100-SXM2-32GB", 125),
-        ("Tesla V100-PCIE-16GB", 112),
-        ("Tesla V100S-PCIE-32GB", 130),
-        ("Tesla T4", 65),
-        ("Ascend910A", 256),
-    ],
-)
-def test_older_devices_know_fp16_alone(name: str, tera: float) -> None:
-    assert peak_flops(name, torch.float16) == tera * 1e12
-    assert peak_flops(name, torch.bfloat16) is None
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "NVIDIA GeForce RTX 4090 D",
-        "NVIDIA GeForce RTX 4090 Laptop GPU",
-        "NVIDIA GeForce RTX 3090 Ti",
-        "NVIDIA A10G",
-        "NVIDIA L40",
-        "Ascend910B4",
-        "AMD Instinct MI300X",
-        "cpu",
-        "",
-    ],
-)
-def test_what_is_not_known_is_not_guessed(name: str) -> None:
-    assert peak_flops(name, torch.bfloat16) is None
-    assert peak_flops(name, torch.float16) is None
-
-
-def test_products_of_single_precision_are_not_compared() -> None:
-    assert peak_flops("NVIDIA H100 80GB HBM3", torch.float32) is None
+def test_peaks(name: str, fp16: float | None, bf16: float | None) -> None:
+    for dtype, tera in {torch.float16: fp16, torch.bfloat16: bf16, torch.float32: None}.items():
+        assert peak_flops(name, dtype) == (tera and tera * 1e12)

@@ -1,11 +1,9 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from shards.errors import UserError
 from trainer.model.sizes import SIZES, ModelConfig, padded_vocabulary
 
 SMALL = {
@@ -48,53 +46,6 @@ def test_a_file_describes_a_model(tmp_path: Path) -> None:
     config = ModelConfig.named(str(path))
     assert config == ModelConfig(**SMALL, hidden_dropout=0.0)
     assert config.attention_dropout == 0.1
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("{", r"mine\.json is not valid JSON "),
-        ("[1]", r"mine\.json is not a JSON object"),
-        (json.dumps({**SMALL, "hiden": 1}), r"mine\.json\.hiden is not known"),
-        (json.dumps({"num_layers": 2}), r"mine\.json\.hidden_size is missing"),
-        (json.dumps({**SMALL, "num_heads": "4"}), r"num_heads is '4', not of type int"),
-        (json.dumps({**SMALL, "num_heads": 5}), r"64 is not a multiple of num_heads 5"),
-        (json.dumps({**SMALL, "vocab_size": 257}), r"multiple of 128, here 384"),
-    ],
-)
-def test_a_file_that_describes_none(tmp_path: Path, text: str, complaint: str) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text(text)
-    with pytest.raises(UserError, match=complaint):
-        ModelConfig.named(str(path))
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        (
-            "glm-huge",
-            r"glm-huge is neither a name nor a file .*ive one of glm-base, glm-large,",
-        ),
-        ("/no/such.json", r"there is no file /no/such\.json"),
-    ],
-)
-def test_an_unknown_name(name: str, complaint: str) -> None:
-    with pytest.raises(UserError, match=complaint):
-        ModelConfig.named(name)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"num_layers": 0}, "num_layers is 0; expected 1 to 16777216"),
-        ({"hidden_dropout": 1.0}, r"hidden_dropout is 1\.0; expected 0 <= hidden_dropout < 1"),
-        ({"attention_dropout": -0.1}, r"attention_dropout is -0\.1"),
-    ],
-)
-def test_a_shape_that_cannot_be(change: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        ModelConfig(**{**SMALL, **change})
 
 
 def test_flops_are_six_a_weight_and_the_products_of_attention() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.trainer.golden import SHARED
-from trainer.tasks.task import CLOZE, SPELLED, Asking
+from trainer.tasks.description import CLOZE, SPELLED
+from trainer.tasks.task import Asking
 from trainer.tokenizer import TextTokenizer
 
 TASKS = SHARED / "tasks"

@@ -20,10 +20,8 @@ COPA = {
     "label": 1,
     "idx": 7,
 }
-BOOLQ = {"passage": "Tea – it is hot.", "question": "is tea hot", "idx": 3, "label": True}
 RTE = {"premise": "Tea is hot.", "hypothesis": "Tea boils?!", "idx": 0, "label": "not_entailment"}
 CB = {**RTE, "label": "neutral"}
-WIC = {"word": "bank", "sentence1": "A bank.", "sentence2": "The bank!", "idx": 1, "label": False}
 WSC = {
     "text": "Ann saw Bea  and she,smiled .",
     "target": {"span1_text": "Ann", "span2_text": "she", "span1_index": 0, "span2_index": 4},
@@ -31,22 +29,9 @@ WSC = {
     "label": True,
     "candidates": [{"text": name} for name in ("Bea", "Cy", "Bea")],
 }
-MULTIRC = {
-    "idx": 2,
-    "passage": {
-        "text": "Tea is hot. ",
-        "questions": [
-            {
-                "idx": 8,
-                "question": "What is hot ?",
-                "answers": [
-                    {"text": "Tea’s.", "label": 1, "idx": 30},
-                    {"text": "Ice", "label": 0, "idx": 31},
-                ],
-            }
-        ],
-    },
-}
+_ANSWERS = [{"text": "Tea’s.", "label": 1, "idx": 30}, {"text": "Ice", "label": 0, "idx": 31}]
+_ASKED = {"idx": 8, "question": "What is hot ?", "answers": _ANSWERS}
+MULTIRC = {"idx": 2, "passage": {"text": "Tea is hot. ", "questions": [_ASKED]}}
 RECORD = {
     "idx": 4,
     "passage": {
@@ -55,18 +40,6 @@ RECORD = {
     },
     "qas": [{"idx": 9, "query": "Then @placeholder left.", "answers": [{"text": "Ann"}]}],
 }
-
-
-def test_answers_end_and_positions_stay_at_the_blank(desk: Desk) -> None:
-    (question,) = desk.ask(find_task("copa"), COPA)
-    row = question.rows[1]
-    assert desk.answer(row) == " i stayed dry<eop>"
-    assert (question.guid, question.idx, question.label) == ("dev-7", 7, 1)
-    assert row.position_ids is not None
-    assert row.sep is not None
-    assert set(row.position_ids[0, row.sep :]) == {
-        row.tokens.tolist().index(desk.tokenizer.special["mask"])
-    }
 
 
 def test_wsc_with_candidates(desk: Desk) -> None:
@@ -79,12 +52,14 @@ def test_wsc_with_candidates(desk: Desk) -> None:
         {"idx": 5, "label": "True"},
         {"idx": 6, "label": "False"},
     ]
+    for candidates in ([], [{"text": "Ann"}]):  # Ann is who is asked about
+        with pytest.raises(UserError, match="there are no other candidates"):
+            desk.ask(wsc, {**WSC, "candidates": candidates}, candidates=True)
 
 
 def test_multirc_counts_answers_and_whole_questions(desk: Desk) -> None:
     multirc = find_task("multirc")
     questions = desk.ask(multirc, MULTIRC)
-    assert [question.guid for question in questions] == ["dev-p2-q8-a30", "dev-p2-q8-a31"]
     assert multirc.metrics(questions, [1, 1]) == {"f1a": 2 / 3, "em": 0.0, "acc": 50.0}
     assert multirc.metrics(questions, [1, 0]) == {"f1a": 1.0, "em": 1.0, "acc": 100.0}
     answers = [{"idx": 30, "label": 1}, {"idx": 31, "label": 0}]
@@ -98,8 +73,7 @@ def test_record_compares_texts(desk: Desk) -> None:
     two = {**RECORD["qas"][0], "answers": [{"text": "the ANN!"}, {"text": "Ann Bea"}]}
     questions = desk.ask(record, {**RECORD, "qas": [two]})
     assert record.metrics(questions, [0]) == {"em": 100.0, "f1": 100.0}
-    figures = record.metrics(questions, [1])
-    assert figures == {"em": 0.0, "f1": pytest.approx(200 / 3)}
+    assert record.metrics(questions, [1]) == {"em": 0.0, "f1": pytest.approx(200 / 3)}
     assert record.lines(questions, [1]) == [{"idx": 9, "label": "Bea"}]
 
 
@@ -118,14 +92,12 @@ def test_record_with_a_single_entity(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("name", "item", "message"),
     [
-        ("copa", {**COPA, "label": 2}, r'line 1: the field "label" is 2, .*Expected one of 0, 1'),
+        ("copa", {**COPA, "label": 2}, r'the field "label" is 2, .*Expected one of 0, 1'),
         ("copa", {**COPA, "label": True}, r'"label" is True, which the task does not know'),
         ("copa", {**COPA, "question": "reason"}, r'"question" is \'reason\'. Expected cause or'),
         ("copa", {**COPA, "choice2": "?!"}, r"an answer is empty"),
-        ("copa", {"premise": "x"}, r'no field "question". Expected it among premise: correct'),
-        ("copa", {key: COPA[key] for key in COPA if key != "label"}, r"answer is needed"),
+        ("copa", {**COPA, "choice2": "i got wet."}, r"choices 0 and 1 are the same tokens"),
         ("copa", {**COPA, "premise": 3}, r'"premise" is 3. Expected a text'),
-        ("rte", {**RTE, "label": "maybe"}, r"one of entailment, not_entailment"),
         ("wsc", {**WSC, "target": {**WSC["target"], "span2_index": 40}}, r"nothing of its 6 words"),
         ("wsc", {**WSC, "target": {**WSC["target"], "span2_text": "he"}}, r"pronoun 'he' should"),
         ("record", {**RECORD, "qas": [{**RECORD["qas"][0], "query": "x"}]}, r"@placeholder once"),
@@ -134,19 +106,19 @@ def test_record_with_a_single_entity(desk: Desk) -> None:
             {**RECORD, "passage": {"text": "Ann", "entities": [{"start": 0, "end": 3}]}},
             r"from character 0 to 3, and the passage has 3",
         ),
-        ("copa", {**COPA, "choice2": "i got wet."}, r"choices 0 and 1 are the same, ' i got wet'"),
         ("multirc", {**MULTIRC, "idx": [2]}, r'"idx" is \[2\]\. Expected a whole number or a text'),
         ("multirc", {"idx": 1, "passage": {"text": "x", "questions": 3}}, r"a list of objects"),
     ],
 )
 def test_wrong_items(desk: Desk, name: str, item: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as caught:
+    with pytest.raises(UserError, match=rf"items\.jsonl, line 1: .*{message}"):
         desk.ask(find_task(name), item)
-    assert str(caught.value).startswith(f"{desk.folder / 'items.jsonl'}, line 1: ")
 
 
 def test_a_wrong_item_is_named_by_its_line(desk: Desk) -> None:
-    with pytest.raises(UserError, match=r"items\.jsonl, line 2: its idx makes it dev-7, as line 1"):
+    with pytest.raises(
+        UserError, match=r"items\.jsonl, line 2: its name, dev-7, is that of line 1"
+    ):
         desk.ask(find_task("copa"), COPA, COPA)
 
 
@@ -154,17 +126,3 @@ def test_a_test_file_needs_no_labels(desk: Desk) -> None:
     bare = {key: value for key, value in COPA.items() if key != "label"}
     (question,) = desk.ask(find_task("copa"), bare, split=TEST)
     assert (question.guid, question.label) == ("test-7", None)
-
-
-def test_a_model_without_blanks_is_refused(desk: Desk) -> None:
-    with pytest.raises(UserError, match="the model reads from left to right"):
-        desk.ask(find_task("copa"), COPA, is_causal=True)
-
-
-def test_wsc_with_candidates_needs_them(desk: Desk) -> None:
-    for candidates in ([], [{"text": "Ann"}]):  # Ann is who is asked about
-        with pytest.raises(UserError, match="there are no other candidates"):
-            desk.ask(find_task("wsc"), {**WSC, "candidates": candidates}, candidates=True)
-    item = {**WSC, "candidates": [{"text": "Ann"}, {"text": "Bea"}]}
-    (question,) = desk.ask(find_task("wsc"), item, candidates=True)
-    assert [desk.answer(row) for row in question.rows] == [" Ann<eop>", " Bea<eop>"]

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from trainer.tasks.question import Question
 from trainer.tasks.rows import Row
@@ -64,20 +65,24 @@ class Desk:
         path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items))
         return path
 
-    def ask(
+    def ask(self, task: Task, *items: object, **asked: Any) -> list[Question]:
+        return self.ask_file(task, self.file(*items), **asked)
+
+    def ask_file(
         self,
         task: Task,
-        *items: object,
+        path: Path,
+        *,
         split: str = VALIDATION,
-        is_causal: bool = False,
-        **flags: object,
+        task_mask: bool = True,
+        **flags: Any,
     ) -> list[Question]:
         return task.questions(
-            self.file(*items),
+            path,
             split=split,
             tokenizer=self.tokenizer,
-            asking=Asking(**flags),  # type: ignore[arg-type]
-            is_causal=is_causal,
+            asking=Asking(**flags),
+            task_mask=task_mask,
         )
 
     def text(self, row: Row) -> str:

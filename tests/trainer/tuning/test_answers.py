@@ -15,7 +15,6 @@ from trainer.tasks.catalogue import find_task
 from trainer.tasks.collate import collate
 from trainer.tuning.answers import answer
 from trainer.tuning.batches import Scoring
-from trainer.tuning.model import outputs_of
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +57,9 @@ def test_length_penalty(desk: Desk, model: GLM) -> None:
     fewer.loss_mask[places[1:]] = False
     two = replace(question, rows=(row, fewer))
     plain = Scoring(pad=0, chosen=True)
-    outputs = outputs_of(model, plain.batch([two]))
-    (sums,) = plain.scores(outputs, [2]).tolist()
-    (means,) = replace(plain, penalty=1.0).scores(outputs, [2]).tolist()
+    outputs = model(plain.batch([two]))
+    (sums,) = plain.scores(outputs, [two]).tolist()
+    (means,) = replace(plain, penalty=1.0).scores(outputs, [two]).tolist()
     sizes = [len(places), 1]
     assert means == pytest.approx([one / size for one, size in zip(sums, sizes, strict=True)])
     for penalty, scores in ((0, sums), (1, means)):

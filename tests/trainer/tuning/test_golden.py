@@ -11,16 +11,15 @@ import torch
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.tasks import reference
 from tests.trainer.tuning.test_step import tuner_of
+from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.question import Question
 from trainer.tasks.rows import Row
 from trainer.tasks.task import TRAIN, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
-from trainer.tuning.batches import Scoring, are_chosen, target_count
+from trainer.tuning.batches import Scoring, are_chosen, losses, packed
 from trainer.tuning.kinds import CROSS_ENTROPY
-from trainer.tuning.losses import losses
-from trainer.tuning.model import TunedGLM
 
 pytestmark = needs_shared
 
@@ -75,8 +74,8 @@ def options_of(text: str) -> dict[str, str]:
     return given
 
 
-def model_of(weights: dict[str, torch.Tensor], *, smoothing: float = 0.0) -> TunedGLM:
-    model = TunedGLM(SHAPE, smoothing=smoothing)
+def model_of(weights: dict[str, torch.Tensor], *, smoothing: float = 0.0) -> GLM:
+    model = GLM(SHAPE, smoothing=smoothing)
     model.load_state_dict(
         {name[7:]: value for name, value in weights.items() if name.startswith("weight/")}
     )
@@ -88,16 +87,13 @@ def gradient_norm(model: torch.nn.Module) -> float:
     return float(torch.nn.utils.get_total_norm(gradients))
 
 
-def loss_of(
-    model: TunedGLM, scoring: Scoring, questions: list[Question], kind: str
-) -> torch.Tensor:
-    outputs = model.outputs(scoring.batch(scoring.units(questions)))
+def loss_of(model: GLM, scoring: Scoring, questions: list[Question], kind: str) -> torch.Tensor:
     if not scoring.chosen:
-        return outputs.loss.sum() / target_count(questions)
+        sums = model.loss_sum(scoring.batch(packed(questions)))
+        return sums.loss.sum() / sums.num_targets.sum()
+    scores = scoring.scores(model(scoring.batch(questions)), questions)
     labels = torch.tensor([question.label for question in questions])
-    return losses(
-        scoring.scores(outputs, [len(question.rows) for question in questions]), labels, kind
-    ).mean()
+    return losses(scores, labels, kind).mean()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -178,8 +174,7 @@ def test_answers_of_a_validation(
         assert [answer.loss for answer in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
         return
     with torch.no_grad():
-        outputs = model.eval().outputs(scoring.batch(questions))
-    scores = scoring.scores(outputs, [len(question.rows) for question in questions])
+        scores = scoring.scores(model(scoring.batch(questions)), questions)
     for one, other in zip(scores.tolist(), case["scores"], strict=True):
         assert one[: len(other)] == pytest.approx(other, abs=1e-4)
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,23 +7,21 @@ from typing import Any
 import pytest
 
 from shards.errors import UserError
-from tests.trainer.alone import ALONE
+from tests.trainer.alone import ALONE, tuning
 from tests.trainer.checkpoints.test_checkpoint import put
 from tests.trainer.tuning.lessons import write_lines, write_model
 from trainer import start as whole_start
 from trainer.checkpoints.disk import Disk
 from trainer.opening import Opening
 from trainer.stop import Stop
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.items import Item
 from trainer.tasks.question import Question
-from trainer.tasks.task import TaskContext
+from trainer.tasks.task import Reader, TaskContext
 from trainer.trained import Origin, find_origin
 from trainer.tuning import start as module
 from trainer.tuning.order import Order
-from trainer.tuning.settings import Config, parse
-
-
-def config(*flags: str) -> Config:
-    return parse(["--data", "items", "--init-from", "model", "--save", "run", *flags], world=1)
+from trainer.tuning.settings import Tuning
 
 
 class CheckedError(UserError):
@@ -44,9 +42,9 @@ def test_ranks_share_the_reading_of_their_own_folder_alone(
     put(tmp_path / "run", 3)
     save = tmp_path / ("run" if is_own else "other")
     flags = ("--task", "copa", "--data", "items", "--init-from", "model", "--save", str(save))
-    config = parse([*flags, "--resume", str(tmp_path / "run")], world=1)
+    asked = tuning([*flags, "--resume", str(tmp_path / "run")])
     with pytest.raises(CheckedError):
-        module.start(config, ALONE, stop=Stop())
+        module.start(asked, ALONE, stop=Stop())
     # Another folder may be on the disk of one node only, whatever --save is.
     assert [disk is not None for disk in seen] == [is_own]
 
@@ -69,29 +67,31 @@ def test_more_epochs_leave_no_items_out() -> None:
 
 
 @pytest.fixture
-def starting(tmp_path: Path) -> Callable[..., Config]:
+def starting(tmp_path: Path) -> Callable[..., Tuning]:
     """Return what reads the command line of a run with one item and a model of 128 positions."""
     model = write_model(tmp_path / "model")
 
-    def read(item: dict[str, object], *flags: object) -> Config:
+    def read(item: dict[str, object], *flags: object) -> Tuning:
         write_lines(tmp_path / "train.jsonl", [item])
         given = ("--data", tmp_path, "--save", tmp_path / "run", *model, *flags)
-        return parse(list(map(str, given)), world=1)
+        return tuning(list(map(str, given)))
 
     return read
 
 
 @pytest.mark.parametrize("task_mask", [True, False])
 def test_a_task_learns_whether_the_model_knows_task_masks(
-    starting: Callable[..., Config], monkeypatch: pytest.MonkeyPatch, task_mask: bool
+    starting: Callable[..., Tuning], monkeypatch: pytest.MonkeyPatch, task_mask: bool
 ) -> None:
     def origin(path: Path, opening: Opening) -> Origin:
         return replace(find_origin(path, opening), task_mask=task_mask)
 
-    def ask(_: Path, asked: TaskContext) -> list[Question]:
+    def ask(_: Sequence[Item], asked: TaskContext) -> list[tuple[Item, Question]]:
         raise CheckedError(f"task masks: {asked.task_mask}")
 
     monkeypatch.setattr(module, "find_origin", origin)
+    task = replace(find_task("prompted"), reader=Reader(asked=ask))
+    monkeypatch.setattr("trainer.tuning.settings.find_task", lambda _: task)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
-        module.start(replace(given, task=replace(given.task, ask=ask)), ALONE, stop=Stop())
+        module.start(given, ALONE, stop=Stop())

@@ -9,13 +9,13 @@ from tests.trainer.alone import ALONE
 from tests.trainer.tuning.lessons import SHAPE
 from trainer.model import attention
 from trainer.model import model as model_module
+from trainer.model.model import GLM
 from trainer.ranks import AgreedError
 from trainer.step import Stepper
 from trainer.tasks.question import Question
 from trainer.tasks.rows import blank_row
 from trainer.tuning.batches import Scoring
 from trainer.tuning.kinds import CROSS_ENTROPY
-from trainer.tuning.model import TunedGLM
 from trainer.tuning.step import Tuner
 
 SCORING = Scoring(pad=0, chosen=True)
@@ -34,7 +34,7 @@ QUESTIONS = [
 class Engine:
     """DeepSpeed's, as far as it calls a model."""
 
-    def __init__(self, model: TunedGLM) -> None:
+    def __init__(self, model: GLM) -> None:
         self.module = model
         self.eval, self.train = model.eval, model.train
 
@@ -42,14 +42,14 @@ class Engine:
         return self.module(*arguments, **more)
 
 
-def tuner_of(model: TunedGLM, scoring: Scoring) -> Tuner:
+def tuner_of(model: GLM, scoring: Scoring) -> Tuner:
     stepper = Stepper.__new__(Stepper)
     stepper.engine, stepper.micro_batch = Engine(model), 4
     return Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
 
 
 def test_scores_that_are_no_numbers_choose_nothing() -> None:
-    model = TunedGLM(SHAPE)
+    model = GLM(SHAPE)
     tuner = tuner_of(model, SCORING)
     answers = tuner.answer(QUESTIONS)
     assert answers is not None
@@ -64,7 +64,7 @@ def test_questions_of_many_widths_are_answered_without_flex_attention(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shape = replace(SHAPE, hidden_dropout=0.0, attention_dropout=0.0)
-    model = TunedGLM(shape)
+    model = GLM(shape)
     tuner = tuner_of(model, SCORING)
     expected = tuner.answer(QUESTIONS)
     # As on a GPU, where each width would be compiled.

@@ -9,12 +9,12 @@ from tests.trainer.tuning.lessons import SHAPE, TOKENIZER
 from tests.trainer.tuning.test_step import Engine
 from trainer.decode.decoding import Decoding
 from trainer.model.cache import Cache
+from trainer.model.model import GLM
 from trainer.step import Stepper
 from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rows import causal_row
 from trainer.tokenizer import TextTokenizer
-from trainer.tuning.model import TunedGLM
 from trainer.tuning.writing import Scribe
 
 QUESTIONS = [
@@ -35,7 +35,7 @@ def test_a_signal_is_obeyed_before_the_next_token(beams: int) -> None:
             return torch.zeros(len(cache.tokens), SHAPE.vocab_size)
 
     stepper = Stepper.__new__(Stepper)
-    stepper.engine = Signalled(TunedGLM(SHAPE))
+    stepper.engine = Signalled(GLM(SHAPE))
     stepper.micro_batch, stepper.stage = 2, 0
     stop = Stop()
     scribe = Scribe(

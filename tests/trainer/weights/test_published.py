@@ -134,7 +134,7 @@ def test_a_file_that_would_run_code_is_refused(tmp_path: Path, weights: dict[str
     path, trace = tmp_path / "evil.pt", tmp_path / "it-ran"
     torch.save({"module": weights, "args": Payload(trace)}, path)
     named = r": it names posix\.mkdir"
-    with pytest.raises(UserError, match=rf"evil\.pt was not loaded.* run code{named}\. If you"):
+    with pytest.raises(UserError, match=rf"evil\.pt was not loaded.* run code{named}\. This"):
         load_weights(path, GLM(SHAPE))
     assert not trace.exists()
     torch.load(path, weights_only=False)  # it would have run
@@ -197,7 +197,7 @@ def test_longer_tables_are_refused(tmp_path: Path, weights: dict[str, Tensor]) -
 def test_a_lost_rank_is_named(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     save_parts(tmp_path, weights, 4)
     (tmp_path / FILE.format(1)).unlink()
-    with pytest.raises(UserError, match=r"holds 3 files .* rank 1: mp_rank_01_model_states"):
+    with pytest.raises(UserError, match=r"holds 3 files .* no mp_rank_01_model_states"):
         load_weights(tmp_path, GLM(SHAPE))
 
 
@@ -220,7 +220,7 @@ def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> Non
     path = tmp_path / "cut.pt"
     save(path, weights)
     path.write_bytes(path.read_bytes()[:200_000])
-    with pytest.raises(DamageError, match=r"cut\.pt is not a PyTorch file .*, or was cut short"):
+    with pytest.raises(DamageError, match=r"cut\.pt cannot be read .* or was damaged"):
         load_weights(path, GLM(SHAPE))
 
 

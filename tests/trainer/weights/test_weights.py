@@ -41,5 +41,7 @@ def test_of_a_run_the_newest_good_checkpoint_is_read(
     assert "step-1 is used" in caplog.text
     assert "step-2/mp_rank_00_model_states.pt is damaged" in caplog.text
     condemn(tmp_path, 1)
-    with pytest.raises(UserError, match=r"holds no checkpoint .*step-3 .*not finite.*is damaged"):
+    with pytest.raises(
+        UserError, match=r"(?s)none that is complete.*step-3 .*not finite.*is damaged"
+    ):
         embeddings(tmp_path)

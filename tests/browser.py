@@ -15,12 +15,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 _FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-extensions",
-    "--disable-sync", "--hide-scrollbars", "--remote-debugging-pipe",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage",
+    "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-extensions", "--disable-sync", "--hide-scrollbars", "--remote-debugging-pipe",
 )  # fmt: skip
+_SENT = "Network.requestWillBeSent"
 _LIFE = "Page.lifecycleEvent"
 _START = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); "
@@ -106,6 +109,11 @@ class Browser:
                     return
             time.sleep(0.02)
         raise AssertionError(condition)
+
+    def requests(self) -> list[str]:
+        """Return the addresses that the browser has asked for since `events` was empty."""
+        sent = (each["params"] for each in self.events if each["method"] == _SENT)
+        return [each["request"]["url"] for each in sent]
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript in the page."""

@@ -1,19 +1,33 @@
-"""What is exported, and how: the flags of `trainer.export`."""
+"""The flags of `python -m trainer.export RUN|CHECKPOINT --to FORM --output FOLDER`."""
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
+from shards.command import Command, log_plainly
 from shards.errors import UserError
-from shards.flags import count, local_path, option, positive, same_option
+from shards.flags import WORD, count, local_path, option, positive, same_option
+from shards.interrupt import ended_by_interrupt
+from shards.shown import print_lines
+from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import Opening
 
 TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exporting:
-    """What is exported, and how; the flags of the command."""
+class Export(Command):
+    """Write a trained model as files that other programs read."""
 
+    STOPPED = "nothing was exported"
+    OLD = FOREIGN_FLAGS
+
+    path: Path = option(
+        MISSING,
+        "a run's folder, one of its step-N, a published checkpoint, or a folder of transformers",
+        flag=WORD,
+        metavar="RUN|CHECKPOINT",
+        type=local_path,
+    )
     to: str = option(
         MISSING,
         "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours.",
@@ -48,3 +62,10 @@ class Exporting:
         """
         if self.vocabulary is not None and self.to != TRANSFORMERS:
             raise UserError(f"--vocabulary is for --to {TRANSFORMERS}, not {self.to}.")
+
+    def run(self) -> None:
+        """Export the model, with a line about it and one for each file."""
+        log_plainly()
+        with ended_by_interrupt():
+            from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
+        print_lines(export(self))
