@@ -29,10 +29,11 @@ class Entry(NamedTuple):
     @property
     def program(self) -> str:
         """The command as Python starts it."""
-        return " ".join(["python -m", self.module, *self.name.split()[1:]])
+        word = "" if "." in self.module else f" {self.name.split()[-1]}"
+        return f"python -m {self.module}{word}"
 
 
-MAKE, KEEP, TRAIN = "make a dataset", "look after a dataset", "train"
+MAKE, KEEP, TRAIN, MORE = "make a dataset", "look after a dataset", "train", "more"
 
 
 def _corpus(name: str, about: str) -> Entry:
@@ -114,6 +115,14 @@ GROUPS = {
             "trainer.export.command:Export",
         ),
         Entry("plot", "trainer.plot", "draw the curves of runs", "trainer.plot:Plot"),
+    ),
+    MORE: (
+        Entry(
+            "completion",
+            "shards",
+            "print a shell's completion: bash, zsh, fish, tcsh",
+            "shards.completion:Completion",
+        ),
     ),
 }
 

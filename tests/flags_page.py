@@ -9,7 +9,6 @@ from pathlib import Path
 from pipelines.corpus.options import NOTHING, Options
 from shards.command import Parser
 from shards.completion import parser_of
-from shards.console import run_entry
 from shards.program import COMMANDS, CORPUS, GROUPS, Entry
 
 PAGE = Path(__file__).parents[1] / "docs" / "flags.md"
@@ -55,7 +54,7 @@ def _others() -> Iterator[str]:
 
 
 def _parser(entry: Entry) -> Parser:
-    parser = parser_of(entry, {}, run_entry)
+    parser = parser_of(entry, {})
     assert parser is not None, entry.name
     return parser
 
