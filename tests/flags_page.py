@@ -11,7 +11,8 @@ from shards.command import Parser
 from shards.completion import parser_of
 from shards.program import COMMANDS, CORPUS, GROUPS, Entry
 
-PAGE = Path(__file__).parents[1] / "docs" / "flags.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "flags.md"
 HEAD = """# Flags
 
 Every flag of every command, written by `python -m tests.flags_page --write`. `corpusmill NAME` is
@@ -85,7 +86,7 @@ def _named(parser: Parser, action: argparse.Action) -> str:
 
 
 def _meaning(action: argparse.Action) -> str:
-    help_ = " ".join((action.help or "").replace("%%", "%").split())
+    help_ = " ".join((action.help or "").replace("%%", "%").replace(f"{ROOT}/", "").split())
     return help_.replace("|", "\\|").replace("<", "\\<")
 
 
