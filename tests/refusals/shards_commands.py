@@ -670,7 +670,7 @@ def _console(name: str, words: str, says: str, scene: Scene = lambda _: None) ->
     return Refusal(
         name=f"corpusmill: {name}",
         python="\n".join(lines),
-        says=rf"^corpusmill: {says}",
+        says=rf"^corpusmill( completion)?: {says}",
         scene=scene,
     )
 
