@@ -22,7 +22,7 @@ from shards.flags import WORD, Either, default_text, flag_of, options_of
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.program import called_program
-from shards.shown import MessageFormatter, print_lines, tell
+from shards.shown import MessageFormatter, tell
 from shards.spelling import did_you_mean, expected
 
 REFUSED = 2
@@ -233,13 +233,7 @@ def add_flag(parser: Parser, option_field: Field[Any], *, group: str) -> None:
         place.add_argument(flag, dest=name, help=text, **about["flag"])
 
 
-def exit_code(
-    program: str,
-    run: Callable[[], int | None],
-    *,
-    stopped: str,
-    reports: Callable[[UserError], bool] = lambda _: True,
-) -> int:
+def exit_code(program: str, run: Callable[[], int | None], *, stopped: str) -> int:
     """Return the exit code of a command.
 
     An error that the person can fix is one paragraph and REFUSED, and so is a lack of memory;
@@ -250,7 +244,6 @@ def exit_code(
         program: Its name, which begins every message.
         run: Does the work; returns an exit code, or None for 0.
         stopped: What the line after Ctrl-C says.
-        reports: Whether this process prints an error; of several ranks one is enough.
     """
     program = _short(called_program(program))
     if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
@@ -260,8 +253,7 @@ def exit_code(
         code = run()
         sys.stdout.flush()
     except UserError as error:
-        if reports(error):
-            tell(f"{program}: {error}")
+        tell(f"{program}: {error}")
         return REFUSED
     except KeyboardInterrupt:
         tell(f"{program}: stopped; {stopped}", start="\n")
@@ -354,15 +346,6 @@ def run_command(command: type[Command], words: Sequence[str], *, program: str) -
         program: Its name, as in `python -m pipelines.look`.
     """
     return exit_code(program, lambda: command.parse(words, program).run(), stopped=command.STOPPED)
-
-
-def print_text(program: str, text: Callable[[], str], *, stopped: str) -> int:
-    """Print the text that a command returns, line by line, as one that `exit_code` runs."""
-
-    def run() -> None:
-        print_lines(text().split("\n"))
-
-    return exit_code(program, run, stopped=stopped)
 
 
 def log_errors() -> None:

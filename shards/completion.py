@@ -7,14 +7,17 @@ printed is as new as the corpusmill that printed it.
 import argparse
 import io
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import redirect_stderr, suppress
-from typing import NoReturn
+from dataclasses import MISSING, dataclass
+from typing import ClassVar, NoReturn
 
 import shtab
 
-from shards.command import Parser
+from shards.command import Command, Parser
+from shards.console import OTHERS, run_entry
 from shards.extras import missing_extra
+from shards.flags import WORD, option
 from shards.program import COMMANDS, PROGRAM, Entry
 from shards.shown import print_lines, tell
 
@@ -32,40 +35,33 @@ class _FoundError(Exception):
         self.parser = parser
 
 
-def complete(
-    words: Sequence[str],
-    entries: Iterable[Entry] = tuple(COMMANDS.values()),
-    *,
-    others: Mapping[str, str],
-    run: Callable[[Entry, Sequence[str]], object],
-) -> None:
-    """Print what a shell completes commands with.
+@dataclass(frozen=True, kw_only=True)
+class Completion(Command):
+    """Print what a shell completes commands, flags and their values with.
 
-    Args:
-        words: The command line: a shell.
-        entries: The commands.
-        others: Words that are no commands of the table, and what each does.
-        run: Runs a command from its words, so far that its parser is known.
-
-    Raises:
-        UserError: It is another shell.
+    It loads every command that is installed, which takes seconds.
     """
-    ours = Parser(
-        prog=f"{PROGRAM} completion",
-        description="Print what a shell completes commands, flags and their values with. It loads "
-        "every command that is installed, which takes seconds: keep it in a file, and write it "
-        "again after an upgrade.",
-        epilog=f"bash: {PROGRAM} completion bash > "
-        f"~/.local/share/bash-completion/completions/{PROGRAM}",
+
+    STOPPED: ClassVar[str] = "nothing was printed"
+    EPILOG: ClassVar[str] = (
+        f"Keep it in a file, and write it again after an upgrade: {PROGRAM} completion bash > "
+        f"~/.local/share/bash-completion/completions/{PROGRAM}"
     )
-    ours.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS))
-    shell = ours.parse_args(words).shell
+
+    shell: str = option(MISSING, "which shell", flag=WORD, choices=SHELLS, metavar="|".join(SHELLS))
+
+    def run(self) -> None:
+        """Print the script."""
+        print_lines(script(self.shell).split("\n"))
+
+
+def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> str:
+    """Return what a shell completes commands with; a line on stderr tells what has no flags."""
     root = argparse.ArgumentParser(prog=PROGRAM)
     root.add_argument("--version", action="store_true", help="which this is")
     groups = {"": root.add_subparsers(metavar="COMMAND")}
-    for name, about in others.items():
+    for name, about in OTHERS.items():
         groups[""].add_parser(name, help=about)
-    groups[""].choices["completion"] = ours
     missing: dict[str, list[str]] = {}
     for entry in entries:
         *group, name = entry.name.split()
@@ -75,17 +71,15 @@ def complete(
                 groups[word] = parser.add_subparsers(metavar="COMMAND")
         commands = groups["".join(group)]
         commands.add_parser(name, help=entry.about)
-        if found := _parser_of(entry, missing, run):
+        if found := parser_of(entry, missing):
             _name_files(found)
             commands.choices[name] = found
     for told, names in missing.items():
         tell(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
-    print_lines(shtab.complete(root, shell).split("\n"))
+    return shtab.complete(root, shell)
 
 
-def _parser_of(
-    entry: Entry, missing: dict[str, list[str]], run: Callable[[Entry, Sequence[str]], object]
-) -> Parser | None:
+def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
     """Return the parser of a command; None where it has none, or an extra is `missing`."""
 
     def found(parser: Parser) -> NoReturn:
@@ -95,7 +89,7 @@ def _parser_of(
     Parser.seen = staticmethod(found)
     try:
         with redirect_stderr(io.StringIO()), suppress(SystemExit):  # of one that has no parser
-            run(entry, ["--help"])
+            run_entry(entry, ["--help"])
     except _FoundError as error:
         return error.parser
     except ModuleNotFoundError as error:

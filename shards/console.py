@@ -17,17 +17,14 @@ from types import MappingProxyType
 from shards.command import Command, exit_code, run_command
 from shards.errors import UserError
 from shards.interrupt import ended_by_interrupt
-from shards.program import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, PROGRAM, Entry
+from shards.program import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, PROGRAM, Entry
 from shards.shown import print_line, print_lines
 from shards.spelling import did_you_mean
 
 _DATASETS = "shards"
 """The word before the names of commands on datasets."""
-_RUN, _COMPLETION = "run", "completion"
-OTHERS = {
-    _RUN: "a corpus of one's own: corpusmill run my_notes …",
-    _COMPLETION: "print a shell's completion: bash, zsh, fish, tcsh",
-}
+_RUN = "run"
+OTHERS = {_RUN: "a corpus of one's own: corpusmill run my_notes …"}
 """Words behind `corpusmill` that are no commands of the table."""
 
 
@@ -42,10 +39,6 @@ def _run(words: Sequence[str]) -> int | None:
     name, *rest = words or ("--help",)
     if name in ("-V", "--version"):
         print_line(f"{PROGRAM} {metadata.version(PROGRAM)}, Python {platform.python_version()}")
-    elif name == _COMPLETION:
-        from shards.completion import complete  # noqa: PLC0415  has more to import
-
-        complete(rest, others=OTHERS, run=run_entry)
     elif name == _RUN:
         return _start(_own_corpus(rest), rest[1:])
     elif name == _DATASETS:
@@ -149,7 +142,8 @@ def _page(start: str, entries: Mapping[str, Entry], others: Mapping[str, str]) -
     groups: dict[str, dict[str, str]] = {title: {} for title in (*GROUPS, "installed corpora")}
     for name, entry in entries.items():
         groups[known.get(entry, "installed corpora")][name] = entry.about
-    for title, commands in {**groups, "more": others}.items():
+    groups[MORE] |= others
+    for title, commands in groups.items():
         yield from ("", f"{title}:") if commands else ()
         yield from (f"  {name:<{width}}{about}" for name, about in commands.items())
     yield from ("", f"{start} COMMAND --help lists the flags of one.")

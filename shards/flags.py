@@ -125,6 +125,7 @@ def option(
 
     Args:
         default: Its default; dataclasses.MISSING for none. False makes a flag without a value.
+            Numbers that are counted are called N.
         help: One or two sentences for `--help`, with the unit.
         group: The title in `--help` of this flag and of those after it; "": that of the one before.
         either: Those that it excludes.
@@ -134,6 +135,8 @@ def option(
     """
     if default is False:
         argument = {"action": "store_true", **argument}
+    if argument.get("type") in (count, positive, positives):
+        argument = {"metavar": "N", **argument}
     about = {"help": help, "group": group, "either": either, "named": flag}
     return field(default=default, metadata={**about, "flag": argument, **metadata})
 

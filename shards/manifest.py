@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -48,6 +48,11 @@ _MAX_IDS = {"uint16": 2**16, "int32": 2**31}
 """How many ids the types of a token have."""
 
 
+def _check_suffixes(files: Mapping[str, FileEntry]) -> None:
+    if set(files) != set(SUFFIXES):
+        raise ValueError(f"these are {sorted(files)}, not {SUFFIXES}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShardEntry:
     """One shard: three files with one stem."""
@@ -56,12 +61,8 @@ class ShardEntry:
     """The files' stem, relative to the dataset, with forward slashes."""
     documents: Count
     tokens: Count
-    files: Mapping[str, FileEntry]
+    files: Annotated[Mapping[str, FileEntry], _check_suffixes]
     """By suffix: bin, idx, arrow."""
-
-    def __post_init__(self) -> None:
-        if set(self.files) != set(SUFFIXES):
-            raise ValueError(f"{self.path} has the files {sorted(self.files)}, not {SUFFIXES}")
 
 
 @dataclass(frozen=True, kw_only=True)

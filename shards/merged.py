@@ -161,7 +161,7 @@ class MergedSource:
             tokens += np.bincount(bins.astype(np.int64), lengths, 1 << _BIN_BITS)
             longest = max(longest, int(lengths.max(initial=0)))
         limit = max(options.get("shard_tokens", SHARD_TOKENS), longest, 1)
-        return _least_shards(tokens.astype(np.int64), limit)
+        return least_shards(tokens.astype(np.int64), limit)
 
     @cached_property
     def num_validation(self) -> int:
@@ -204,8 +204,10 @@ class MergedSource:
         return ShardSlice(documents=documents, starts=starts, tokens=tokens)
 
 
-def _least_shards(tokens: np.ndarray, limit: int) -> int:
+def least_shards(tokens: np.ndarray, limit: int) -> int:
     """Return the least power of two of shards that have at most `limit` tokens each.
+
+    Within a bin, tokens are assumed to be evenly spread.
 
     Args:
         tokens: int64[n], in each of n even bins of the order.
@@ -214,7 +216,6 @@ def _least_shards(tokens: np.ndarray, limit: int) -> int:
     shards = 1
     while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
         shards *= 2
-    # Shards smaller than a bin: as if the fullest bin were evenly spread.
     fullest = int(tokens.reshape(shards, -1).sum(axis=1).max())
     return shards << (max(0, fullest - 1) // limit).bit_length()
 

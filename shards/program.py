@@ -29,10 +29,11 @@ class Entry(NamedTuple):
     @property
     def program(self) -> str:
         """The command as Python starts it."""
-        return " ".join(["python -m", self.module, *self.name.split()[1:]])
+        word = "" if "." in self.module else f" {self.name.split()[-1]}"
+        return f"python -m {self.module}{word}"
 
 
-MAKE, KEEP, TRAIN = "make a dataset", "look after a dataset", "train"
+MAKE, KEEP, TRAIN, MORE = "make a dataset", "look after a dataset", "train", "more"
 
 
 def _corpus(name: str, about: str) -> Entry:
@@ -100,7 +101,12 @@ GROUPS = {
         _on_ranks("train", "Train", "train GLM on datasets"),
         _on_ranks("finetune", "Finetune", "tune a model on a task"),
         _on_ranks("evaluate", "main", "held-out loss, and tasks"),
-        Entry("tasks", "trainer.tasks", "what a task makes of a file"),
+        Entry(
+            "tasks",
+            "trainer.tasks",
+            "what a task makes of a file",
+            "trainer.tasks.command:ShowTask",
+        ),
         Entry("generate", "trainer.generate", "let a model write", "trainer.generate:Generate"),
         Entry(
             "export",
@@ -109,6 +115,14 @@ GROUPS = {
             "trainer.export.command:Export",
         ),
         Entry("plot", "trainer.plot", "draw the curves of runs", "trainer.plot:Plot"),
+    ),
+    MORE: (
+        Entry(
+            "completion",
+            "shards",
+            "print a shell's completion: bash, zsh, fish, tcsh",
+            "shards.completion:Completion",
+        ),
     ),
 }
 

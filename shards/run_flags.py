@@ -3,9 +3,8 @@
 import argparse
 from dataclasses import dataclass, fields
 
-from shards.command import Parser, add_flags
 from shards.errors import UserError
-from shards.flags import count, flag_of, option, options_of
+from shards.flags import count, flag_of, option
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
@@ -81,16 +80,6 @@ class RunOptions:
             max_epochs=dict(_cap(text) for text in self.max_epochs),
             **given,
         )
-
-
-def add_run_flags(parser: Parser) -> None:
-    """Add the flags to a parser that leaves out those that are not given."""
-    add_flags(parser, RunOptions)
-
-
-def run_of(options: argparse.Namespace) -> Run:
-    """Return the run that parsed flags describe, as `RunOptions.as_run` does."""
-    return RunOptions(**options_of(RunOptions, vars(options))).as_run()
 
 
 def _batch_size(text: str) -> BatchSize:

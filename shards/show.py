@@ -12,12 +12,11 @@ from shards.format import ARROW
 from shards.manifest import Generation, sum_shards
 from shards.reader import Dataset, Documents, Shard
 from shards.storage.arrow import damage_told
-from shards.summary import source_rows, source_splits
+from shards.summary import FIGURES, figures, source_rows, source_splits
 
 _NUM_IDS = 32
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
 _GENERATION = "{:>10}  {:<16} {:>8} {:>7} {:>12} {:>16} {:>6} {:>10} {:>8}"
-_FIGURES = ("inputs", "documents", "tokens", "shards", "MB", "removed")
 NUM_FIRST, NUM_LAST, LEAST_HIDDEN = 2, 8, 2
 """Generations shown from the beginning and the end; fewer than the last are not worth hiding."""
 
@@ -51,7 +50,7 @@ def overview(dataset: Dataset) -> Iterator[str]:
 def generations(dataset: Dataset) -> Iterator[str]:
     """Yield a line for each generation; of many, only for the first and the last ones."""
     entries = dataset.manifest.generations
-    yield _GENERATION.format("generation", "name", "manifest", *_FIGURES)
+    yield _GENERATION.format("generation", "name", "manifest", "inputs", *FIGURES, "removed")
     num_hidden = len(entries) - NUM_FIRST - NUM_LAST
     for number, generation in enumerate(entries, 1):
         if num_hidden < LEAST_HIDDEN or not NUM_FIRST < number <= NUM_FIRST + num_hidden:
@@ -62,19 +61,10 @@ def generations(dataset: Dataset) -> Iterator[str]:
 
 def _generation(dataset: Dataset, number: int, generation: Generation) -> str:
     shards = generation.shards()
-    sums = sum_shards(shards)
     removed = sum(len(dataset.removed.get(shard.path, ())) for shard in shards)
-    return _GENERATION.format(
-        number,
-        generation.name,
-        generation.number,
-        f"{len(generation.inputs):,}",
-        f"{sums.documents:,}",
-        f"{sums.tokens:,}",
-        sums.shards,
-        f"{sums.bytes / 1e6:,.1f}",
-        f"{removed:,}",
-    )
+    inputs = f"{len(generation.inputs):,}"
+    cells = (number, generation.name, generation.number, inputs, *figures(shards), f"{removed:,}")
+    return _GENERATION.format(*cells)
 
 
 def document(dataset: Dataset, number: int, *, source: str | None, split: str) -> Iterator[str]:

@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, sum_shards
 from shards.shown import visible_line
+
+FIGURES = ("documents", "tokens", "shards", "MB")
+"""What is said of shards, as the head of a table has it."""
 
 
 def summary_html(manifest: Manifest, directory: str) -> str:
@@ -32,12 +35,16 @@ def html_table(rows: Iterable[Sequence[object]]) -> str:
 
 def source_rows(manifest: Manifest) -> Iterator[tuple[str, ...]]:
     """Yield a head and the figures of every source and split."""
-    yield "source", "documents", "tokens", "shards", "MB"
+    yield "source", *FIGURES
     for name, split in source_splits(manifest):
-        sums = sum_shards(manifest.shards(name, split=split))
         label = name if split == TRAIN else f"{name} {split}"
-        megabytes = f"{sums.bytes / 1e6:,.1f}"
-        yield label, f"{sums.documents:,}", f"{sums.tokens:,}", f"{sums.shards}", megabytes
+        yield label, *figures(manifest.shards(name, split=split))
+
+
+def figures(shards: Iterable[ShardEntry]) -> Sequence[str]:
+    """Return FIGURES of some shards as text."""
+    sums = sum_shards(shards)
+    return f"{sums.documents:,}", f"{sums.tokens:,}", f"{sums.shards}", f"{sums.bytes / 1e6:,.1f}"
 
 
 def source_splits(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ to newer manifests has eras: what was removed counts from the switch on that too
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -21,7 +22,6 @@ from shards.names import Names
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset, Documents, Shard
 from shards.run import Run
-from shards.storage.remote import AnyPath
 from shards.switches import eras, numbers_of
 from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
 
@@ -72,34 +72,30 @@ class Tracer:
         self._starts = [start for start, _ in begun]
         self._eras = [era for _, era in begun]
         self._numbers = [numbers_of(era) for _, era in begun]
-        self._newest: dict[AnyPath, Dataset] = {}
-        self._datasets: dict[tuple[AnyPath, int], Dataset] = {}
-        self._documents: dict[tuple[int, int], Documents] = {}
-        self._vocabularies: dict[int, WindowVocabulary] = {}
+        # Opened once for all eras: each open dataset costs a descriptor.
+        self._newest = cache(Dataset.open)
+        self._dataset = cache(self._as_read)
+        self._documents = cache(self._read_documents)
+        self._vocabulary = cache(WindowVocabulary.of)
 
     def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
         """Return a shard of a stream, opened once, as it is at a position or at the end."""
         era = len(self._starts) - 1 if position is None else self._era(position)
-        if (era, stream) not in self._documents:
-            owner = self.sampler.streams[stream]
-            self._documents[era, stream] = Documents(self._dataset(owner, era), owner.shards)
-        return self._documents[era, stream].shard(number)
+        return self._documents(era, stream).shard(number)
 
-    def _dataset(self, stream: Stream, era: int) -> Dataset:
-        """Return the dataset of a stream with the removals of an era."""
-        directory = stream.dataset.directory
-        number = _number_in(self._eras[era], stream)
-        if (directory, number) not in self._datasets:
-            dataset = stream.dataset
-            if number != dataset.manifest.number:
-                # Opened once for all eras: each open dataset costs a descriptor.
-                if directory not in self._newest:
-                    self._newest[directory] = Dataset.open(directory)
-                dataset = self._newest[directory].as_of(number)
-            if self._removed:
-                dataset = Dataset(directory, replace(dataset.manifest, removals=()))
-            self._datasets[directory, number] = dataset
-        return self._datasets[directory, number]
+    def _read_documents(self, era: int, stream: int) -> Documents:
+        """Return the documents of a stream with the removals of an era."""
+        owner = self.sampler.streams[stream]
+        opened = self._dataset(owner.dataset, _number_in(self._eras[era], owner))
+        return Documents(opened, owner.shards)
+
+    def _as_read(self, dataset: Dataset, number: int) -> Dataset:
+        """Return a dataset as of a manifest number."""
+        if number != dataset.manifest.number:
+            dataset = self._newest(dataset.directory).as_of(number)
+        if self._removed:
+            dataset = Dataset(dataset.directory, replace(dataset.manifest, removals=()))
+        return dataset
 
     def _era(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
@@ -137,10 +133,7 @@ class Tracer:
             )
 
     def _pieces(self, stream: int, shard: Shard, *, window: int, phase: int) -> Sequence[Piece]:
-        if stream not in self._vocabularies:
-            dataset = self.sampler.streams[stream].dataset
-            self._vocabularies[stream] = WindowVocabulary.of(dataset)
-        vocabulary = self._vocabularies[stream]
+        vocabulary = self._vocabulary(self.sampler.streams[stream].dataset)
         begin, end = window_span(
             shard, window, spec=self.sampler.window, vocabulary=vocabulary, phase=phase
         )
@@ -162,12 +155,12 @@ class Tracer:
 
     def positions_of(self, document: TracedDocument, *, until: int | None) -> list[int]:
         """Return the positions of `samples_of`, sorted; arguments as there."""
-        positions = self._all_positions(document, until=until)
-        return [position for position in positions if not self._is_removed(document, position)]
-
-    def _is_removed(self, document: TracedDocument, position: int) -> bool:
-        shard = self.shard(document.stream, document.shard, position=position)
-        return document.row in shard.removed
+        stream, shard = document.stream, document.shard
+        return [
+            position
+            for position in self._all_positions(document, until=until)
+            if document.row not in self.shard(stream, shard, position=position).removed
+        ]
 
     def _all_positions(self, document: TracedDocument, *, until: int | None) -> list[int]:
         """Return the positions of a document's windows, were it not removed."""

@@ -13,6 +13,7 @@ import shards.__main__
 from pipelines.run.command import main
 from shards.manifest import read_manifest
 from shards.program import COMMANDS
+from tests import flags_page
 from tests.test_readme import MAIN_JOB, Command, commands, make_place
 
 ROOT = Path(__file__).parents[1]
@@ -160,3 +161,8 @@ def test_the_page_of_the_dataset_shows_what_its_commands_say(
     assert len(printed) == 4
     # The last one, the fate of every record, is not shown.
     assert capsys.readouterr().out.splitlines()[:-1] == printed
+
+
+def test_the_page_of_flags_is_what_the_commands_have() -> None:
+    text = flags_page.PAGE.read_text("utf-8")
+    assert flags_page.page() == text, "python -m tests.flags_page --write"

@@ -1,10 +1,8 @@
-"""The held-out text of a trained model's run, read by the model alone, without an engine."""
+"""The held-out text of a trained model's run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-import torch
 
 from shards.errors import UserError
 from shards.manifest import told_apart
@@ -12,33 +10,10 @@ from shards.mixture import Mix
 from shards.records import from_json
 from shards.run import Run
 from shards.switches import before_later_switches
-from trainer.checkpoints.checkpoint import Checkpoint, read_checkpoint
 from trainer.config import Config
 from trainer.data import RunData, open_data
-from trainer.loader import Tensors
-from trainer.loss_tally import LossTally
-from trainer.model.model import GLM
 from trainer.settings import Settings
-from trainer.step import micro_batches
-from trainer.tasks.collate import placed
 from trainer.trained import Origin
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HeldOutReader:
-    """A model in place of `Stepper`, where nothing is learnt."""
-
-    model: GLM
-    micro_batch: int
-    """Windows that are computed at once."""
-
-    def evaluate(self, batch: Tensors, tally: LossTally) -> LossTally:
-        """Return a tally with the losses of a batch added."""
-        device = self.model.word_embeddings.weight.device
-        with torch.no_grad():
-            for part in micro_batches(batch, self.micro_batch):
-                tally = tally.plus(part, self.model.loss_sum(placed(part, device)))
-        return tally
 
 
 def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> RunData:
@@ -52,21 +27,20 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
     Raises:
         UserError: the model is not one of a run, or the data cannot be read or do not fit it.
     """
-    checkpoint = read_checkpoint(origin.path, rank=0, world=-1)
-    if not isinstance(checkpoint, Checkpoint):
+    if not origin.state:
         raise UserError(
             f"{origin.path} does not say how its text was cut into windows and blanks. Give the "
             f"flags of a run: --data DIR --model NAME --batch-size N --max-steps 1 --init-from "
             f"{origin.path}."
         )
-    if "tuning" in checkpoint.state:
+    if "tuning" in origin.state:
         raise UserError(
             f"{origin.path} was fine-tuned by trainer.finetune: it has no held-out text. Give what "
             "it is to be asked: --task NAME=FILE."
         )
     try:
-        run = _run(checkpoint, data)
-        settings = _settings(origin, checkpoint, eval_samples=eval_samples)
+        run = _run(origin, data)
+        settings = _settings(origin, eval_samples=eval_samples)
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{origin.path} does not hold the state of a run ({error}): bring its whole-*.json "
@@ -86,18 +60,18 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
     return opened
 
 
-def _run(checkpoint: Checkpoint, data: Sequence[str]) -> Run:
-    """Return the run of a checkpoint, at its step, on its data or on others."""
-    run = from_json(Run, checkpoint.state["run"], where="run")
+def _run(origin: Origin, data: Sequence[str]) -> Run:
+    """Return the run of a model, at its step, on its data or on others."""
+    run = from_json(Run, origin.state["run"], where="run")
     if data:
         mixes = (Mix(start=0, data=tuple(data)),)
         run = replace(run, mixes=mixes, scatters=1, max_epochs={}, followed=None)
-    return before_later_switches(run, run.position_of(checkpoint.step))
+    return before_later_switches(run, run.position_of(origin.step or 0))
 
 
-def _settings(origin: Origin, checkpoint: Checkpoint, *, eval_samples: int) -> Settings:
+def _settings(origin: Origin, *, eval_samples: int) -> Settings:
     """Return the settings of a run that decide how its text is read."""
-    identity: dict[str, Any] = checkpoint.state["identity"]
+    identity: dict[str, Any] = origin.state["identity"]
     blanks = identity["blanks"] or {}
     return Settings(
         model=str(origin.path),

@@ -20,6 +20,7 @@ from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.log import SPEED, TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
+from trainer.settings import Learning
 from trainer.step import Outcome, Stepper
 from trainer.stop import Stop
 
@@ -44,14 +45,10 @@ class Ready:
     """NaN and infinite losses so far."""
     is_saved: bool = False
     """Whether the checkpoint of `step` lies where the run is saved."""
-    keep: int
-    """Checkpoints to keep."""
-    log_every: int
-    max_bad_losses: int
-    """In a row; with these the run gives up."""
+    settings: Learning
+    """How it learns."""
     peak_flops: float | None = None
     """FLOP/s of all devices together, where it is known."""
-    profile: bool = False
     precision: str
     """bf16, fp16 or fp32."""
     fixed: Mapping[str, Any]
@@ -153,7 +150,9 @@ class Running:
         self._saver = (
             None
             if ready.disk is None
-            else Saver(ready.stepper.engine, ready.disk, keep=ready.keep, ranks=ready.ranks)
+            else Saver(
+                ready.stepper.engine, ready.disk, keep=ready.settings.keep, ranks=ready.ranks
+            )
         )
 
     def run(self) -> int:
@@ -192,7 +191,7 @@ class Running:
         if self.step == self._warm:
             self._speed.restart()
         self._log.advance(self.step)
-        if self.step % self._ready.log_every == 0 or self.step == self._ready.steps:
+        if self.step % self._ready.settings.log_every == 0 or self.step == self._ready.steps:
             samples = self._work.position(self.step)
             figures = {
                 **self._work.figures(),
@@ -219,7 +218,7 @@ class Running:
         self._bad_losses += 1
         self._bad_streak += 1
         self._log.say(f"step {self.step:,}: the loss is {outcome.loss}; its batch is skipped")
-        if self._bad_streak >= self._ready.max_bad_losses:
+        if self._bad_streak >= self._ready.settings.max_bad_losses:
             self._give_up()
 
     def _give_up(self) -> None:
@@ -319,7 +318,7 @@ class Running:
         Yields what to call after each step.
         """
         disk, rank = self._ready.disk, self._ready.ranks.rank
-        if not self._ready.profile or disk is None:
+        if not self._ready.settings.profile or disk is None:
             yield lambda: None
             return
         path = disk.folder / "profile" / f"rank-{rank:05d}.json"

@@ -126,7 +126,6 @@ class Learning(RankCommand):
         None,
         "Samples that a rank computes at once. N,N,...: those of each node, in the order of the "
         "launcher; the loss is the same.",
-        metavar="N",
         type=positives,
     )
     checkpoint_activations: bool = option(
@@ -143,7 +142,6 @@ class Learning(RankCommand):
     decay_steps: int | None = option(
         None,
         "The step from which the rate is constant. Default: the last.",
-        metavar="N",
         type=positive,
     )
     lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
@@ -171,12 +169,10 @@ class Learning(RankCommand):
         metavar="N",
         type=_or_epoch(positive),
     )
-    keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
-    log_every: int = option(
-        10, "Steps between lines of the log.", metavar="N", type=positive, group=LOG
-    )
+    keep: int = option(3, "Checkpoints to keep.", type=positive)
+    log_every: int = option(10, "Steps between lines of the log.", type=positive, group=LOG)
     max_bad_losses: int = option(
-        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
+        10, "Give up after this many NaN or infinite losses in a row.", type=positive
     )
     profile: bool = option(False, "Write a trace of steps 6 to 8 of this start.")
 
@@ -267,11 +263,10 @@ class Settings(Learning, RunOptions):
         "When all text has been seen: repeat it, or wait for a newer manifest (with --follow).",
         choices=(REPEAT, WAIT),
     )
-    max_steps: int | None = option(None, "as --steps", metavar="N", type=count, group=END)
+    max_steps: int | None = option(None, "as --steps", type=count, group=END)
     max_tokens: int | None = option(
         None,
         "End after this many tokens (samples x --length) instead of --max-steps.",
-        metavar="N",
         type=positive,
     )
     epochs: float | None = option(
@@ -291,7 +286,6 @@ class Settings(Learning, RunOptions):
     eval_samples: int = option(
         1024,
         "Windows of a validation, the same each time, spread over all there are; 0: all.",
-        metavar="N",
         type=count,
     )
     eval_task: tuple[str, ...] = option(
@@ -304,7 +298,6 @@ class Settings(Learning, RunOptions):
     sample_every: int = option(
         0,
         "Steps between texts that the model makes of --sample-prompts; 0: none.",
-        metavar="N",
         type=count,
     )
     sample_prompts: Path | None = option(
@@ -313,9 +306,7 @@ class Settings(Learning, RunOptions):
         metavar="FILE",
         type=local_path,
     )
-    sample_tokens: int = option(
-        64, "The most tokens of a blank of a sample.", metavar="N", type=positive
-    )
+    sample_tokens: int = option(64, "The most tokens of a blank of a sample.", type=positive)
 
     @property
     def counts_epochs(self) -> bool:

@@ -175,8 +175,10 @@ class Subject:
     init_from: Path | None
     """The weights that it begins with; None: they are drawn."""
     extend_positions: bool = False
-    sizes: tuple[int, ...]
-    """Of its batches."""
+    micro: int
+    """Samples that this rank computes at once."""
+    size: int
+    """Of its first batch."""
     steps: int
     bad_losses: int
     identity: Mapping[str, Any]
@@ -210,7 +212,6 @@ def ready_fields(
         UserError: the options, the model, the ranks or the checkpoint do not fit.
     """
     deepspeed, precision = _with_agreed_precision(settings, ranks)
-    micro = ranks.together(lambda: _micro_batch(settings, subject.sizes, deepspeed, ranks))
     schedule = ranks.together(lambda: settings.schedule_of(subject.steps))
     fixed = {
         "identity": {**subject.identity, "precision": precision},
@@ -224,15 +225,20 @@ def ready_fields(
     }
     if checkpoint is not None:
         ranks.together(lambda: subject.check(checkpoint, fixed["identity"]))
-        if trains:
-            _check_end(checkpoint, subject.steps)
-        if ranks.is_first:
-            _tell_changes(checkpoint, fixed["schedule"])
+        if trains and checkpoint.step > subject.steps:
+            raise AgreedError(
+                f"the run in {checkpoint.folder.parent} has taken {checkpoint.step:,} steps, and "
+                f"would end after {subject.steps:,}: give it more, or another --save."
+            )
+        changed = differences(checkpoint.state["schedule"], fixed["schedule"])
+        for name, before, now in changed if ranks.is_first else ():
+            first = checkpoint.step + 1
+            _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
     deepspeed = engine_settings(
         deepspeed,
-        micro=micro,
+        micro=subject.micro,
         # DeepSpeed knows equal ranks only; what ours compute is weighed by their tokens with loss.
-        size=subject.sizes[0] // ranks.at_once(micro) * micro * ranks.world,
+        size=subject.size // ranks.at_once(subject.micro) * subject.micro * ranks.world,
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
@@ -245,10 +251,7 @@ def ready_fields(
         "steps": subject.steps,
         "bad_losses": subject.bad_losses,
         "is_saved": _is_own(checkpoint, disk),
-        "keep": settings.keep,
-        "log_every": settings.log_every,
-        "max_bad_losses": settings.max_bad_losses,
-        "profile": settings.profile,
+        "settings": settings,
         "precision": precision,
         "fixed": fixed,
     }
@@ -271,15 +274,16 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     epoch = ranks.together(lambda: _epoch(run)) if settings.counts_epochs else 0
     run = _ended(run, settings.epochs, epoch=epoch)
     config = replace(config, run=run)
-    ranks = _dealt(config, ranks)
+    ranks, micro = dealt(settings, [batch.size for batch in run.batches], ranks)
     now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
-    data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
+    data = ranks.together(lambda: open_data(replace(config, run=now)))
     ranks.together(lambda: data.check_layout(ranks))
     subject = Subject(
         make=partial(make_model, data.shape, seed=run.seed),
         init_from=settings.init_from,
         extend_positions=settings.extend_positions,
-        sizes=_sizes(run),
+        micro=micro,
+        size=run.batch_size(0),
         steps=run.steps or 0,
         bad_losses=int(checkpoint.state["bad_losses"]) if checkpoint else 0,
         identity={
@@ -322,18 +326,6 @@ def _ended(run: Run, epochs: float | None, *, epoch: int) -> Run:
     return replace(run, steps=run.step_of(max(1, math.ceil(epochs * epoch)) - 1) + 1)
 
 
-def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
-    """Return the data of a run; an error says so if weights of the data come from a checkpoint."""
-    try:
-        return open_data(config)
-    except UserError as error:
-        if checkpoint is None or not any(mix.weights for mix in config.run.mixes):
-            raise
-        raise UserError(
-            f"{str(error).rstrip('.')}. The weights of the data are those in {checkpoint.folder}."
-        ) from error
-
-
 def _found_anywhere(run: Run) -> Run:
     """Return a run whose data are found from every folder that a command may be started in."""
     mixes = (
@@ -368,15 +360,23 @@ def _with_agreed_precision(settings: Learning, ranks: Ranks) -> tuple[dict[str, 
     return content, precision
 
 
-def _dealt(config: Config, ranks: Ranks) -> Ranks:
-    """Return the ranks with their shares of a batch, by the micro-batches of their nodes.
+def dealt(settings: Learning, sizes: Sequence[int], ranks: Ranks) -> tuple[Ranks, int]:
+    """Return the ranks with their shares of a batch, and how many samples this one computes.
+
+    Args:
+        settings: of the run.
+        sizes: of its batches.
+        ranks: all of them call this.
 
     Raises:
-        AgreedError: these are for another number of nodes, or do not make up the batch.
+        AgreedError: the micro-batches are for another number of nodes, or do not make up a batch.
     """
-    micros = config.settings.micro_batch
-    if micros is None or len(micros) == 1:
-        return ranks
+    content, micros = settings.deepspeed or {}, settings.micro_batch or ()
+    if len(micros) <= 1:
+        wanted = micros[0] if micros else None
+        return ranks, ranks.together(
+            lambda: micro_batch_of(content, wanted, sizes=tuple(sizes), world=ranks.world)
+        )
     nodes = ranks.nodes()
     if len(micros) != nodes[-1] + 1:
         shown = ",".join(map(str, micros))
@@ -385,25 +385,9 @@ def _dealt(config: Config, ranks: Ranks) -> Ranks:
             "give one number for each, in the order of the launcher, or a single one for all."
         )
     by_rank = [micros[node] for node in nodes]
-    ranks.together(
-        lambda: check_batches(config.settings.deepspeed or {}, by_rank, sizes=_sizes(config.run))
-    )
-    return ranks.dealt(by_rank)
-
-
-def _sizes(run: Run) -> tuple[int, ...]:
-    return tuple(batch.size for batch in run.batches)
-
-
-def _micro_batch(
-    settings: Learning, sizes: tuple[int, ...], deepspeed: Mapping[str, Any], ranks: Ranks
-) -> int:
-    """Return how many samples this rank computes at a time."""
-    wanted = settings.micro_batch
-    if wanted is not None and ranks.parts:
-        return math.gcd(*wanted) * ranks.num_parts
-    one = None if wanted is None else wanted[0]
-    return micro_batch_of(deepspeed, one, sizes=sizes, world=ranks.world)
+    ranks.together(lambda: check_batches(content, by_rank, sizes=sizes))
+    ranks = ranks.dealt(by_rank)
+    return ranks, math.gcd(*micros) * ranks.num_parts
 
 
 def find_start(
@@ -432,28 +416,25 @@ def _is_own(checkpoint: Checkpoint | None, disk: Disk | None) -> bool:
 
 def _find_checkpoint(settings: Learning, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
     """Return the checkpoint to resume from, None to start from the beginning."""
-    if settings.resume == RESUME_AUTO:
-        if disk is None:
-            return None
-        try:
-            return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
-        except NoCheckpointError as error:
-            _tell_fresh_start(str(error), ranks)
-            return None
+    is_auto = settings.resume == RESUME_AUTO
+    folder = disk.folder if is_auto and disk else Path(settings.resume)
     checkpoint = None
-    if settings.resume != RESUME_NONE:
+    if settings.resume != RESUME_NONE and (disk or not is_auto):
         try:
-            checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+            checkpoint = find_common_checkpoint(folder, ranks=ranks, disk=disk if is_auto else None)
         except NoCheckpointError as error:
+            if not is_auto:
+                raise AgreedError(
+                    f"--resume {folder}: {error}. Give a folder with a complete one."
+                ) from error
+            if ranks.is_first:
+                _log.warning("%s; the run starts from the beginning", error)
+        if checkpoint is None and not is_auto:
             raise AgreedError(
-                f"--resume {settings.resume}: {error}. Give a folder with a complete one."
-            ) from error
-        if checkpoint is None:
-            raise AgreedError(
-                f"--resume {settings.resume}: there is no checkpoint of that name or in that "
-                "folder; give a run's folder, or one of its step-N."
+                f"--resume {folder}: there is no checkpoint of that name or in that folder; give a "
+                "run's folder, or one of its step-N."
             )
-    if disk is not None:
+    if disk is not None and not is_auto:
         _check_no_later_steps(disk, ranks, resumed=checkpoint)
     return checkpoint
 
@@ -469,11 +450,6 @@ def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | Non
             f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
             "another --save, or --resume auto."
         )
-
-
-def _tell_fresh_start(text: str, ranks: Ranks) -> None:
-    if ranks.is_first:
-        _log.warning("%s; the run starts from the beginning", text)
 
 
 def _check_state(checkpoint: Checkpoint) -> None:
@@ -546,26 +522,6 @@ def refuse_changes(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
             f"{now}. Set it back, or {otherwise}"
         )
-
-
-def _check_end(checkpoint: Checkpoint, steps: int) -> None:
-    """Check that a run has not passed the end that it is given.
-
-    Raises:
-        AgreedError: it has; all ranks know it.
-    """
-    if checkpoint.step > steps:
-        raise AgreedError(
-            f"the run in {checkpoint.folder.parent} has taken {checkpoint.step:,} steps, and would "
-            f"end after {steps:,}: give it more, or another --save."
-        )
-
-
-def _tell_changes(checkpoint: Checkpoint, options: Mapping[str, Any]) -> None:
-    """Report which options are other than they were before a checkpoint, and may be."""
-    for name, before, now in differences(checkpoint.state["schedule"], options):
-        first = checkpoint.step + 1
-        _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
 
 
 def _other_start(differences: Sequence[tuple[str, Any, Any]], folder: Path) -> str:

@@ -307,15 +307,14 @@ class Stepper:
             if isinstance(state.get("step"), torch.Tensor):
                 state["step"] = state["step"].clone()
 
-    def evaluate(self, batch: Tensors, tally: LossTally) -> LossTally:
-        """Return a tally with the losses of this rank's part of a batch added; learn nothing."""
-        self._check(batch)
+    def losses(self, part: Tensors) -> LossSums:
+        """Return the losses of a micro-batch of windows; learn nothing."""
+        self._check(part)
         self.engine.eval()
         with torch.no_grad():
-            for part in micro_batches(batch, self.micro_batch):
-                tally = tally.plus(part, self.engine(self._placed(part)))
+            sums: LossSums = self.engine(self._placed(part))
         self.engine.train()
-        return tally
+        return sums
 
     def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
         """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.

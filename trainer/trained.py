@@ -5,7 +5,7 @@ ranks), or from a published checkpoint, which does not tell its shape: `--model`
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,8 @@ class Origin:
     step: int | None
     task_mask: bool = True
     """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    """What its checkpoint records; empty where it has none of this trainer."""
 
     @property
     def reading(self) -> Reading:
@@ -139,6 +141,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         data=_data_of(checkpoint),
         step=checkpoint.step,
         task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+        state=checkpoint.state,
     )
 
 

@@ -325,7 +325,7 @@ class Options:
     plan: bool = option(
         False,
         "Estimate the run from a timed sample of the input and stop: splits, documents, tokens, "
-        "time, disk, memory, requests.",
+        "time, disk, memory.",
         action="store_true",
         group=RUNNING,
     )

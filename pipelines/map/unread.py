@@ -105,7 +105,7 @@ class Unread:
             f"{self._cause(reason, item)}. So nothing of the source {self.source!r} can be read: "
             f"{'all' if whole else 'the first'} {self.records:,} records, of "
             f"{shown(self.paths[0])}{more}, are rejected ({counts}). The first one, at {place}: "
-            f"{_excerpt(item)}. {self._remedy(reason)}"
+            f"{_excerpt(item)}. {self._remedy(reason, item)}"
             f"{go_on if self.corpus.options.max_reject_rate < 1 else ''}"
         )
 
@@ -135,9 +135,10 @@ class Unread:
         instead = f"in these records it is of type {kind}, not text; " if kind else ""
         return f"{ask}: {instead}{have}"
 
-    def _remedy(self, reason: str) -> str:
+    def _remedy(self, reason: str, item: Record | Damage) -> str:
         if reason == "bad-utf8":
-            return "Convert the files, as in: iconv -f GB18030 -t UTF-8 FILE > NEW."
+            encoding = other_encoding(item.head) or "GB18030"
+            return f"Convert the files, as in: iconv -f {encoding.split()[0]} -t UTF-8 FILE > NEW."
         if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (
                 "Is it the right folder, and the right corpus? python -m pipelines.look "
@@ -178,7 +179,8 @@ def _excerpt(item: Record | Damage) -> str:
     """Return a record on one line, its texts and itself cut short."""
     if isinstance(item, Damage):
         head = item.head[: 4 * _EXCERPT]
-        text = head.decode("gb18030" if other_encoding(head) else "utf-8", errors="replace")
+        encoding = other_encoding(head) or "utf-8"
+        text = head.decode(encoding.split()[0], errors="replace")
     else:
         text = json.dumps(_cut(item.value), ensure_ascii=False, default=repr)
     return f"{shown(_short(' '.join(text.split()), most=_EXCERPT))}"

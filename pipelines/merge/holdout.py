@@ -9,6 +9,7 @@ from pipelines.merge.merge import find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import NUM_BINS, with_suffix
+from shards.merged import least_shards
 from shards.range import EVERYTHING
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
@@ -44,13 +45,7 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
         part = paths[start : start + _BINS_AT_ONCE]
         for bins in side_by_side(open_table, part, where=work):
             before += column(bins, "tokens")
-    shards, fullest = 1, int(before[-1])
-    while shards < NUM_BINS and fullest > limit:
-        shards *= 2
-        fullest = int(np.diff(before[:: NUM_BINS // shards]).max())
-    # Shards smaller than a bin: as if the fullest bin were evenly spread.
-    wanted = shards << ((fullest - 1) // limit).bit_length()
-    return min(wanted, 1 << (documents - 1).bit_length())
+    return min(least_shards(np.diff(before), limit), 1 << (documents - 1).bit_length())
 
 
 def holdout_threshold(

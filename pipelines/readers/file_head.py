@@ -74,6 +74,13 @@ def foreign_text(head: bytes) -> str | None:
     return foreign
 
 
+_ENCODINGS = ("GB18030 (GBK)", "BIG5-HKSCS (Big5)")
+"""Encodings of Chinese text; the first word is the name that iconv and Python take."""
+_COMMON = frozenset("，。、的一是不在有人中了我他大上来來为為和国國地到以们們这這个個说說时時就也")
+"""Characters of which nearly every Chinese text, simplified or traditional, has some. The bytes of
+one encoding mostly spell characters in the other, too, but rare ones."""
+
+
 def other_encoding(head: bytes) -> str | None:
     """Return the encoding that Chinese text is in if it is not UTF-8; None where that is not known.
 
@@ -84,13 +91,23 @@ def other_encoding(head: bytes) -> str | None:
     foreign = [character for character in head.decode(errors="replace") if character > "\x7f"]
     if 2 * foreign.count("\ufffd") <= len(foreign):
         return None
+    common = {encoding: _share_common(head, encoding) for encoding in _ENCODINGS}
+    likely = max(common, key=lambda encoding: common[encoding])
+    return likely if common[likely] >= 0 else None
+
+
+def _share_common(head: bytes, encoding: str) -> float:
+    """Return the share of common characters in Chinese text; -1 if it is not in this encoding."""
+    codec, _, _ = encoding.partition(" ")
     try:
-        text = codecs.getincrementaldecoder("gb18030")().decode(head)
+        text = codecs.getincrementaldecoder(codec)().decode(head)
     except UnicodeDecodeError:
-        return None
+        return -1
     foreign = [character for character in text if character > "\x7f"]
     chinese = sum("\u3000" <= each <= "\u9fff" or each > "\uff00" for each in foreign)
-    return "GB18030 (GBK)" if 2 * chinese > len(foreign) else None
+    if 2 * chinese <= len(foreign):
+        return -1
+    return sum(each in _COMMON for each in foreign) / len(foreign)
 
 
 def excerpt(head: bytes) -> str:

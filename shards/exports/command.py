@@ -8,11 +8,18 @@ from pathlib import Path
 from shards.command import Command
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.exports import llm_c
 from shards.exports.export import KEPT, WRITTEN, Origin, write_export
-from shards.exports.file import Settings
-from shards.exports.formats import FORMATS, LLM_C, check_flags, files, notes
-from shards.exports.stream import split_stream
+from shards.exports.formats import (
+    FORMATS,
+    LLM_C,
+    PREFIX,
+    TOKENS_PER_FILE,
+    Settings,
+    check_flags,
+    files,
+    notes,
+)
+from shards.exports.stream import SplitStream
 from shards.flags import local_path, option, positive
 from shards.manifest import TRAIN, VALIDATION
 from shards.reader import Dataset
@@ -56,7 +63,7 @@ class ExportFiles(Command):
         settings = self._settings(dataset)
         newest, removed = removed_by_now(dataset.directory, dataset.manifest)
         streams = {
-            split: split_stream(dataset, split, sources=settings.sources, removed=removed)
+            split: SplitStream(dataset, split, sources=settings.sources, removed=removed)
             for split in (TRAIN, VALIDATION)
         }
         planned = files(streams, settings)
@@ -64,7 +71,7 @@ class ExportFiles(Command):
         start = time.perf_counter()
         ways: Counter[str] = Counter()
         num_bytes = 0
-        for file, how in write_export(output, origin, streams, planned):
+        for file, how in write_export(output, origin, planned):
             ways[how] += 1
             size = (output / file.path).stat().st_size
             num_bytes += size
@@ -95,8 +102,8 @@ class ExportFiles(Command):
         return Settings(
             format=self.to,
             sources=tuple(sorted(set(self.source or dataset.sources))),
-            prefix=(self.prefix or llm_c.PREFIX) if is_llm_c else "",
-            tokens_per_file=(self.tokens_per_file or llm_c.TOKENS_PER_FILE) if is_llm_c else 0,
+            prefix=(self.prefix or PREFIX) if is_llm_c else "",
+            tokens_per_file=(self.tokens_per_file or TOKENS_PER_FILE) if is_llm_c else 0,
             copy=self.copy,
         )
 

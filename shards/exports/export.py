@@ -9,13 +9,12 @@ however often the work was interrupted.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.exports.file import ExportFile, Settings
-from shards.exports.stream import SplitStream
+from shards.exports.formats import ExportFile, Settings
 from shards.manifest import Manifest
 from shards.records import sealed, unsealed
 from shards.storage.disk import disk_errors_explained
@@ -61,7 +60,7 @@ class Origin:
 
 
 def write_export(
-    output: Path, origin: Origin, streams: Mapping[str, SplitStream], files: Sequence[ExportFile]
+    output: Path, origin: Origin, files: Sequence[ExportFile]
 ) -> Iterator[tuple[ExportFile, str]]:
     """Write all files; yield each once it is there, with KEPT, WRITTEN or the kind of its link.
 
@@ -78,7 +77,7 @@ def write_export(
         _check_room(output, [file for file in files if not (output / file.path).exists()])
         for file in files:
             is_there = (output / file.path).exists()
-            yield file, KEPT if is_there else _write(output, file, origin, streams)
+            yield file, KEPT if is_there else _write(output, file, copy=origin.settings.copy)
         if (output / _BEGUN).exists():
             (output / _BEGUN).replace(output / NAME)
 
@@ -109,21 +108,16 @@ def _check_folder(output: Path, origin: Origin) -> None:
             f"{output / present} does not say what was exported ({error}): delete {output} and run "
             "the same command again, or name an empty folder."
         ) from error
-    if found == origin:
-        return
-    if found.settings != origin.settings:
-        what = f"an export --to {found.settings.format} with other settings"
-    elif found.dataset != origin.dataset:
-        what = f"an export of another dataset ({found.corpus}, manifest {found.manifest})"
-    else:
-        what = "an export of this dataset from before more of its documents were removed"
-    raise UserError(
-        f"--output {output} holds {what}: name an empty folder, or delete that one first."
-    )
+    if found != origin:
+        raise UserError(
+            f"--output {output} holds another export (of {found.corpus}, manifest "
+            f"{found.manifest}, --to {found.settings.format}, or with other flags or before more "
+            "documents were removed): name an empty folder, or delete that one first."
+        )
 
 
 def _check_room(output: Path, files: Sequence[ExportFile]) -> None:
-    wanted = sum(file.bytes for file in files if file.piece is None)
+    wanted = sum(file.bytes for file in files if file.same is None)
     if wanted > (free := shutil.disk_usage(output).free):
         raise UserError(
             f"about {wanted / 1e6:,.0f} MB are to be written to {output}, and its disk has "
@@ -131,14 +125,10 @@ def _check_room(output: Path, files: Sequence[ExportFile]) -> None:
         )
 
 
-def _write(
-    output: Path, file: ExportFile, origin: Origin, streams: Mapping[str, SplitStream]
-) -> str:
+def _write(output: Path, file: ExportFile, *, copy: bool) -> str:
     """Write a file, or link it to the shard that has the same bytes; return how."""
-    if file.piece is not None and not origin.settings.copy:
-        stream = streams[file.piece.split]
-        source = stream.path(file.piece)
-        stream.shard(file.piece)  # reads and checks it
+    if file.same is not None and not copy:
+        source = file.same()
         if isinstance(source, Path) and (kind := link(source, output / file.path)):
             return kind
     with atomic_write(output / file.path) as handle:

@@ -1,22 +1,221 @@
-"""The formats of an export: what each takes, its files, and how its project opens them."""
+"""The formats of an export: the files that each has of a split, and how its project opens them.
 
+llm.c: files of at most 100 M tokens, each behind a header, as karpathy/llm.c's
+llmc/dataloader.h reads them. Its documents begin with the end-of-text token, ours end with it: so
+the stream of a split moves on by one token, with one more in front and without the last. As in its
+dev/data/fineweb.py a file ends anywhere in a document; validation has the number 0.
+
+      0          4         8          12                       1024
+    | 20240520 |    1    | tokens n | zeros, up to 256 int32 | uint16[n]
+
+datatrove: a folder for each split, as DatatroveFolderDataset and Nanotron read it
+(datatrove/pipeline/tokens/tokenizer.py, class TokenizedFile).
+
+    000000_wudao.ds            the tokens of a shard, uint16 or uint32, nothing else
+    000000_wudao.ds.index      uint64[documents]: where each ends, in tokens
+    000000_wudao.ds.metadata   tokenizer|bytes of a token, tokens, tokens again as people say them
+    000000_wudao.ds.loss       bool[tokens]: whether it carries loss; only if some carry none
+
+OLMo-core: as its NumpyDataset classes read it (olmo_core/data/numpy_dataset.py and utils.py).
+
+    train/000000_wudao.npy              the tokens of a shard, uint16 or uint32, without a header
+    train/000000_wudao.csv.gz           a line for each document: its first token, the one behind it
+    train_label_mask/000000_wudao.npy   bool[tokens]: whether it carries loss, for every file of a
+                                        split in which some carry none
+
+NumPy: files that `numpy.load(path, mmap_mode="r")` opens, for a loader of one's own; the header is
+that of numpy.lib.format, version 1.0.
+
+    train/000000_wudao.npy         uint16 or int32 [tokens]: the tokens of a shard
+    train_ends/000000_wudao.npy    int64[documents]: where each document ends
+    train_loss/000000_wudao.npy    as OLMo-core's label mask
+"""
+
+import io
+import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
 
 from shards.errors import UserError
-from shards.exports import datatrove, llm_c, npy, olmo
-from shards.exports.file import ExportFile, Settings
-from shards.exports.stream import SplitStream
+from shards.exports.stream import Piece, SplitStream
 from shards.manifest import TRAIN, VALIDATION
 from shards.paths import check_name
+from shards.storage.files import Bytes
+from shards.storage.remote import AnyPath
 
 LLM_C = "llm.c"
+PREFIX = "fineweb"
+TOKENS_PER_FILE = 100_000_000
+"""As in llm.c's own scripts."""
+
+_MOST_TOKENS = (2**31 - 1024) // 2 - 1
+"""llm.c's loader seeks with a C int: a file ends below 2 GiB."""
+
+_ROWS = 50_304
+"""Of the embedding of llm.c's GPT-2 models: 50,257 ids, padded."""
+
+_MAGIC, _VERSION, _HEADER_INTS = 20_240_520, 1, 256
+_NPY_HEADER_BYTES = 128
+_GZIP = 31
+"""zlib's window for a gzip file, whose header then has no name and no time."""
+
+_LINES_AT_ONCE = 4096
+_LINE_BYTES = 5
+"""About, compressed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is exported, and how."""
+
+    format: str
+    sources: tuple[str, ...]
+    prefix: str = ""
+    """Of file names, where the format has one."""
+    tokens_per_file: int = 0
+    """At most, where the format has no file for each shard."""
+    copy: bool = False
+    """Whether every file has bytes of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportFile:
+    """A file of an export before it is written."""
+
+    path: str
+    """Relative to the export, with forward slashes."""
+    bytes: int
+    """Its size, or about that if it depends on what is compressed; 0 if it is small."""
+    content: Callable[[], Iterable[Bytes]]
+    """Makes its bytes, in blocks."""
+    same: Callable[[], AnyPath] | None = None
+    """Checks and returns the file of the dataset with the very same bytes, if there is one."""
+
+
+def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: Any) -> ExportFile:
+    return ExportFile(path=path, bytes=size, content=partial(content, *of))
+
+
+def _payload(stream: SplitStream, piece: Piece, path: str) -> ExportFile:
+    """Return the file of a piece's tokens and nothing else: that of its shard, if all is kept."""
+    return ExportFile(
+        path=path,
+        bytes=piece.tokens * stream.tokenizer.token_dtype.itemsize,
+        content=partial(stream.blocks, piece.start, piece.stop),
+        same=None if len(piece.removed) else partial(stream.payload, piece),
+    )
+
+
+def _named(stream: SplitStream) -> Iterable[tuple[str, Piece]]:
+    """Yield a name for each piece that has tokens, sorted as the pieces are: 000007_wudao."""
+    pieces = (piece for piece in stream.pieces if piece.tokens)
+    return ((f"{number:06d}_{piece.source}", piece) for number, piece in enumerate(pieces))
+
+
+def _ends(stream: SplitStream, piece: Piece, dtype: str) -> Iterator[Bytes]:
+    yield np.cumsum(stream.lengths(piece)).astype(dtype)
+
+
+def _llm_c(stream: SplitStream, split: str, settings: Settings) -> Iterator[ExportFile]:
+    """Yield files of about one size: llm.c ends where one has less than a batch."""
+    word, first = {TRAIN: ("train", 1), VALIDATION: ("val", 0)}[split]
+    total = -(-stream.tokens // settings.tokens_per_file)
+    for index in range(total):
+        start, stop = (stream.tokens * edge // total for edge in (index, index + 1))
+        path = f"{settings.prefix}_{word}_{first + index:06d}.bin"
+        size = 4 * _HEADER_INTS + 2 * (stop - start)
+        yield _file(path, size, _with_header, stream, start, stop)
+
+
+def _with_header(stream: SplitStream, start: int, stop: int) -> Iterator[Bytes]:
+    header = np.zeros(_HEADER_INTS, "<i4")
+    header[:3] = _MAGIC, _VERSION, stop - start
+    yield header
+    if start == 0:
+        yield np.array([stream.tokenizer.special["eos"]], "<u2")
+    yield from stream.blocks(max(start - 1, 0), stop - 1)
+
+
+def _datatrove(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
+    for name, piece in _named(stream):
+        path = f"{split}/{name}.ds"
+        yield _payload(stream, piece, path)
+        yield _file(f"{path}.index", 8 * piece.documents, _ends, stream, piece, "<u8")
+        yield _file(f"{path}.metadata", 0, _metadata, stream, piece)
+        if piece.prompts:
+            yield _file(f"{path}.loss", piece.tokens, stream.loss, piece)
+
+
+def _metadata(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+    tokenizer = stream.tokenizer
+    size = tokenizer.token_dtype.itemsize
+    yield f"{tokenizer.name}|{size}\n{piece.tokens}\n{_humanized(piece.tokens)}".encode()
+
+
+def _humanized(count: int) -> str:
+    """Return a count of tokens as `humanize.metric` does, three digits and a prefix: 12.3 kT."""
+    exponent = min(len(str(count)) - 1, 29)
+    power = exponent // 3
+    if power and round(count / 1000**power, 2 - exponent % 3) >= 10 ** (exponent % 3 + 1):
+        exponent += 1
+        power = exponent // 3
+    digits = 2 - exponent % 3
+    return f"{count / 1000**power:.{digits}f} {['', *'kMGTPEZYR'][power]}T"
+
+
+def _olmo(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
+    for name, piece in _named(stream):
+        yield _payload(stream, piece, f"{split}/{name}.npy")
+        size = _LINE_BYTES * piece.documents
+        yield _file(f"{split}/{name}.csv.gz", size, _csv, stream, piece)
+        if stream.prompts:
+            yield _file(f"{split}_label_mask/{name}.npy", piece.tokens, stream.loss, piece)
+
+
+def _csv(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+    packer = zlib.compressobj(wbits=_GZIP)
+    edges = np.concatenate([[0], np.cumsum(stream.lengths(piece))]).tolist()
+    for first in range(0, len(edges) - 1, _LINES_AT_ONCE):
+        rows = zip(edges[first : first + _LINES_AT_ONCE], edges[first + 1 :], strict=False)
+        text = "".join(f"{start},{stop}\n" for start, stop in rows)
+        yield packer.compress(text.encode())
+    yield packer.flush()
+
+
+def _numpy(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
+    dtype = stream.tokenizer.token_dtype.str
+    for name, piece in _named(stream):
+        tokens = partial(stream.blocks, piece.start, piece.stop)
+        yield _array(f"{split}/{name}.npy", dtype, piece.tokens, tokens)
+        ends = partial(_ends, stream, piece, "<i8")
+        yield _array(f"{split}_ends/{name}.npy", "<i8", piece.documents, ends)
+        if stream.prompts:
+            loss = partial(stream.loss, piece)
+            yield _array(f"{split}_loss/{name}.npy", "|b1", piece.tokens, loss)
+
+
+def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Bytes]]) -> ExportFile:
+    """Return the file of an array of a type and a length."""
+    sink = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": (length,)}
+    np.lib.format.write_array_header_1_0(sink, described)
+    size = _NPY_HEADER_BYTES + np.dtype(dtype).itemsize * length
+    return ExportFile(
+        path=path, bytes=size, content=lambda: itertools.chain([sink.getvalue()], blocks())
+    )
+
 
 FORMATS: Mapping[str, Callable[[SplitStream, str, Settings], Iterator[ExportFile]]] = {
-    LLM_C: llm_c.files,
-    "datatrove": datatrove.files,
-    "olmo": olmo.files,
-    "numpy": npy.files,
+    LLM_C: _llm_c,
+    "datatrove": _datatrove,
+    "olmo": _olmo,
+    "numpy": _numpy,
 }
 """The files of a split, by format."""
 
@@ -65,13 +264,31 @@ def files(splits: Mapping[str, SplitStream], settings: Settings) -> list[ExportF
             f"nothing to export: {', '.join(settings.sources)} has no tokens to train on."
         )
     if settings.format == LLM_C:
-        llm_c.check(splits[TRAIN].tokenizer, settings)
+        _check_llm_c(splits[TRAIN], settings)
     return [
         file
         for split in (VALIDATION, TRAIN)
         if splits[split].tokens
         for file in FORMATS[settings.format](splits[split], split, settings)
     ]
+
+
+def _check_llm_c(stream: SplitStream, settings: Settings) -> None:
+    """Check that a dataset fits llm.c."""
+    tokenizer = stream.tokenizer
+    if tokenizer.token_dtype.itemsize != np.dtype("<u2").itemsize:
+        raise UserError(
+            f"--to llm.c writes tokens as uint16, which ends at 65,535; the tokenizer "
+            f"{tokenizer.name} of this dataset has a vocabulary of {tokenizer.vocabulary_size:,}, "
+            "and its tokens are int32. llm.c reads nothing else: make a dataset with a vocabulary "
+            "of at most 65,536 (--tokenizer tiktoken:gpt2 has 50,257), or export for another "
+            "project: --to datatrove, olmo or numpy take it as it is."
+        )
+    if settings.tokens_per_file > _MOST_TOKENS:
+        raise UserError(
+            f"--tokens-per-file {settings.tokens_per_file:,} makes files over 2 GiB, in which "
+            f"llm.c's loader cannot seek: give at most {_MOST_TOKENS:,}."
+        )
 
 
 def notes(splits: Mapping[str, SplitStream], settings: Settings, output: object) -> Iterator[str]:
@@ -96,9 +313,9 @@ def notes(splits: Mapping[str, SplitStream], settings: Settings, output: object)
     if not splits[VALIDATION].tokens:
         yield "there is no validation split: the dataset holds nothing back"
     rows = train.tokenizer.vocabulary_size
-    if settings.format == LLM_C and rows > llm_c.ROWS:
+    if settings.format == LLM_C and rows > _ROWS:
         yield (
-            f"llm.c's GPT-2 models have {llm_c.ROWS:,} rows for tokens, this dataset's vocabulary "
+            f"llm.c's GPT-2 models have {_ROWS:,} rows for tokens, this dataset's vocabulary "
             f"has {rows:,}: give the model as many"
         )
     size = train.tokenizer.token_dtype.itemsize

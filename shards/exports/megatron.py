@@ -8,13 +8,13 @@ removed documents refused.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, ShardEntry
-from shards.mixture import Mix, WeightedData, parse_mix
+from shards.mixture import Mix, parse_mix
 from shards.place import NodeShare, require
 from shards.reader import Dataset
 from shards.storage.files import write_json
@@ -66,6 +66,23 @@ class Blends:
         return "; ".join([*counts, f"empty shards left out: {self.num_empty:,}"])
 
 
+def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
+    if not splits["train"]:
+        raise UserError(f"{' '.join(data)}: there is no token to train on.")
+    for shards in splits.values():
+        if len(shards) > _MOST:
+            raise UserError(
+                f"{len(shards):,} shards are more than the {_MOST:,} that Megatron can blend: make "
+                "fewer, by --shard-tokens of the pipeline or python -m shards compact."
+            )
+        if any(not 0 < shard.weight < float("inf") for shard in shards):
+            raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")
+
+
+def _weighted(folder: Path, entry: ShardEntry, factor: float) -> Weighted:
+    return Weighted(prefix=folder / entry.path, tokens=entry.tokens, weight=factor * entry.tokens)
+
+
 def _pairs(shards: Sequence[Weighted]) -> list[str]:
     return [text for shard in shards for text in (f"{shard.weight:.9g}", str(shard.prefix))]
 
@@ -80,61 +97,29 @@ def blends(data: Sequence[str]) -> Blends:
             from them, there is nothing to train on, or there are too many shards for Megatron.
         DamageError: a file of a shard is missing or cut short.
     """
-    splits: dict[str, list[Weighted]] = {"train": [], "valid": []}
+    splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
     for each in parse_mix(Mix(start=0, data=tuple(data))):
         dataset = Dataset.open(each.dataset)
+        dataset.check_source(each.source)
         require(dataset, NodeShare(scatters=(0,), num_scatters=1))
+        folder = Path(str(dataset.directory)).absolute()
         for split, key in _KEYS.items():
-            entries = _entries(dataset, each, split)
-            _check_removals(dataset, each, entries)
-            splits[key] += _weighted(dataset, each, entries)
-            num_empty += sum(not entry.tokens for entry in entries)
+            entries = dataset.manifest.shards(each.source, split=split)
+            if removed := sum(len(dataset.removed.get(entry.path, ())) for entry in entries):
+                raise UserError(
+                    f"{removed:,} documents are removed from {each}, and Megatron would train on "
+                    "them: it reads whole shards. Give python -m shards compact "
+                    f"{dataset.directory} --erase first."
+                )
+            tokens = sum(entry.tokens for entry in entries)
+            for entry in entries:
+                num_empty += not entry.tokens
+                if entry.tokens:
+                    factor = 1 if each.weight is None else each.weight / tokens
+                    splits[key].append(_weighted(folder, entry, factor))
     _check(splits, data)
     return Blends(
         splits={key: tuple(shards) for key, shards in splits.items() if shards},
         num_empty=num_empty,
     )
-
-
-def _entries(dataset: Dataset, data: WeightedData, split: str) -> list[ShardEntry]:
-    dataset.check_source(data.source)
-    return [
-        entry
-        for _, name, source in dataset.manifest.source_entries()
-        if data.source in (None, name)
-        for entry in source.split(split)
-    ]
-
-
-def _weighted(
-    dataset: Dataset, data: WeightedData, entries: Sequence[ShardEntry]
-) -> Iterator[Weighted]:
-    tokens = sum(entry.tokens for entry in entries)
-    for entry in entries:
-        if entry.tokens:
-            share = entry.tokens if data.weight is None else data.weight * entry.tokens / tokens
-            prefix = Path(str(dataset.directory)).absolute() / entry.path
-            yield Weighted(prefix=prefix, tokens=entry.tokens, weight=share)
-
-
-def _check_removals(dataset: Dataset, data: WeightedData, entries: Sequence[ShardEntry]) -> None:
-    removed = sum(len(dataset.removed.get(entry.path, ())) for entry in entries)
-    if removed:
-        raise UserError(
-            f"{removed:,} documents are removed from {data}, and Megatron would train on them: it "
-            f"reads whole shards. Give python -m shards compact {dataset.directory} --erase first."
-        )
-
-
-def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
-    if not splits["train"]:
-        raise UserError(f"{' '.join(data)}: there is no token to train on.")
-    for shards in splits.values():
-        if len(shards) > _MOST:
-            raise UserError(
-                f"{len(shards):,} shards are more than the {_MOST:,} that Megatron can blend: make "
-                "fewer, by --shard-tokens of the pipeline or python -m shards compact."
-            )
-        if any(not 0 < shard.weight < float("inf") for shard in shards):
-            raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")

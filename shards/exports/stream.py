@@ -9,17 +9,15 @@ A split is one stream of tokens; its pieces are what each shard adds to it. A re
 whatever manifest it came with, also for `DIR@n`: what was taken down is not handed on.
 """
 
-import itertools
-from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, Tokens, shard_file
-from shards.manifest import ShardEntry, TokenizerEntry
+from shards.manifest import ShardEntry
 from shards.reader import Dataset, Shard
 from shards.removals import Rows
 from shards.storage.files import crc32c_of, intact
@@ -27,7 +25,6 @@ from shards.storage.remote import AnyPath
 from shards.tables import column
 
 _BLOCK_TOKENS = 1 << 21
-_ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +32,10 @@ class Piece:
     """What one shard adds to a split."""
 
     entry: ShardEntry
-    split: str = ""
-    source: str = ""
+    source: str
     removed: Rows
     """Its rows that stay behind."""
-    start: int = 0
+    start: int
     """Tokens of the split before it."""
     tokens: int
     documents: int
@@ -55,29 +51,48 @@ class Piece:
 class SplitStream:
     """The tokens of one split that leave. One shard is open at a time."""
 
-    def __init__(self, dataset: Dataset, pieces: Sequence[Piece]) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        split: str,
+        *,
+        sources: Collection[str],
+        removed: Mapping[str, Rows],
+    ) -> None:
+        """Look at the lengths of the documents.
+
+        Args:
+            dataset: The dataset.
+            split: `train` or `validation`.
+            sources: Names of those that are taken.
+            removed: Rows that stay behind, by the path of their shard's entry.
+
+        Raises:
+            DamageError: A table of documents is missing or damaged.
+        """
         self._dataset = dataset
         self._open: tuple[str, Shard] | None = None
-        self.pieces = tuple(pieces)
-        self._starts = [piece.start for piece in pieces]
-        self.tokens = sum(piece.tokens for piece in pieces)
-        self.documents = sum(piece.documents for piece in pieces)
-        self.prompts = sum(piece.prompts for piece in pieces)
-        self.removed = sum(len(piece.removed) for piece in pieces)
-
-    @property
-    def tokenizer(self) -> TokenizerEntry:
+        self.tokenizer = dataset.manifest.tokenizer
         """What made the tokens."""
-        return self._dataset.manifest.tokenizer
+        self.pieces: list[Piece] = []
+        self.tokens = 0
+        for _, name, source in dataset.manifest.source_entries():
+            for entry in source.split(split) if name in sources else ():
+                rows = removed.get(entry.path, np.zeros(0, np.int64))
+                self.pieces.append(_piece(dataset, entry, rows, source=name, start=self.tokens))
+                self.tokens = self.pieces[-1].stop
+        self.documents = sum(piece.documents for piece in self.pieces)
+        self.prompts = sum(piece.prompts for piece in self.pieces)
+        self.removed = sum(len(piece.removed) for piece in self.pieces)
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources that follow one another, each once."""
         return tuple(dict.fromkeys(piece.source for piece in self.pieces if piece.tokens))
 
-    def path(self, piece: Piece) -> AnyPath:
-        """Return the file of the tokens of a piece's shard."""
-        return shard_file(self._dataset.directory / piece.entry.path, BIN)
+    def payload(self, piece: Piece) -> AnyPath:
+        """Return the file of the tokens of a piece's shard, once it has been checked."""
+        return self.shard(piece).file(BIN)
 
     def shard(self, piece: Piece) -> Shard:
         """Return the open shard of a piece; all its tokens have been read and checked.
@@ -94,11 +109,8 @@ class SplitStream:
 
     def blocks(self, start: int, stop: int) -> Iterator[Tokens]:
         """Yield the tokens from `start` to `stop` of the split, views of a few MB at most."""
-        first = max(0, bisect_right(self._starts, start) - 1)
-        for piece in itertools.islice(self.pieces, first, None):
-            if piece.start >= stop:
-                return
-            if piece.tokens:
+        for piece in self.pieces:
+            if piece.start < stop and piece.stop > start:
                 yield from self._blocks_of(piece, start - piece.start, stop - piece.start)
 
     def _blocks_of(self, piece: Piece, start: int, stop: int) -> Iterator[Tokens]:
@@ -116,57 +128,16 @@ class SplitStream:
         return _without(self.shard(piece).lengths, piece.removed).astype(np.int64)
 
     def loss(self, piece: Piece) -> Iterator[NDArray[np.bool_]]:
-        """Yield whether each token of a piece carries loss, some documents at a time."""
-        lengths = self.lengths(piece)
-        prompts = _without(self.shard(piece).prompts, piece.removed)
-        for rows in _batches(lengths):
-            sizes = lengths[rows]
-            mask = np.ones(sizes.sum(), np.bool_)
-            starts = np.cumsum(sizes) - sizes
-            for start, prompt in zip(starts.tolist(), prompts[rows].tolist(), strict=True):
-                mask[start : start + prompt] = False
+        """Yield for each document of a piece whether its tokens carry loss."""
+        prompts = _without(self.shard(piece).prompts, piece.removed).tolist()
+        for length, prompt in zip(self.lengths(piece).tolist(), prompts, strict=True):
+            mask = np.ones(length, np.bool_)
+            mask[:prompt] = False
             yield mask
 
 
-def _batches(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Yield runs of documents that take a few MB together, or are one that takes more."""
-    ends = np.cumsum(lengths)
-    first = 0
-    while first < len(lengths):
-        limit = (int(ends[first - 1]) if first else 0) + _BLOCK_TOKENS
-        stop = int(np.searchsorted(ends, limit, side="right"))
-        stop = min(max(stop, first + 1), first + _ROWS_AT_ONCE)
-        yield slice(first, stop)
-        first = stop
-
-
-def split_stream(
-    dataset: Dataset, split: str, *, sources: Collection[str], removed: Mapping[str, Rows]
-) -> SplitStream:
-    """Return what leaves of a split, after looking at the lengths of its documents.
-
-    Args:
-        dataset: The dataset.
-        split: `train` or `validation`.
-        sources: Names of those that are taken.
-        removed: Rows that stay behind, by the path of their shard's entry.
-
-    Raises:
-        DamageError: A table of documents is missing or damaged.
-    """
-    pieces: list[Piece] = []
-    start = 0
-    for _, name, source in dataset.manifest.source_entries():
-        for entry in source.split(split) if name in sources else ():
-            piece = _piece(dataset, entry, removed.get(entry.path))
-            pieces.append(replace(piece, split=split, source=name, start=start))
-            start = pieces[-1].stop
-    return SplitStream(dataset, pieces)
-
-
-def _piece(dataset: Dataset, entry: ShardEntry, removed: Rows | None) -> Piece:
+def _piece(dataset: Dataset, entry: ShardEntry, rows: Rows, *, source: str, start: int) -> Piece:
     table = dataset.table(entry)
-    rows = np.zeros(0, np.int64) if removed is None else removed
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
     if not 0 <= lost <= entry.tokens:
         path = shard_file(dataset.directory / entry.path, ARROW)
@@ -174,13 +145,14 @@ def _piece(dataset: Dataset, entry: ShardEntry, removed: Rows | None) -> Piece:
             f"{path} is damaged: its removed documents have {lost:,} tokens, the shard "
             f"{entry.tokens:,}. Restore it from a copy, or build the dataset again."
         )
-    prompts = _without(column(table, "prompt_tokens"), rows)
     return Piece(
         entry=entry,
+        source=source,
         removed=rows,
+        start=start,
         tokens=entry.tokens - lost,
         documents=entry.documents - len(rows),
-        prompts=int(np.count_nonzero(prompts)),
+        prompts=int(np.count_nonzero(_without(column(table, "prompt_tokens"), rows))),
     )
 
 

@@ -153,11 +153,6 @@ class StageSchedule:
         return (position - scatters + self.num_scatters - 1) // self.num_scatters
 
 
-def saved_stages(history: Sequence[Mapping[str, Any]]) -> tuple[MixtureStage, ...]:
-    """Return the stages of a `StageSchedule.history`; more may be added after them."""
-    return tuple(MixtureStage(start=stage["start"], weights=stage["draws"]) for stage in history)
-
-
 def _check(stages: Sequence[MixtureStage], names: Sequence[str]) -> None:
     starts = [stage.start for stage in stages]
     if starts[:1] != [0] or any(start >= following for start, following in pairwise(starts)):

@@ -537,40 +537,28 @@ _EXPORT = (
 )
 
 _FULL = r"name an empty folder, or delete that one first\.$"
+_OF = (
+    r"\(of text, manifest 3, --to numpy, or with other flags or before more documents were "
+    r"removed\): "
+)
 _AGAIN = (
     _row(
         "export data --to numpy" + _NEW,
         "onto one of other sources",
         r"--output out "
-        r"holds an export --to numpy with other settings: " + _FULL,
-        together(dataset, exported),
-    ),
-    _row(
-        "export data --to olmo" + _NEW,
-        "onto one of another format",
-        r"--output out holds an export --to "
-        r"numpy with other settings: " + _FULL,
+        r"holds another export " + _OF + _FULL,
         together(dataset, exported),
     ),
     _row(
         "export disk --to numpy" + _NEW,
         "onto one of another dataset",
-        r"--output out holds an export of "
-        r"another dataset \(text, manifest 3\): " + _FULL,
+        r"--output out holds another export " + _OF + _FULL,
         together(dataset, another, exported),
-    ),
-    _row(
-        "export data@1 --to numpy --source docs" + _NEW,
-        "onto one of another number",
-        r"--output out holds an export of "
-        r"another dataset \(text, manifest 3\): " + _FULL,
-        together(dataset, exported),
     ),
     _row(
         "export data@3 --to numpy --source docs" + _NEW,
         "onto one from before a removal",
-        r"--output out holds an export "
-        r"of this dataset from before more of its documents were removed: " + _FULL,
+        r"--output out holds another export " + _OF + _FULL,
         together(dataset, exported, removed),
     ),
     _row(

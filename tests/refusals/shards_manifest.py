@@ -138,9 +138,17 @@ _FIELDS: Sequence[tuple[str, Any, str]] = (
     (f"{_SHARD}.files.bin.bytes", -1, r"bytes: this number is below 0, or larger than any"),
     (f"{_SHARD}.files.bin.bytes", 2**48 + 1, r"bytes: this number is below 0, or larger than any"),
     (f"{_SHARD}.files.bin.crc32c", -1, r"crc32c: this number is below 0, or larger than any"),
-    (f"{_SHARD}.files.idx", GONE, r"/docs/00000 has the files \['arrow', 'bin'\], not \("),
-    (f"{_SHARD}.files.txt", {"bytes": 1, "crc32c": 1}, r"files \['arrow', 'bin', 'idx', 'txt'\]"),
-    (f"{_SOURCE}.validation.0.files.bin", GONE, r"validation-00000 has the files \['arrow', 'id"),
+    (f"{_SHARD}.files.idx", GONE, r"shards\[0\]\.files: these are \['arrow', 'bin'\], not \("),
+    (
+        f"{_SHARD}.files.txt",
+        {"bytes": 1, "crc32c": 1},
+        r"these are \['arrow', 'bin', 'idx', 'txt'\]",
+    ),
+    (
+        f"{_SOURCE}.validation.0.files.bin",
+        GONE,
+        r"validation\[0\]\.files: these are \['arrow', 'id",
+    ),
     (f"{_AUDIT}.rows", -1, r"rows: this number is below 0, or larger than any"),
     (
         f"{_AUDIT}.path",

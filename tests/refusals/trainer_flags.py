@@ -99,27 +99,24 @@ _SETTINGS = (
         r"--precision fp8: .*[Gg]ive one of auto, bf16, fp16, "
         r"fp32\.",
     ),
-    _train("--decay-steps 0", "no decay step", r"--decay-steps: 0 is not at least 1\." + _OF_TRAIN),
-    _train("--micro-batch 0", "a micro-batch of 0", r"--micro-batch: 0 is not at least 1\."),
+    *(
+        _train(f"{flag} 0", f"{flag} 0", rf"{flag}: 0 is not at least 1\." + _OF_TRAIN)
+        for flag in (
+            *("--decay-steps", "--micro-batch", "--save-every", "--keep", "--log-every"),
+            *("--max-bad-losses", "--sample-tokens"),
+        )
+    ),
     _train(
         "--micro-batch 2,0", "a micro-batch of 0 on a node", r"--micro-batch: 0 is not at least 1\."
     ),
-    _train("--save-every 0", "saves at no step", r"--save-every: 0 is not at least 1\."),
-    _train(
-        "--save-every epochs", "saves at epochs", r"--save-every: 'epochs' is not a whole number"
+    *(
+        _train(f"{flag} {text}", f"{flag} {text}", rf"{flag}: '{text}' is not a whole number")
+        for flag, text in (
+            ("--save-every", "epochs"),
+            ("--eval-every", "-1"),
+            ("--eval-samples", "x"),
+        )
     ),
-    _train("--keep 0", "no checkpoint to keep", r"--keep: 0 is not at least 1\."),
-    _train(
-        "--eval-every -1", "validations below 0", r"--eval-every: '-1' is not a whole number from 0"
-    ),
-    _train(
-        "--eval-samples x",
-        "windows that are no number",
-        r"--eval-samples: 'x' is not a whole number",
-    ),
-    _train("--log-every 0", "lines at no step", r"--log-every: 0 is not at least 1\."),
-    _train("--max-bad-losses 0", "no bad loss", r"--max-bad-losses: 0 is not at least 1\."),
-    _train("--sample-tokens 0", "samples of no token", r"--sample-tokens: 0 is not at least 1\."),
     _train(
         "--save s3://b/run",
         "saves at a URL",

@@ -607,6 +607,16 @@ _USES = (
         glm,
     ),
     _written(
+        "held-out text of a fine-tuned model",
+        "trainer.evaluate run",
+        r"run/step-4 was fine-tuned by trainer\.finetune: it has no held-out text\. Give what it "
+        r"is to be asked: --task NAME=FILE\.$",
+        together(
+            trained,
+            json_changed("run/step-4/whole-00000.json", "state.tuning", {"task": "copa"}),
+        ),
+    ),
+    _written(
         "held-out text of weights",
         "trainer.evaluate glm",
         r"glm does not say how its text was cut into windows and "

@@ -25,8 +25,6 @@ def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> N
     assert exit_code("cook", lambda: 1, stopped="") == 1
     assert exit_code("cook", refuse, stopped="") == REFUSED
     assert capsys.readouterr().err == "cook: the folder x is not there; name another\n"
-    assert exit_code("cook", refuse, stopped="", reports=lambda _: False) == REFUSED
-    assert capsys.readouterr().err == ""
     assert exit_code("cook", stop, stopped="the same command goes on") == STOPPED
     assert capsys.readouterr().err == "\ncook: stopped; the same command goes on\n"
 

@@ -14,7 +14,6 @@ import pytest
 from shards.__main__ import main
 from shards.compact import Compaction
 from shards.manifest import TRAIN, VALIDATION, Removal, SourceEntry, read_manifest, write_manifest
-from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.removals import SCHEMA, write_removal
 from shards.storage.files import write_json
@@ -118,15 +117,6 @@ def test_a_kill_at_any_file_costs_that_file(
     }
 
 
-def test_a_kill_at_the_manifest(grown: Path, dataset: Path, compacted: Path) -> None:
-    assert kill_at(dataset, "manifest.json")
-    assert (dataset / "manifest.json").read_bytes() == (grown / "manifest.json").read_bytes()
-    assert documents_of(dataset) == documents_of(grown)
-    assert main(["compact", str(dataset)]) == 0
-    assert main(["prune", str(dataset), "--days", "0"]) == 0
-    assert tree(dataset).items() <= tree(compacted).items()
-
-
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """Two generations, of which a compaction was killed and a document removed then."""
@@ -145,17 +135,6 @@ def test_what_is_removed_after_a_kill_stays_removed(small: Path) -> None:
     assert main(["compact", str(small)]) == 0
     assert removed_of(small) == before
     assert list(verify(Dataset.open(small))) == []
-
-
-def test_after_a_kill_and_a_removal_names_are_those_of_folders(small: Path) -> None:
-    assert main(["compact", str(small)]) == 0
-    reader = Dataset.open(small)
-    (generation,) = reader.manifest.generations
-    folders = {path.partition("/")[0] for path, _ in reader.manifest.files()}
-    assert {name for name in folders if name.startswith("g")} == {generation.name}
-    grow(small, overwrite=True)
-    assert main(["prune", str(small)]) == 0
-    assert len(reader.shard(reader.manifest.shards()[0])) > 0
 
 
 def test_what_is_damaged_is_not_written_under_a_new_checksum(
@@ -243,15 +222,6 @@ def test_a_kind_of_signatures_that_one_lacks_is_dropped(dataset: Path) -> None:
     assert {Path(table.path).stem for table in made.signatures} == {"exact-00000"}
 
 
-def test_signatures_that_one_with_documents_lacks_are_dropped(dataset: Path) -> None:
-    manifest = read_manifest(dataset)
-    first, *rest = manifest.generations
-    generations = (replace(first, signatures=()), *rest)
-    write_manifest(dataset, replace(manifest, generations=generations))
-    assert main(["compact", str(dataset)]) == 0
-    assert read_manifest(dataset).generations[0].signatures == ()
-
-
 def test_shards_are_cut_as_the_options_say(dataset: Path) -> None:
     manifest = read_manifest(dataset)
     write_manifest(dataset, replace(manifest, options={"shards": 3}))
@@ -259,12 +229,6 @@ def test_shards_are_cut_as_the_options_say(dataset: Path) -> None:
     (made,) = read_manifest(dataset).generations
     assert [len(source.shards) for source in made.sources.values()] == [3, 3]
     assert list(verify(Dataset.open(dataset))) == []
-
-
-def test_shards_keep_within_their_tokens(compacted: Path) -> None:
-    for source in read_manifest(compacted).generations[0].sources.values():
-        assert max(shard.tokens for shard in source.shards) <= 200
-        assert max(shard.tokens for shard in source.shards) > 50
 
 
 def test_behind_a_url_the_bytes_are_the_same(grown: Path, compacted: Path) -> None:
@@ -278,19 +242,6 @@ def test_behind_a_url_the_bytes_are_the_same(grown: Path, compacted: Path) -> No
     assert {name for name in remote.files() if not name.startswith(".")} == set(wanted)
     assert all((remote / name).read() == data for name, data in wanted.items())
     remote.remove([*remote.files()])
-
-
-def test_a_compacted_dataset_is_trained_on(
-    compacted: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (generation,) = read_manifest(compacted).generations
-    assert [stream.name for stream in streams_of(Dataset.open(compacted))] == [
-        f"{generation.fingerprint}/news",
-        f"{generation.fingerprint}/wiki",
-    ]
-    flags = ["--data", f"{compacted}:news", "--batch-size", "2", "--length", "16"]
-    assert main(["trace", *flags, "--document", f"{generation.name}/news/00002:1"]) == 0
-    assert "epoch" in capsys.readouterr().out
 
 
 def test_a_generation_without_documents(dataset: Path) -> None:
@@ -323,5 +274,7 @@ def test_nothing_is_written_through_a_link(
     words = ["compact"] if folder != "removals" else ["remove", "--reason", "x", "--id"]
     found = [f"{manifest.shards()[0].path}:0"] if folder == "removals" else []
     assert main([*words, *found, str(tmp_path / "dataset")]) == 2
-    assert f"{link} is a link to " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{link}" in said
+    assert " leads by a link to " in said
     assert list((tmp_path / "elsewhere").iterdir()) == []

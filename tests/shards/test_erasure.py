@@ -85,18 +85,6 @@ def test_what_is_erased_is_left_out_of_everything(removed: Path, dataset: Path) 
     assert list((dataset / "removals").iterdir()) == []
 
 
-def test_the_account_says_what_was_erased(removed: Path, dataset: Path) -> None:
-    before = [generation.accounting for generation in read_manifest(removed).generations]
-    assert main(["compact", str(dataset), "--erase"]) == 0
-    (generation,) = read_manifest(dataset).generations
-    for source, erased in (("news", 2), ("wiki", 1)):
-        kept = sum(account[source]["kept"] for account in before)
-        assert generation.accounting[source]["kept"] == kept - erased
-        assert generation.accounting[source]["erased"] == erased
-        read = sum(account[source]["read"] for account in before)
-        assert generation.accounting[source]["read"] == read
-
-
 @pytest.mark.slow
 def test_it_may_be_done_again(dataset: Path) -> None:
     assert main(["compact", str(dataset), "--erase"]) == 0
@@ -243,11 +231,3 @@ def test_without_texts_that_came_back_only_the_report_changes(
     assert "report.json: without examples\n" in capsys.readouterr().out
     assert read_json(directory / "report.json")["examples"] == {}
     assert (directory / "manifest.json").read_bytes() == manifest
-
-
-def test_a_report_stays_where_nothing_was_ever_erased(tmp_path: Path) -> None:
-    directory = tmp_path / "dataset"
-    come_back(directory, "another")
-    report = (directory / "report.json").read_bytes()
-    assert main(["compact", str(directory), "--erase"]) == 0
-    assert (directory / "report.json").read_bytes() == report

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from shards.command import exit_code
 from shards.extras import extras_named, missing_extra
 
 ROOT = Path(__file__).parents[2]
@@ -46,21 +45,6 @@ def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
         "pip install 'corpusmill[pipelines]'\n"
     )
     assert done.returncode == 2
-
-
-def test_what_is_missing_later_is_told_as_well(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hide(monkeypatch, "deepspeed")
-
-    def work() -> None:
-        importlib.import_module("deepspeed")
-
-    assert exit_code("cook", work, stopped="") == 2
-    assert capsys.readouterr().err == (
-        "cook: deepspeed is not installed; the extra 'train' brings it: "
-        "pip install 'corpusmill[train]'\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -147,12 +131,3 @@ def test_a_broken_import_stays_a_traceback(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback")
     assert done.stderr.endswith("ModuleNotFoundError: No module named 'libnothing'\n")
-
-
-def test_a_package_that_is_not_installed_names_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    def requires(name: str) -> None:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "requires", requires)
-    hide(monkeypatch, "torch")
-    assert missing_extra(ModuleNotFoundError(name="torch")) is None

@@ -17,7 +17,6 @@ from shards.flags import (
     option,
     options_of,
     positive,
-    same_option,
     seconds,
 )
 
@@ -51,21 +50,6 @@ def test_fields_become_flags_and_flags_fields() -> None:
         separator="",
         dry_run=True,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Others:
-    betas: tuple[float, ...] = same_option(Knobs, "betas", default=(0.9, 0.999))
-    separator: str = same_option(Knobs, "separator")
-
-
-def test_two_dataclasses_may_have_the_same_flag() -> None:
-    parser = Parser(prog="others", argument_default=argparse.SUPPRESS)
-    add_flags(parser, Others)
-    assert "Of AdamW. Default: 0.9 0.999." in parser.format_help()
-    assert Others() == Others(betas=(0.9, 0.999), separator=" ")
-    read = options_of(Others, vars(parser.parse_args(["--betas", "0.8", "0.9"])))
-    assert read == {"betas": (0.8, 0.9)}
 
 
 def test_what_is_given_is_not_at_its_default() -> None:

@@ -153,31 +153,6 @@ def test_a_cache_of_links_is_a_dataset(linked: Path, tmp_path: Path) -> None:
     assert main(["place", str(linked), "--check", "--to", str(tmp_path / "copy")]) == 0
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["remove", "--documents", "list", "--reason", "asked"],
-        ["compact"],
-        ["compact", "--erase"],
-    ],
-)
-def test_a_cache_of_links_is_not_written(
-    linked: Path,
-    command: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(linked.parent)
-    (linked.parent / "list").write_text(f"{GENERATION}/pile/00000:0\n")
-    before = sorted(linked.rglob("*"))
-    name, *options = command
-    assert main([name, str(linked), *options]) == 2
-    assert "manifest.json is a link: this dataset consists of links" in capsys.readouterr().err
-    assert sorted(linked.rglob("*")) == before
-    assert (linked / "manifest.json").is_symlink()
-    assert main(["verify", str(linked)]) == 0
-
-
 def test_a_number_that_no_manifest_has() -> None:
     number = "9" * 5000
     assert parse_dataset(f"out@{number}") == (Path(f"out@{number}"), None)

@@ -1,4 +1,3 @@
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,26 +114,6 @@ def test_weights_by_stream_instead(grown: Path) -> None:
     mixture = open_mixture([mix], stride=STRIDE)
     assert dict(mixture.stages[0].weights) == {PILE: 2, "aa/pile": 1}
     assert len(mixture.streams) == 3
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ((), r"no data from position 0 on: name a dataset \(--data DIR\)"),
-        (("{0}:pile", "{0}:wudao=1"), r"dataset:pile has no weight, and other data have one"),
-        (("{0}", "{0}:pile"), r"its stream 3f9c12ab/pile is given twice"),
-        (("{0}=1", "{1}=1"), r"its stream 3f9c12ab/pile is given twice"),
-        (("{0}:x=1",), r"dataset has no source 'x': give one of pile, wudao"),
-        (("{0}=much",), r"'much' is not a number; write DIR=0\.3"),
-        (("{0}/nowhere",), r"nowhere does not exist"),
-    ],
-)
-def test_data_that_do_not_fit(
-    pristine: Path, tmp_path: Path, data: tuple[str, ...], message: str
-) -> None:
-    copy = shutil.copytree(pristine, tmp_path / "copy")
-    with pytest.raises(UserError, match=message):
-        weights(*(text.format(pristine, copy) for text in data))
 
 
 def test_a_generation_that_is_too_small_for_a_share_is_drawn(grown: Path) -> None:

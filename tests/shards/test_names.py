@@ -89,12 +89,6 @@ def test_a_pattern_is_of_whole_urls(library: Dataset, pattern: str, expected: li
     assert places.get(pattern, []) == [f"{path}:{row}" for row in expected]
 
 
-@pytest.mark.parametrize("pattern", ["", "*", "***"])
-def test_a_pattern_that_says_nothing(pattern: str) -> None:
-    with pytest.raises(UserError, match=r"the pattern '\**' would match every URL"):
-        Names(patterns=[pattern])
-
-
 def test_columns_of_other_types_and_none(tmp_path: Path) -> None:
     shard = put_shard(
         tmp_path,

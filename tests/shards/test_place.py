@@ -10,7 +10,7 @@ from shards.manifest import Manifest, read_manifest, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
-from shards.place import NodeShare, format_ranges, needed_files, require
+from shards.place import NodeShare, needed_files, require
 from shards.reader import Dataset
 from shards.windows import causal_windows
 from tests.shards.conftest import GENERATION, put_texts
@@ -101,12 +101,6 @@ def test_a_stream_with_an_empty_scatter_is_common(pristine: Path) -> None:
     every = stems(read_manifest(pristine), share_of(0, of=1))
     assert stems(read_manifest(pristine), share_of(2, of=4)) == every  # shard 1 holds nothing
     assert stems(read_manifest(pristine), share_of(1, of=2)) != every
-
-
-def test_it_needs_neither_audit_nor_a_file_of_no_shard(pristine: Path) -> None:
-    paths = [path for path, _ in needed_files(read_manifest(pristine), share_of(0, of=1))]
-    assert len(paths) == len(set(paths)) == 1 + 3 * 6
-    assert not any("audit" in path for path in paths)
 
 
 def test_a_second_run_copies_only_what_is_wrong(pristine: Path, tmp_path: Path) -> None:
@@ -212,22 +206,14 @@ def test_a_node_has_all_that_its_ranks_read(full: Path, tmp_path: Path, node: in
         assert len(dataset.shard(samplers[1].streams[stream].shards[number]))
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [([], ""), ([4], "4"), ([1, 0], "0-1"), ([7, 0, 1, 2, 9, 8], "0-2, 7-9"), ([1, 3], "1, 3")],
-)
-def test_ranges(numbers: list[int], text: str) -> None:
-    assert format_ranges(numbers) == text
-
-
 def test_nothing_is_written_through_a_link_of_the_target(pristine: Path, tmp_path: Path) -> None:
     outside, to = tmp_path / "outside", tmp_path / "disk"
     for folder in (outside, to):
         folder.mkdir()
     (to / GENERATION).symlink_to(outside)
-    with pytest.raises(DamageError, match=rf"{GENERATION} is a link to .*outside"):
+    with pytest.raises(DamageError, match=rf"{GENERATION}/.* leads by a link to .*outside"):
         put_all(pristine, share_of(0, of=1), to)
-    with pytest.raises(DamageError, match=rf"{GENERATION} is a link to .*outside"):
+    with pytest.raises(DamageError, match=rf"{GENERATION}/.* leads by a link to .*outside"):
         list(place.check_placed(Dataset(to, read_manifest(pristine)), share_of(0, of=1)))
     assert list(outside.iterdir()) == []
     assert [path.name for path in to.iterdir()] == [GENERATION]

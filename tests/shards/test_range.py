@@ -1,6 +1,3 @@
-import itertools
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,15 +17,6 @@ def test_ranges_partition_all_orders(total: int, data: st.DataObject) -> None:
         assert (order * total) >> 64 == index
     assert found.low == (Range.of(index - 1, total).high if index else 0)
     assert found.high == (Range.of(index + 1, total).low if index < total - 1 else 2**64)
-
-
-@pytest.mark.parametrize("total", [1, 2, 3, 10, 4096, 5000])
-def test_every_order_has_one_range(total: int) -> None:
-    edges = [Range.of(index, total) for index in range(total)]
-    assert edges[0].low == 0
-    assert edges[-1].high == 2**64
-    assert all(one.high == other.low for one, other in itertools.pairwise(edges))
-    assert all(one.low < one.high for one in edges)
 
 
 def test_ranges_have_orders_in_common_or_not() -> None:

@@ -129,11 +129,6 @@ def test_lengths_that_do_not_add_up(dataset: Path) -> None:
         shard.check_lengths()
 
 
-def test_tokens_of_another_type(pristine: Path) -> None:
-    with pytest.raises(DamageError, match=r"00000\.bin has .* are not .* tokens of int32"):
-        Shard.open(pristine, entry(pristine), dtype=np.dtype("<i4"))
-
-
 def test_a_pickled_shard_maps_again(pristine: Path) -> None:
     shard = Shard.open(pristine, entry(pristine, 2), dtype=U2)
     content = pickle.dumps(shard)
@@ -166,13 +161,6 @@ def test_all_sources_and_validation(pristine: Path) -> None:
     assert dataset.vocabulary.decode(dataset.documents()[0]) == "one⟨<|endoftext|>⟩"
     assert len(dataset.documents(split=VALIDATION)) == 1
     assert len(dataset.documents("pile", split=VALIDATION)) == 0
-
-
-def test_an_unknown_source(pristine: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"has no source 'Pile': did you mean pile\? Give one of pile, wudao\."
-    ):
-        Dataset.open(pristine).documents("Pile")
 
 
 def test_a_numbered_dataset(pristine: Path) -> None:

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from shards.errors import DamageError
 from shards.reader import Dataset
 from tests.shards.datasets import remove
 
@@ -31,19 +30,3 @@ def test_removed_documents_are_left_out_of_the_sequence(dataset: Path) -> None:
     with pytest.raises(IndexError, match="there is no document 5: there are 5"):
         opened.locate(5)
     assert len(Dataset.open(f"{dataset}@1").documents()) == len(before)
-
-
-@pytest.mark.parametrize(
-    "row", [("wudao", "train", 4, 0), ("wudao", "train", 0, 2), ("x", "train", 0, 0)]
-)
-def test_rows_that_are_not_there(dataset: Path, row: tuple[str, str, int, int]) -> None:
-    remove(dataset, [row])
-    with pytest.raises(DamageError, match=r"0002\.arrow removes rows of g0001-\w+/\w+/train/\d"):
-        _ = Dataset.open(dataset).removed
-
-
-def test_a_damaged_removal(dataset: Path) -> None:
-    remove(dataset, [("wudao", "train", 0, 0)])
-    (dataset / "removals" / "0002.arrow").write_bytes(b"nothing")
-    with pytest.raises(DamageError, match=r"0002\.arrow is not the file that the .*restore"):
-        _ = Dataset.open(dataset).removed

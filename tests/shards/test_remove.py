@@ -13,7 +13,6 @@ from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.removals import SCHEMA
-from shards.storage.lock import locked
 from shards.verify import verify
 from shards.windows import WindowVocabulary, causal_windows, glm_windows, num_windows
 from tests.shards.library import FIRST, SECOND, build
@@ -53,12 +52,6 @@ def test_a_removal_is_one_more_manifest(library: Path) -> None:
     assert (removal.number, removal.reason, removal.documents.rows) == (3, "a letter", 5)
     assert removal.documents.path == f"removals/00003-{removal.documents.crc32c:08x}.arrow"
     assert list(verify(Dataset.open(library))) == []
-
-
-def test_as_it_was_before(library: Path) -> None:
-    take_down(library, *WANTED)
-    assert removed(f"{library}@2") == {}
-    assert len(removed(f"{library}@3")) == 4
 
 
 def test_the_rows_are_sorted_whatever_the_order_of_the_names(library: Path, tmp_path: Path) -> None:
@@ -148,12 +141,3 @@ def test_a_process_that_dies_while_it_writes(library: Path, file: str) -> None:
     assert removed(library) == {}
     take_down(library, "news-2-5")
     assert list(verify(Dataset.open(library))) == []
-
-
-def test_one_writer_at_a_time(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["remove", str(library), "--id", "news-2-5", "--reason", "r"]
-    with locked(library):
-        assert main(command) == 2
-        assert "is being written by process" in capsys.readouterr().err
-        assert main([*command, "--dry-run"]) == 0
-    assert main(command) == 0

@@ -1,18 +1,21 @@
-import argparse
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from shards.command import Parser
+from shards.command import Command
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
-from shards.run_flags import add_run_flags, run_of
+from shards.run_flags import RunOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Command, RunOptions):
+    """Ask for a run."""
 
 
 def parsed(line: str) -> Run:
-    parser = Parser(prog="run", argument_default=argparse.SUPPRESS)
-    add_run_flags(parser)
-    return run_of(parser.parse_args(line.split()))
+    return Asked.parse(line.split(), "run").as_run()
 
 
 PLAIN: dict[str, Any] = {

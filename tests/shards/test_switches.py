@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from shards import place
-from shards.errors import UserError
-from shards.manifest import read_manifest, write_manifest
 from shards.mixture import Mix
 from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
@@ -27,7 +25,7 @@ from shards.switches import (
     same_until,
     switched,
 )
-from shards.trace import Tracer, document_lines, step_lines
+from shards.trace import Tracer, document_lines
 from tests.shards.datasets import remove
 from tests.trainer.corpus import build, grow
 
@@ -189,19 +187,6 @@ def test_a_removal_changes_no_draw(data: Path, position: int, weight: str | floa
     assert numbers_of(after) == {str(data): 6}
 
 
-def test_a_trace_tells_manifest_and_generation(data: Path) -> None:
-    tracer = Tracer(followed(run_on(f"{data}@1"), data, 40, 60, 80))
-    heads = [
-        line for step in range(40) for line in step_lines(tracer, step) if not line.startswith(" ")
-    ]
-    numbers = [int(line.rpartition("  manifest ")[2]) for line in heads]
-    assert numbers == [1] * 40 + [2] * 20 + [3] * 20 + [4] * 80
-    for generation, first in (("g0001", 0), ("g0002", 40), ("g0003", 60), ("g0004", 80)):
-        positions = [i for i, line in enumerate(heads) if f" of {generation}-00/" in line]
-        assert positions
-        assert min(positions) >= first
-
-
 def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
     """A run may have hundreds of switches, and each open dataset costs a descriptor."""
     descriptors = Path("/proc/self/fd")
@@ -217,13 +202,6 @@ def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
     ]
     assert numbers[:24:2] == [1, *range(5, 16)]
     assert len(list(descriptors.iterdir())) - before <= 2
-
-
-def test_a_run_that_waits_reads_its_first_text_exactly_once(data: Path) -> None:
-    run = planned(run_on(f"{data}@1", scatters=1))
-    total = sum(run.sampler().cells.windows_of_streams)
-    assert len(set(drawn(run, total))) == total
-    assert run.mixes[-1].start == total
 
 
 def test_a_run_is_resumed_at_the_numbers_that_it_had(data: Path, tmp_path: Path) -> None:
@@ -261,31 +239,9 @@ def test_nodes_agree_on_the_lowest_numbers(data: Path) -> None:
     assert agreed(runs).mixes[0].data == (f"{data}@2", f"{data}@1:web")
 
 
-def test_shards_that_cannot_be_dealt_are_refused(data: Path) -> None:
-    grow(data, shards=5)
-    run = run_on(f"{data}@1", scatters=4)
-    with pytest.raises(UserError, match="4 scatters do not fit: stream 00000005/web has 5 shards"):
-        switched(run, 40, numbers={str(data): 5}, weight=UNSEEN)
-
-
 def test_weights_between_old_and_new() -> None:
     assert parse_weight("unseen") == UNSEEN
     assert parse_weight("2.5") == 2.5
     for text in ("0", "-1", "nan", "inf", "much"):
         with pytest.raises(ValueError, match=r"not a number above 0|could not convert"):
             parse_weight(text)
-
-
-def test_a_run_with_switches_survives_saving(data: Path, tmp_path: Path) -> None:
-    run = replace(followed(run_on(f"{data}@1"), data, 40, 60), followed=60)
-    run.save(tmp_path / "run.json")
-    assert Run.load(tmp_path / "run.json") == run
-    assert drawn(Run.load(tmp_path / "run.json"), 200) == drawn(run, 200)
-
-
-def test_a_dataset_that_is_gone(data: Path) -> None:
-    manifest = read_manifest(data)
-    generation = replace(manifest.generations[0], number=5)
-    write_manifest(data, replace(manifest, number=5, lineage="1" * 64, generations=(generation,)))
-    with pytest.raises(UserError, match="there is no manifest number 1"):
-        run_on(f"{data}@1").sampler()

@@ -126,16 +126,3 @@ def test_a_run_that_follows_says_until_when(
     early = [step for step in seen if step < 80]
     assert 1 < len(early) < len(seen)
     assert f"    steps {', '.join(map(str, early))}" in capsys.readouterr().out.splitlines()
-
-
-def test_a_run_on_other_data(
-    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    books = Mix(start=0, data=(f"{library}:books",))
-    run = Run(mixes=(books,), batches=(BatchSize(step=0, size=4),), objective="causal", length=64)
-    run.save(tmp_path / "run.json")
-    flags = ["--id", "news-2-5", "--run", str(tmp_path / "run.json"), "--dry-run"]
-    assert main(["remove", f"{library}", *flags]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[-3].endswith("one epoch: 0 of 1 document trained on, at 0 steps")
-    assert out[-2] == "  the run reads none of these shards: is it a run on this dataset?"

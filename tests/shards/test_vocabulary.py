@@ -1,10 +1,8 @@
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from shards.errors import DamageError
-from shards.storage.files import atomic_write, crc32c
+from shards.storage.files import crc32c
 from shards.vocabulary import Vocabulary, ends_sentence, vocabulary_table, write_vocabulary
 
 PIECES = [b"a", b" b.", "好".encode()[:2], "好".encode()[2:], b"[MASK]", b"", "。".encode()]
@@ -38,41 +36,3 @@ def test_sentence_ends(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "a", "，", ",", "、", "：", "．", " ", "\t"])
 def test_no_sentence_ends(text: str) -> None:
     assert not ends_sentence(text)
-
-
-@pytest.mark.parametrize("token", [-1, 9])
-def test_an_id_outside(token: int) -> None:
-    with pytest.raises(DamageError, match=rf"token id {token} is outside .* of 9 ids"):
-        Vocabulary(TABLE).decode([token])
-
-
-def test_another_file(tmp_path: Path) -> None:
-    entry = write_vocabulary(tmp_path, TABLE)
-    damaged = bytearray((tmp_path / entry.path).read_bytes())
-    damaged[len(damaged) // 2] ^= 1
-    (tmp_path / "v.arrow").write_bytes(damaged)
-    with pytest.raises(DamageError, match=r"v\.arrow is not the file that the manifest names: it"):
-        Vocabulary.open(tmp_path / "v.arrow", entry)
-    with pytest.raises(DamageError, match=r"w\.arrow is missing"):
-        Vocabulary.open(tmp_path / "w.arrow", entry)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (pa.table({"bytes": [b"a"]}), r"is not a vocabulary: it has the columns \['bytes'\], not"),
-        (None, r"v\.arrow is not an Arrow file, or is damaged \(.*\): restore it"),
-    ],
-)
-def test_a_file_that_the_manifest_names_and_is_no_vocabulary(
-    tmp_path: Path, table: pa.Table | None, message: str
-) -> None:
-    path = tmp_path / "v.arrow"
-    with atomic_write(path) as handle:
-        if table is None:
-            handle.write(b"nothing like it")
-        else:
-            with pa.ipc.new_file(handle, table.schema) as writer:
-                writer.write_table(table)
-    with pytest.raises(DamageError, match=message):
-        Vocabulary.open(path, handle.entry)

@@ -73,10 +73,6 @@ def test_precision(
 def test_precision_that_cannot_be() -> None:
     with pytest.raises(UserError, match=r"does not compute in bf16.*--precision fp16"):
         with_precision({"bf16": {"enabled": True}}, None, supported=VOLTA)
-    with pytest.raises(UserError, match="bf16 needs ZeRO stage 1 or more"):
-        with_precision({"zero_optimization": {"stage": 0}}, "bf16", supported=AMPERE)
-    with pytest.raises(UserError, match="both bf16 and fp16"):
-        precision_of({"bf16": {"enabled": True}, "fp16": {"enabled": True}})
 
 
 @pytest.mark.parametrize(
@@ -99,16 +95,9 @@ def test_micro_batch(
 
 
 def test_a_batch_that_does_not_work_out() -> None:
-    with pytest.raises(UserError, match=r"\(micro-batch 4\).*\(3 ranks\).*--batch-size 96"):
-        micro_batch_of({}, 4, sizes=(100,), world=3)
-    with pytest.raises(UserError, match="a global batch of 20 "):
-        micro_batch_of({}, 8, sizes=(16, 20), world=1)
     with pytest.raises(UserError, match=r"micro-batches 4\+2\+1 .* 7 does not .* 14 or 21"):
         check_batches({}, (4, 2, 1), sizes=(14, 20))
     check_batches({"gradient_accumulation_steps": 3}, (4, 2, 1), sizes=(21,))
-    contradicting = {"gradient_accumulation_steps": 2}
-    with pytest.raises(UserError, match=r"gradient_accumulation_steps 2, but .* takes 4"):
-        micro_batch_of(contradicting, 4, sizes=(16,), world=1)
 
 
 def test_batch_size_of() -> None:
@@ -135,8 +124,6 @@ def test_adam_of() -> None:
         "betas": [0.9, 0.98],
     }
     assert adam_of({}) == {}
-    with pytest.raises(UserError, match="asks for the optimizer 'Lamb'"):
-        adam_of({"optimizer": {"type": "Lamb"}})
     for params, message in (
         ({"lr": [1]}, r"params\.lr \[1\]; expected a number"),
         ({"betas": [0.9]}, r"params\.betas \[0\.9\]; expected two numbers"),

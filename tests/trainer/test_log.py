@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from shards.errors import UserError
 from shards.shown import visible
 from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, read_run_log
 
@@ -127,11 +126,6 @@ def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
         "samples_per_second": 0,
         "waiting": 0,
     }
-
-
-def test_no_log() -> None:
-    with pytest.raises(UserError, match=r"nowhere has no log\.jsonl"):
-        read_run_log(Path("nowhere"))
 
 
 def test_a_terminal_that_nobody_reads_stops_nothing(

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from shards.batch import Batch, Pieces
 from shards.order.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
-from trainer.blanks.blanks import BlankMaker, BlankOptions, GlmBatch
+from trainer.blanks.blanks import BlankMaker, BlankOptions
+from trainer.blanks.blocks import GlmBatch
 from trainer.blanks.special_tokens import SpecialTokens
 from trainer.blanks.text import TextRows
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from shards.batch import Batch
 from shards.errors import UserError
 from shards.order.permutation import Words
-from trainer.blanks.blocks import WIDTH_MULTIPLE, Blanks, Rows, assemble
+from trainer.blanks.blocks import WIDTH_MULTIPLE, Blanks, GlmBatch, assemble
 from trainer.blanks.generation import GenerationBlanks, choose_generation_blanks
 from trainer.blanks.noise import noise_in_blanks, noise_in_context
 from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, happens, integers_below
@@ -109,30 +109,6 @@ class BlankOptions:
         return self.bert_prob + self.sentence_prob < 1 - _ROUNDING
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GlmBatch:
-    """Rows for a GLM. n, a multiple of 64, is the width; b the number of rows."""
-
-    tokens: Integers
-    """[b, n]: Part A, Part B, padding."""
-    targets: Integers
-    """[b, n]: in Part B; padding elsewhere."""
-    loss_mask: Flags
-    """[b, n]: the targets that count."""
-    position_ids: Integers
-    """[b, 2, n]: positions; positions in a block, 0 in Part A."""
-    sep: Integers
-    """[b]: tokens of Part A, which all tokens attend to."""
-    lengths: Integers
-    """[b]: tokens without padding."""
-    task: NDArray[np.int8]
-    """[b]: the `Task`; token spans where sentences were drawn but the text had none."""
-    source: Integers
-    """[b]: the stream that the text comes from."""
-    pieces: Integers | None
-    """[b, n]: the document of each token in its row, from 0; -1 in the padding. On request."""
-
-
 class BlankMaker:
     """Makes blanks in batches of GLM windows.
 
@@ -199,14 +175,14 @@ class BlankMaker:
             max_positions=self.max_positions,
             rng=rng,
         )
-        tasks, blanks, inputs = self._make_blanks(text, rng)
-        rows = assemble(text, blanks, self._special, inputs=inputs, rng=rng)
+        blanks, inputs = self._make_blanks(text, rng)
+        rows = assemble(text, blanks, self._special, inputs=inputs, sources=sources, rng=rng)
         if self.options.random_position:
             self._shift(rows, rng)
-        return GlmBatch(**rows._asdict(), task=tasks.astype(np.int8), source=sources)
+        return rows
 
-    def _make_blanks(self, text: TextRows, rng: SampleRng) -> tuple[Integers, Blanks, Integers]:
-        """Return the tasks by row, the blanks, and the tokens as the model sees them."""
+    def _make_blanks(self, text: TextRows, rng: SampleRng) -> tuple[Blanks, Integers]:
+        """Return the blanks, and the tokens as the model sees them."""
         runs = find_runs(text, self._special)
         tasks = self._draw_tasks(rng)
         sentences = find_sentences(
@@ -224,7 +200,7 @@ class BlankMaker:
         whole_sentences = choose_sentences(sentences, budgets, rng)
         all_spans, is_end = _join(spans, whole_sentences, generated=generated)
         inputs = self._add_noise(text, for_spans, spans, rng)
-        return tasks, Blanks(all_spans, is_end, self._masks[tasks]), inputs
+        return Blanks(all_spans, is_end, self._masks[tasks], tasks), inputs
 
     def _draw_tasks(self, rng: SampleRng) -> Integers:
         words = rng.words(Purpose.TASK)
@@ -272,7 +248,7 @@ class BlankMaker:
             tokens[noise_in_context(runs, blanks, counts, rng)] = self._special.dblock
         return tokens
 
-    def _shift(self, rows: Rows, rng: SampleRng) -> None:
+    def _shift(self, rows: GlmBatch, rng: SampleRng) -> None:
         """Start the positions of each row at a random number."""
         spare = self.max_positions - np.maximum(rows.sep, 1) + 1
         words = rng.words(Purpose.SHIFT)

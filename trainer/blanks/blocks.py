@@ -12,9 +12,11 @@ make_block_data). A blank that is the end of its text gets no `eop`: it ends
 where the text ends.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, shuffled_order
 from trainer.blanks.special_tokens import SpecialTokens
@@ -32,23 +34,32 @@ class Blanks(NamedTuple):
     """By blank: whether it is the end of its text."""
     masks: Integers
     """By row: the token that stands for a blank."""
+    tasks: Integers
+    """By row: the `blanks.Task`."""
 
 
-class Rows(NamedTuple):
-    """What becomes of each text; [rows, width] unless noted otherwise."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GlmBatch:
+    """Rows for a GLM. n, a multiple of 64, is the width; b the number of rows."""
 
     tokens: Integers
+    """[b, n]: Part A, Part B, padding."""
     targets: Integers
-    """Only in Part B; elsewhere padding."""
+    """[b, n]: in Part B; padding elsewhere."""
     loss_mask: Flags
+    """[b, n]: the targets that count."""
     position_ids: Integers
-    """[rows, 2, width]: position, block position."""
+    """[b, 2, n]: positions; positions in a block, 0 in Part A."""
     sep: Integers
-    """[rows]: tokens of Part A."""
+    """[b]: tokens of Part A, which all tokens attend to."""
     lengths: Integers
-    """[rows]: tokens without padding."""
+    """[b]: tokens without padding."""
+    task: NDArray[np.int8]
+    """[b]: the `blanks.Task`; token spans where sentences were drawn but the text had none."""
+    source: Integers
+    """[b]: the stream that the text comes from."""
     pieces: Integers | None
-    """The document of each token, -1 in the padding."""
+    """[b, n]: the document of each token in its row, from 0; -1 in the padding. On request."""
 
 
 class _Blocks(NamedTuple):
@@ -67,8 +78,14 @@ class _Blocks(NamedTuple):
 
 
 def assemble(
-    text: TextRows, blanks: Blanks, special: SpecialTokens, *, inputs: Integers, rng: SampleRng
-) -> Rows:
+    text: TextRows,
+    blanks: Blanks,
+    special: SpecialTokens,
+    *,
+    inputs: Integers,
+    sources: Integers,
+    rng: SampleRng,
+) -> GlmBatch:
     """Return the rows of texts with blanks.
 
     Args:
@@ -76,6 +93,7 @@ def assemble(
         blanks: what is taken out of them; no two overlap.
         special: the special tokens.
         inputs: the tokens of the texts as the model sees them; targets come from `text`.
+        sources: by text, passed through.
         rng: the random numbers of the batch.
     """
     spans = blanks.spans
@@ -84,7 +102,7 @@ def assemble(
     sep = text.lengths - _sums_by_row(spans.rows, spans.sizes - 1, height)
     lengths = sep + _sums_by_row(spans.rows, sizes, height)
     shape = height, max(1, -(-int(lengths.max(initial=0)) // WIDTH_MULTIPLE)) * WIDTH_MULTIPLE
-    rows = Rows(
+    rows = GlmBatch(
         tokens=np.full(shape, special.pad),
         targets=np.full(shape, special.pad),
         loss_mask=np.zeros(shape, np.bool_),
@@ -92,6 +110,8 @@ def assemble(
         sep=sep,
         lengths=lengths,
         pieces=None if text.pieces is None else np.full(shape, -1),
+        task=blanks.tasks.astype(np.int8),
+        source=sources,
     )
     blocks = _blocks(blanks, sizes, width=text.tokens.shape[1], rng=rng)
     _put_context(rows, text, blanks, inputs=inputs, hidden=blocks.predicted)
@@ -119,7 +139,7 @@ def _blocks(blanks: Blanks, sizes: Integers, *, width: int, rng: SampleRng) -> _
 
 
 def _put_context(
-    rows: Rows, text: TextRows, blanks: Blanks, *, inputs: Integers, hidden: Integers
+    rows: GlmBatch, text: TextRows, blanks: Blanks, *, inputs: Integers, hidden: Integers
 ) -> None:
     """Write Part A: the text, each blank as one token; `hidden` are the flat indices of blanks."""
     spans = blanks.spans
@@ -137,7 +157,7 @@ def _put_context(
 
 
 def _put_blocks(
-    rows: Rows,
+    rows: GlmBatch,
     text: TextRows,
     blanks: Blanks,
     special: SpecialTokens,

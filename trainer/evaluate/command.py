@@ -93,13 +93,11 @@ class EvaluateModel(Opening, RankCommand):
         1024,
         "Held-out loss: windows that are read, the same as in training; 0: all.",
         type=count,
-        metavar="N",
     )
     length: int | None = option(
         None,
         "Tokens of a row at most. Default: the model's positions.",
         type=positive,
-        metavar="N",
     )
     blank: str | None = option(
         None,

@@ -8,11 +8,13 @@ from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.held_out import HeldOutReader, open_held_out
+from trainer.held_out import open_held_out
+from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
+from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
 from trainer.start import start
-from trainer.step import Stepper
+from trainer.step import micro_batches
 from trainer.trained import find_origin, load_model
 
 if TYPE_CHECKING:
@@ -20,25 +22,28 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    stepper: Stepper | HeldOutReader,
+    losses: Callable[[Tensors], LossSums],
     data: RunData,
     *,
+    at_once: int,
     ranks: Ranks,
     stop: Callable[[], int] = lambda: 0,
 ) -> LossTally | None:
     """Return the tally of the validation windows, None without any, or if stopped.
 
     Args:
-        stepper: holds the model.
+        losses: what the model gives of windows, without gradients.
         data: holds the windows.
+        at_once: windows that this rank computes at once.
         ranks: all of them call this; each computes its part.
         stop: called between batches, with the same result on all ranks; nonzero: return None.
     """
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    for batch in data.validation(ranks.at_once(stepper.micro_batch), ranks):
-        tally = stepper.evaluate(batch, tally)
+    for batch in data.validation(ranks.at_once(at_once), ranks):
+        for part in micro_batches(batch, at_once):
+            tally = tally.plus(part, losses(part))
         if stop():
             return None
     return tally.summed_over(ranks)
@@ -52,9 +57,10 @@ def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
     """
     started = start(config, ranks)
     benchmarks = ranks.together(lambda: benchmarks_of(started))
-    tally = evaluate(started.stepper, started.data, ranks=ranks)
+    stepper = started.stepper
+    tally = evaluate(stepper.losses, started.data, at_once=stepper.micro_batch, ranks=ranks)
     _print_tally(tally, f"step {started.step:,}", ranks)
-    print_figures(benchmarks, started.stepper.answer, ranks)
+    print_figures(benchmarks, stepper.answer, ranks)
     return 0
 
 
@@ -82,7 +88,7 @@ def evaluate_model(asked: "EvaluateModel", ranks: Ranks) -> int:
         print_line(f"{origin.path}{step}: {origin.objective}")
     if data is not None:
         size = max(1, asked.batch_tokens // data.run.length)
-        tally = evaluate(HeldOutReader(model=model, micro_batch=size), data, ranks=ranks)
+        tally = evaluate(answers_of(model), data, at_once=size, ranks=ranks)
         _print_tally(tally, "held-out text", ranks)
     batch_tokens = asked.batch_tokens
     print_figures(benchmarks, answers_of(model), ranks, batch_tokens=batch_tokens)

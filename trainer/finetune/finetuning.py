@@ -21,9 +21,7 @@ from trainer.start import journal_of
 from trainer.step import Outcome
 from trainer.stop import Stop
 from trainer.tasks.task import TRAIN
-from trainer.tuning import best as best_of_run
-from trainer.tuning.best import Best
-from trainer.tuning.progress import Progress, Since
+from trainer.tuning.progress import Best, Since, better, keep
 from trainer.tuning.settings import Tuning
 from trainer.tuning.start import StartedTuning, start
 
@@ -44,12 +42,10 @@ class Items:
         self._ranks = started.ranks
         self._journal = journal
         self._stop = stop
-        self._evaluated = started.progress.evaluated
-        self.best = started.progress.best
-        """Of the epochs so far."""
+        self.progress = started.progress
+        """How far the run has come, but for its losses that are not finite."""
         self._kept: Best | None = None
         """The best whose checkpoint is known to be kept."""
-        self._since = started.progress.since
 
     def take(self, step: int, *, lr: float) -> Outcome:
         """Take a step."""
@@ -58,12 +54,14 @@ class Items:
             batch, lr=lr, seed=self._tuning.seed, step=step
         )
         if outcome.is_finite:
-            self._since = self._since.plus(loss=outcome.loss, accuracy=accuracy)
+            since = self.progress.since.plus(loss=outcome.loss, accuracy=accuracy)
+            self.progress = replace(self.progress, since=since)
         return outcome
 
     def figures(self) -> Mapping[str, float]:
         """Return loss and accuracy since the last call."""
-        means, self._since = self._since.means(), Since()
+        means = self.progress.since.means()
+        self.progress = replace(self.progress, since=Since())
         return means
 
     def position(self, step: int) -> int:
@@ -77,7 +75,7 @@ class Items:
     def judges(self, step: int, *, is_taken: bool) -> bool:  # noqa: ARG002
         """Return whether an epoch has ended that was not evaluated, in this start or before it."""
         epoch = self._order.ended_epoch(step)
-        return epoch is not None and epoch > self._evaluated
+        return epoch is not None and epoch > self.progress.evaluated
 
     def judge(self, step: int, *, bad_streak: int) -> bool:
         """Evaluate an epoch; return whether that was not stopped."""
@@ -85,7 +83,7 @@ class Items:
         assert epoch is not None  # judges() says so
         if not bad_streak:
             return self._evaluate(epoch, step)
-        self._evaluated = epoch
+        self.progress = replace(self.progress, evaluated=epoch)
         self._journal.log.say(
             f"epoch {epoch:,}/{self._tuning.epochs:,} is not evaluated: the loss was not finite "
             f"{bad_streak} times in a row at its end"
@@ -101,7 +99,7 @@ class Items:
         # Without anything to tell epochs apart, the last one is the best.
         metrics = metrics or {"steps": step}
         here = Best(epoch=epoch, step=step, metrics=metrics)
-        best = best_of_run.better(self.best, here)
+        best = better(self.progress.best, here)
         if best is here:
             # JSON, of which checkpoints are made, has no other figures.
             finite = {name: figure for name, figure in metrics.items() if math.isfinite(figure)}
@@ -117,7 +115,8 @@ class Items:
             samples=self.position(step),
             line=f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}{note}",
         )
-        self.best, self._evaluated = best, epoch
+        bests = () if best is None else (best,)
+        self.progress = replace(self.progress, bests=bests, evaluated=epoch)
         return True
 
     def _predict(self) -> bool:
@@ -140,21 +139,15 @@ class Items:
 
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
         """Return what a checkpoint records of the run."""
-        return self._started.state(
-            Progress(
-                evaluated=self._evaluated,
-                bests=() if self.best is None else (self.best,),
-                bad_losses=bad_losses,
-                since=self._since,
-            )
-        )
+        return self._started.state(replace(self.progress, bad_losses=bad_losses))
 
     def saved(self) -> None:
         """Keep the checkpoint of the best epoch, once it is whole."""
-        if self.best is None or self.best is self._kept:
+        best = self.progress.best
+        if best is None or best is self._kept:
             return
-        if best_of_run.keep(self._started.disk, self.best.step, self._ranks):
-            self._kept = self.best
+        if keep(self._started.disk, best, self._ranks):
+            self._kept = best
 
     def hint(self, step: int) -> str:  # noqa: ARG002
         """Return nothing."""
@@ -175,9 +168,10 @@ def finetune(tuning: Tuning, ranks: Ranks) -> int:
     with stop, journal_of(started, started.lines()) as journal:
         items = Items(started, journal=journal, stop=stop)
         code = Running(started, items, journal=journal, stop=stop).run()
-        if items.best is not None and not code:
-            journal.log.say(f"the best is {best_of_run.folder_of(tuning.save, items.best)}")
-    if items.best is None and not code:
+        best = items.progress.best
+        if best is not None and not code:
+            journal.log.say(f"the best is {best.folder(tuning.save)}")
+    if best is None and not code:
         raise AgreedError(
             "no epoch counts as the best: at the end of each the loss or the deciding figure was "
             "not finite. The weights have most likely diverged. Start again in another --save than "

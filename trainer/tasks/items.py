@@ -155,7 +155,11 @@ def _read_pairs(path: Path, beside: Path) -> list[Item]:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text; UserError where it cannot be read or is not UTF-8."""
+    """Return a file's text, UTF-8.
+
+    Raises:
+        UserError: there is no such file, or it cannot be read.
+    """
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -179,7 +179,14 @@ class Windows:
         return self._stop.agreed_exit_code(self._ranks)
 
     def _validate(self, step: int) -> None:
-        tally = evaluate(self._started.stepper, self._data, ranks=self._ranks, stop=self._asked)
+        stepper = self._started.stepper
+        tally = evaluate(
+            stepper.losses,
+            self._data,
+            at_once=stepper.micro_batch,
+            ranks=self._ranks,
+            stop=self._asked,
+        )
         if tally is not None:
             samples = self.position(step)
             self._journal.write(VALIDATION, step, tally.figures(), samples=samples)

@@ -71,9 +71,7 @@ class Tuning(Learning, Asking):
     micro_batch: tuple[int, ...] | None = option(
         None, "Samples that a rank computes at once.", metavar="N", type=_alone
     )
-    epochs: int = option(
-        50, "How often each item is learnt.", metavar="N", type=positive, group=LEARNING
-    )
+    epochs: int = option(50, "How often each item is learnt.", type=positive, group=LEARNING)
     batch_size: int = option(
         0,
         "Items of a step, on all ranks together. Default: what --micro-batch and the JSON say, "
@@ -110,11 +108,10 @@ class Tuning(Learning, Asking):
         type=number("a number", math.isfinite),
     )
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
-    min_answer: int = option(0, "The fewest tokens of a text.", metavar="N", type=count)
+    min_answer: int = option(0, "The fewest tokens of a text.", type=count)
     max_answer: int | None = option(
         None,
         "The most tokens of a text. Default: --target-length, the task's.",
-        metavar="N",
         type=positive,
     )
     by_loss: bool = option(

@@ -24,6 +24,7 @@ from trainer.run import Ready
 from trainer.start import (
     Subject,
     batch_line,
+    dealt,
     differences,
     find_start,
     ready_fields,
@@ -110,12 +111,14 @@ def start(tuning: Tuning, ranks: Ranks, *, stop: Stop) -> StartedTuning:
         seed=tuning.seed,
         across_epochs=tuning.across_epochs,
     )
+    ranks, micro = dealt(tuning, [tuning.batch_size], ranks)
     progress = Progress() if checkpoint is None else _progress(checkpoint)
     glm = partial(GLM, smoothing=tuning.label_smoothing)
     subject = Subject(
         make=partial(make_model, shape, seed=tuning.seed, make=glm),
         init_from=origin.path,  # the newest of a run's checkpoints, where the flag names its folder
-        sizes=(tuning.batch_size,),
+        micro=micro,
+        size=tuning.batch_size,
         steps=order.steps,
         bad_losses=progress.bad_losses,
         identity=_identity(origin, shape, tokenizer),

@@ -83,6 +83,9 @@ def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: P
     [
         ("今天天气很好，我们去公园散步。".encode("gbk"), "GB18030 (GBK)"),
         ("{'text': '今天天气很好'}".encode("gb18030")[:-3], "GB18030 (GBK)"),
+        ("今天天氣很好，我們去公園散步。".encode("big5"), "BIG5-HKSCS (Big5)"),
+        ("{'text': '嗰啲人喺度嘅'，他們說這個}".encode("big5-hkscs")[:-3], "BIG5-HKSCS (Big5)"),
+        ("今天天氣很好，我們去公園散步。".encode("gbk"), "GB18030 (GBK)"),
         ("今天天气很好，我们去公园散步。".encode(), None),
         ("今天天气很好，我们".encode()[:-1] + b"\xff" + "去公园散步。".encode(), None),
         ("déjà vu, à côté".encode("latin-1"), None),

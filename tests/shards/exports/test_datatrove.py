@@ -5,7 +5,7 @@ import pytest
 from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 from datatrove.utils.dataset import DatatroveFolderDataset
 
-from shards.exports.datatrove import _humanized
+from shards.exports.formats import _humanized
 from shards.manifest import TRAIN, VALIDATION
 from tests.shards.exports.worlds import World, export, tree
 

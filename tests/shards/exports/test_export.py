@@ -11,9 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from shards.__main__ import main
 from shards.exports.formats import FORMATS
-from shards.manifest import TRAIN, read_manifest
+from shards.manifest import TRAIN
 from shards.storage import links
 from shards.storage.remote import RemotePath
 from tests.shards.datasets import remove
@@ -107,18 +106,6 @@ def test_where_links_are_refused_it_copies(
     assert all(path.stat().st_nlink == 1 for path in out.rglob("*.npy"))
 
 
-def test_an_earlier_number_has_its_generations_and_no_removed_document(
-    world: World, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    assert export(f"{world.directory}@1", "olmo", out) == 0
-    documents = [each for each in world.documents[TRAIN] if each.generation == "g0001-00aa"]
-    assert 0 < len(documents) < len(world.documents[TRAIN])
-    content = b"".join(path.read_bytes() for path in sorted((out / "train").glob("*.npy")))
-    wanted = [token for document in documents for token in document.tokens]
-    assert memoryview(content).cast("H").tolist() == wanted
-
-
 def test_what_is_removed_later_makes_it_another_export(
     own: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,10 +114,10 @@ def test_what_is_removed_later_makes_it_another_export(
     before = tree(out)
     remove(own.directory, [("web", TRAIN, 1, 0)], number=4)
     assert export(own, "numpy", out) == 2
-    assert "holds an export of another dataset (world, manifest 3)" in capsys.readouterr().err
+    assert "holds another export (of world, manifest 3, --to numpy" in capsys.readouterr().err
     assert tree(out) == before
     assert export(f"{own.directory}@3", "numpy", out) == 2
-    assert "from before more of its documents were removed" in capsys.readouterr().err
+    assert "before more documents were removed" in capsys.readouterr().err
     assert export(own, "numpy", tmp_path / "new") == 0
     gone = set(own.shards()[3][0].tokens) - {3}
     names = [path for path in (tmp_path / "new" / "train").iterdir()]
@@ -167,76 +154,6 @@ def test_a_damaged_shard_is_not_handed_on(
         assert not (out / "train" / "000001_news.npy").exists()
 
 
-def test_other_folders_are_refused(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (out := tmp_path / "mine").mkdir()
-    (out / "notes.txt").write_text("mine")
-    (out / "photos").mkdir()
-    for output, message in (
-        (out, r"mine exists and holds notes\.txt and 1 more, which no export has put there"),
-        (out / "notes.txt", r"notes\.txt is a file: name an empty folder"),
-        (world.directory / "out", "lies in the dataset's own folder"),
-        (world.directory, "lies in the dataset's own folder"),
-    ):
-        assert export(world, "olmo", output) == 2
-        assert re.search(message, capsys.readouterr().err)
-    assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "photos"]
-    assert not (world.directory / "out").exists()
-
-
-def test_another_export_is_refused(
-    world: World, plain: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert kill_at(world, "olmo", out, 3)
-    for dataset, to, flags, message in (
-        (world, "numpy", [], "holds an export --to olmo with other settings"),
-        (world, "olmo", ["--source", "web"], "holds an export --to olmo with other settings"),
-        (plain, "olmo", [], r"holds an export of another dataset \(world, manifest 3\)"),
-    ):
-        assert export(dataset, to, out, *flags) == 2
-        assert re.search(message, capsys.readouterr().err)
-    assert export(world, "olmo", out) == 0
-    (out / "export.json").write_text("{}")
-    assert export(world, "olmo", out) == 2
-    assert "export.json does not say what was exported" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--to", "npz"], r"--to npz: .*ive one of .*llm\.c"),
-        (["--to", "olmo", "--source", "x"], "has no source 'x': give one of news, web"),
-        (["--to", "olmo", "--prefix", "x"], "--prefix x is for --to llm.c only; --to olmo has no"),
-        (["--to", "olmo", "--tokens-per-file", "8"], "is for --to llm.c only"),
-        (["--to", "llm.c", "--prefix", "a/b"], "--prefix begins the names of files: 'a/b' is no"),
-        (["--to", "llm.c", "--prefix", "a*"], r"--prefix a\* has '\*' in it, which llm\.c takes"),
-        (["--to", "llm.c", "--tokens-per-file", "0"], "0 is not at least 1"),
-    ],
-)
-def test_what_no_format_has_is_refused(
-    world: World,
-    tmp_path: Path,
-    flags: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["export", str(world.directory), "--output", str(tmp_path / "out"), *flags]
-    assert main(words) == 2
-    assert re.search(message, capsys.readouterr().err)
-    assert not (tmp_path / "out").exists()
-
-
-def test_nothing_to_train_on_is_told(
-    own: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [("web", TRAIN, 1, row) for row in range(3)]
-    remove(own.directory, rows, number=4)
-    assert export(own, "olmo", tmp_path / "out", "--source", "web") == 2
-    assert "nothing to export: web has no tokens to train on" in capsys.readouterr().err
-
-
 def test_room_is_asked_for_first(
     world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -245,13 +162,6 @@ def test_room_is_asked_for_first(
         assert export(world, "numpy", tmp_path / "out") == 2
     assert "0 MB are to be written to" in capsys.readouterr().err
     assert not [*tmp_path.rglob("*.npy")]
-
-
-def test_a_dataset_by_its_number_is_the_same(world: World, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert export(world, "olmo", out) == 0
-    number = read_manifest(world.directory).number
-    assert export(f"{world.directory}@{number}", "olmo", out) == 0
 
 
 @pytest.mark.slow

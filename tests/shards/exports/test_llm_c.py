@@ -1,4 +1,3 @@
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -6,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shards.exports import llm_c
 from shards.manifest import TRAIN, VALIDATION
 from tests.shards.exports.worlds import EOS, World, export
 
@@ -129,24 +127,3 @@ def test_a_prefix_and_a_source(
     shown = capsys.readouterr().out
     assert f'./train_gpt2cu -i "{out}/tiny_train_*.bin" -j "{out}/tiny_val_*.bin"' in shown
     assert "sources follow one another" not in shown
-
-
-def test_a_large_vocabulary_is_refused(
-    plain: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert export(plain, "llm.c", tmp_path / "out") == 2
-    assert re.search(
-        r"writes tokens as uint16, .* vocabulary of 30,080, and its tokens are int32\. .* at most "
-        r"65,536 .* --to datatrove, olmo or numpy take it",
-        capsys.readouterr().err,
-    )
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_file_that_its_loader_cannot_seek_in_is_refused(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 1024 + 2 * llm_c.MOST_TOKENS < 2**31
-    flags = ["--tokens-per-file", str(llm_c.MOST_TOKENS + 1)]
-    assert export(world, "llm.c", tmp_path / "out", *flags) == 2
-    assert "makes files over 2 GiB, in which llm.c's loader cannot" in capsys.readouterr().err

@@ -77,29 +77,12 @@ def test_what_megatron_cannot_read_is_refused(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = str(dataset)
-    for data, message in (
-        ([f"{name}:wudao=0"], "weights above 0 only"),
-        ([f"{name}:wudao=nan"], "weights above 0 only"),
-        ([f"{name}:wudao=1", f"{name}:pile"], "has no weight, and other data have one"),
-        ([f"{name}:news"], "news"),
-    ):
-        with pytest.raises(UserError, match=message):
-            blends(data)
     monkeypatch.setattr(megatron, "_MOST", 3)
     with pytest.raises(UserError, match="4 shards are more than the 3 that Megatron can blend"):
         blends([name])
     (dataset / GENERATION / "wudao" / "00002.idx").unlink()
     with pytest.raises(DamageError, match=r"wudao/00002\.idx"):
         blends([name])
-
-
-def test_removed_documents_are_not_trained_on(dataset: Path) -> None:
-    assert (
-        main(["remove", str(dataset), "--id", f"{GENERATION}/wudao/00002:1", "--reason", "x"]) == 0
-    )
-    with pytest.raises(UserError, match=r"1 documents are removed .* compact .* --erase first"):
-        blends([str(dataset)])
-    assert blends([f"{dataset}:pile"]).splits.keys() == {"train"}
 
 
 def test_nothing_to_train_on(dataset: Path) -> None:

@@ -5,19 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shards.errors import DamageError
-from shards.exports.stream import SplitStream, split_stream
-from shards.manifest import TRAIN, VALIDATION, SourceEntry, read_manifest, write_manifest
+from shards.exports.stream import SplitStream
+from shards.manifest import TRAIN, VALIDATION, SourceEntry, write_manifest
 from shards.reader import Dataset
 from shards.removals import removed_by_now
 from tests.shards.datasets import manifest_of, put_shard, remove
-from tests.shards.exports.worlds import EOS, World, build, export
+from tests.shards.exports.worlds import EOS, World, export
 
 
 def stream_of(world: World, split: str = TRAIN) -> SplitStream:
     dataset = Dataset.open(world.directory)
     removed = removed_by_now(dataset.directory, dataset.manifest)[1]
-    return split_stream(dataset, split, sources=dataset.sources, removed=removed)
+    return SplitStream(dataset, split, sources=dataset.sources, removed=removed)
 
 
 @pytest.mark.parametrize("split", [TRAIN, VALIDATION])
@@ -32,26 +31,6 @@ def test_any_range_of_a_split_is_what_it_says(world: World, split: str) -> None:
     for start, stop in [(0, len(stream)), (5, 5), (len(stream), len(stream)), *edges]:
         blocks = [token for block in taken.blocks(start, stop) for token in block.tolist()]
         assert blocks == stream[start:stop]
-
-
-def test_the_sources_that_are_there(world: World) -> None:
-    dataset = Dataset.open(world.directory)
-    taken = split_stream(dataset, TRAIN, sources=["web"], removed={})
-    assert taken.sources == ("web",)
-    assert taken.documents == 4  # nothing was said to be removed
-
-
-def test_a_document_without_its_end_is_damage(tmp_path: Path) -> None:
-    world = build(tmp_path / "dataset", removed=False)
-    manifest = read_manifest(world.directory)
-    broken = put_shard(world.directory, "g0001-00aa/web/00000", [[9, 8, EOS], [7, 6]])
-    first, second = manifest.generations
-    web = SourceEntry(shards=(broken,), validation=())
-    object.__setattr__(first, "sources", {**first.sources, "web": web})
-    write_manifest(world.directory, manifest)
-    with pytest.raises(DamageError, match=r"web/00000\.bin is damaged: a document does not end in"):
-        list(stream_of(world).blocks(0, 10_000))
-    assert second.number == 2
 
 
 @pytest.mark.parametrize("to", ["llm.c", "numpy"])

@@ -14,7 +14,7 @@ from shards.errors import UserError
 from shards.order.permutation import permutation_key, permute
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots
-from shards.order.stages import MixtureStage, saved_stages
+from shards.order.stages import MixtureStage
 from shards.order.streams import Stream
 from shards.windows import causal_windows
 
@@ -226,7 +226,8 @@ def test_going_on_with_more_data(streams: list[Stream], make_stream: Make) -> No
     state = old.state_dict(777)
     grown = [make_stream("g2", [300] * 4), *streams]
     later = MixtureStage(start=777, weights={"wide": 1, "g2": 1})
-    new = make_sampler(grown, stages=[*saved_stages(state["stages"]), later])
+    saved = [MixtureStage(start=each["start"], weights=each["draws"]) for each in state["stages"]]
+    new = make_sampler(grown, stages=[*saved, later])
     assert new.load_state_dict(state) == 777
     before = [(stream + 1, *row) for stream, *row in rows(old, range(777))]
     assert rows(new, range(777)) == before

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import UserError
-from shards.order.stages import MixtureStage, StageSchedule, saved_stages
+from shards.order.stages import MixtureStage, StageSchedule
 
 NAMES = ["a", "b", "c"]
 STAGES = (
@@ -70,18 +70,6 @@ def test_draws_that_never_come() -> None:
     drawn = int(schedule.counts_until(5000)[2, 1])
     assert schedule.position_of(1, drawn - 1, 2) is not None
     assert schedule.position_of(1, drawn, 2) is None
-
-
-def test_stages_survive_saving() -> None:
-    schedule = make_schedule()
-    history = schedule.history(5001)
-    assert history[0] == {"start": 0, "draws": {"a": 7, "b": 3}}
-    again = make_schedule(saved_stages(history))
-    for ours, theirs in zip(
-        schedule.stream_and_nth(range(6000)), again.stream_and_nth(range(6000)), strict=True
-    ):
-        assert np.array_equal(ours, theirs)
-    assert again.history(5001) == history
 
 
 @pytest.mark.parametrize(("position", "num"), [(0, 1), (1003, 1), (1004, 2), (5000, 2), (5001, 3)])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.storage.arrow import check_places, check_values, damage_told, opened, read_all
+from shards.storage.arrow import check_places, check_values, damage_told, read_all
 
 PATH = Path("some.arrow")
 
@@ -68,12 +68,6 @@ def test_any_flipped_bit_is_told_or_harmless() -> None:
     assert [text for text in told if not paragraph.fullmatch(text)] == []
 
 
-@pytest.mark.parametrize("size", [0, 3, 10, 500])
-def test_a_file_that_was_cut(size: int) -> None:
-    with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file"):
-        opened(file_of(TABLE)[:size].copy(), PATH)
-
-
 def test_strings_that_lie_elsewhere_are_found_when_they_are_read() -> None:
     """Reading a file costs nothing per row: only the first and the last offset are looked at."""
     content = file_of(TABLE).copy()
@@ -92,19 +86,6 @@ def test_bytes_that_are_no_text_lie_in_their_file() -> None:
     table = check_places(read_all(content, PATH), PATH)
     with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged"):
         check_values(table, PATH)
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ([pa.field("a", pa.int8()), pa.field("a", pa.int8())], "two columns have one name"),
-        ([pa.field("a", pa.int8(), nullable=False), pa.field("b", pa.int8())], "'a' has nulls"),
-    ],
-)
-def test_columns_that_nobody_writes(columns: list[pa.Field], message: str) -> None:
-    table = pa.Table.from_arrays([pa.array([None, 1], pa.int8())] * 2, schema=pa.schema(columns))
-    with pytest.raises(DamageError, match=message):
-        read_all(file_of(table), PATH)
 
 
 @pytest.mark.parametrize("error", [ValueError("odd\nlines"), KeyError("odd lines")])
@@ -130,8 +111,3 @@ def test_lack_of_memory_is_no_damage(error: Exception) -> None:
     with pytest.raises(type(error)) as raised, damage_told(PATH):
         raise error
     assert raised.value is error
-
-
-def test_what_the_user_is_told_already_stays() -> None:
-    with pytest.raises(UserError, match=r"^told$"), damage_told(PATH):
-        raise UserError("told")

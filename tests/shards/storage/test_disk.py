@@ -16,12 +16,6 @@ def test_a_failed_operation_names_the_path_and_what_to_do(tmp_path: Path) -> Non
         missing.read_bytes()
 
 
-def test_a_full_disk_says_how_much_is_free(tmp_path: Path) -> None:
-    for code in (errno.ENOSPC, errno.EDQUOT):
-        message = str(explain(OSError(code, "?"), tmp_path / "no" / "such" / "folder"))
-        assert re.search(r"that holds .*/no/such/folder \([\d,]+ MB free\): make room", message)
-
-
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

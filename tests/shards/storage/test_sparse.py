@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from shards.errors import DamageError
 from shards.range import Range
 from shards.storage import sparse
-from shards.storage.remote import RemotePath
+from shards.storage.files import atomic_write, size
+from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import join_ranges, side_by_side
 from shards.tables import (
     column,
@@ -33,6 +34,14 @@ def folder() -> Iterator[RemotePath]:
     path = RemotePath(f"memory://{uuid.uuid4().hex}")
     yield path
     path.remove([*path.files()])
+
+
+@pytest.fixture(scope="module", params=["URL", "disk"])
+def either(
+    request: pytest.FixtureRequest, folder: RemotePath, tmp_path_factory: pytest.TempPathFactory
+) -> AnyPath:
+    """A folder behind a URL, and one on a disk."""
+    return folder if request.param == "URL" else tmp_path_factory.mktemp("disk")
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +72,12 @@ def path(folder: RemotePath, table: pa.Table) -> RemotePath:
     return folder / "t"
 
 
+@pytest.fixture(scope="module")
+def either_path(either: AnyPath, table: pa.Table) -> AnyPath:
+    write_table(either / "u", table)
+    return either / "u"
+
+
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of bytes of each request."""
@@ -82,15 +97,20 @@ ROWS = st.tuples(st.integers(0, NUM), st.integers(0, NUM)).map(sorted)
 
 @settings(deadline=None, max_examples=20)
 @given(rows=ROWS)
-def test_rows_are_those_of_the_table(path: RemotePath, table: pa.Table, rows: list[int]) -> None:
-    found = open_rows(path, slice(*rows))
+def test_rows_are_those_of_the_table(
+    either_path: AnyPath, table: pa.Table, rows: list[int]
+) -> None:
+    found = open_rows(either_path, slice(*rows))
     assert found.to_pydict() == table.slice(rows[0], rows[1] - rows[0]).to_pydict()
 
 
 @settings(deadline=None, max_examples=20)
 @given(bounds=st.tuples(st.integers(0, 2**64), st.integers(0, 2**64)).map(sorted))
-def test_rows_are_found_by_their_hash(path: RemotePath, table: pa.Table, bounds: list[int]) -> None:
+def test_rows_are_found_by_their_hash(
+    either_path: AnyPath, table: pa.Table, bounds: list[int]
+) -> None:
     low, high = bounds
+    path = either_path
     keys = column(table, "order")
     first, last = (int((keys.astype(object) < bound).sum()) for bound in bounds)
     assert rows_between(path, "order", low=low, high=high) == slice(first, last)
@@ -136,11 +156,11 @@ def test_some_rows_keep_no_more_than_their_memory(path: RemotePath) -> None:
     assert open_between(path, "order", low=0, high=2**54).get_total_buffer_size() < 8192
 
 
-def test_some_rows_are_looked_up(path: RemotePath, table: pa.Table, fetched: list[int]) -> None:
+def test_some_rows_are_looked_up(either_path: AnyPath, table: pa.Table, fetched: list[int]) -> None:
     rows = np.array([39_000, 3, 20_000])
-    found = lookup(path, "order", column(table, "order")[rows])
+    found = lookup(either_path, "order", column(table, "order")[rows])
     assert found.to_pydict() == table.take(rows).to_pydict()
-    assert sum(fetched) < path.size()
+    assert sum(fetched) < size(either_path)
 
 
 def test_small_tables_are_fetched_once(folder: RemotePath, fetched: list[int]) -> None:
@@ -166,22 +186,24 @@ def test_long_dictionaries_are_read_to_their_end(folder: RemotePath) -> None:
     assert found["path"].to_pylist() == ["000000999", "000000998"]
 
 
-def test_runs_of_items_can_be_read(folder: RemotePath) -> None:
+def test_runs_of_items_can_be_read(either: AnyPath) -> None:
     items = np.arange(300_000, dtype="<u2")
-    (folder / "tokens").write(items.tobytes())
+    with atomic_write(either / "tokens") as handle:
+        handle.write(items)
     starts, lengths = np.array([299_990, 7, 100_000]), np.array([10, 0, 5])
-    data = map_items(folder / "tokens", starts=starts, lengths=lengths, size=len(items)).view("<u2")
+    data = map_items(either / "tokens", starts=starts, lengths=lengths, size=len(items)).view("<u2")
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         part = slice(start, start + length)
         assert np.array_equal(data[part], items[part])
 
 
-def test_what_is_no_table_is_damage(folder: RemotePath) -> None:
-    (folder / "none").write(bytes(300_000))
+def test_what_is_no_table_is_damage(either: AnyPath) -> None:
+    with atomic_write(either / "none") as handle:
+        handle.write(bytes(300_000))
     with pytest.raises(DamageError, match=r"none is not an Arrow file"):
-        open_rows(folder / "none", slice(0, 1))
+        open_rows(either / "none", slice(0, 1))
     with pytest.raises(DamageError, match=r"nowhere is missing"):
-        open_rows(folder / "nowhere", slice(0, 1))
+        open_rows(either / "nowhere", slice(0, 1))
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12)
@@ -207,7 +229,7 @@ def test_items_keep_their_order_here_and_there(folder: RemotePath) -> None:
         ]
 
 
-def test_an_empty_table_has_no_rows(folder: RemotePath, table: pa.Table) -> None:
-    write_table(folder / "empty", table[:0])
-    assert open_between(folder / "empty", "order", low=1, high=5).num_rows == 0
-    assert open_table(folder / "empty").schema.names == table.schema.names
+def test_an_empty_table_has_no_rows(either: AnyPath, table: pa.Table) -> None:
+    write_table(either / "empty", table[:0])
+    assert open_between(either / "empty", "order", low=1, high=5).num_rows == 0
+    assert open_table(either / "empty").schema.names == table.schema.names

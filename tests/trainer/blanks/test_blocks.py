@@ -29,10 +29,16 @@ def test_the_drawn_example() -> None:
         Spans(np.zeros(2, np.int64), np.array([2, 5]), np.array([2, 1])),
         np.array([False, False]),
         np.array([MASK]),
+        np.array([0]),
     )
     made = (
         assemble(
-            text, blanks, SPECIAL_TOKENS, inputs=text.tokens, rng=SampleRng(keys_of(1, first=first))
+            text,
+            blanks,
+            SPECIAL_TOKENS,
+            inputs=text.tokens,
+            sources=np.array([0]),
+            rng=SampleRng(keys_of(1, first=first)),
         )
         for first in range(9)
     )

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from shards.batch import Batch, Pieces
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
-from trainer.blanks.blanks import BlankOptions, GlmBatch
+from trainer.blanks.blanks import BlankOptions
+from trainer.blanks.blocks import GlmBatch
 from trainer.blanks.sample_rng import Purpose, SampleRng, integers_below
 
 EXTRACT = Path(__file__).parents[2] / "data" / "glm_blocks.json"

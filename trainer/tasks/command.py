@@ -1,0 +1,86 @@
+"""What a task makes of a file: `python -m trainer.tasks TASK FILE --tokenizer SPEC`."""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+
+from shards.command import Command
+from shards.flags import WORD, count, local_path, option, options_of
+from shards.shown import print_lines
+from trainer.tasks.catalogue import TASKS, find_task
+from trainer.tasks.question import Question
+from trainer.tasks.rows import Row
+from trainer.tasks.task import SPLITS, VALIDATION, Asking
+from trainer.tokenizer import TextTokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowTask(Command, Asking):
+    """Show what a task makes of a file, without a model.
+
+    For a look at one's data, or at a task of one's own, before a model is asked.
+    """
+
+    STOPPED = "nothing was changed"
+
+    task: str = option(
+        MISSING,
+        f"one of {', '.join(TASKS)}; or FILE.json of one's own",
+        flag=WORD,
+        metavar="TASK",
+    )
+    data: Path = option(
+        MISSING,
+        "a file, or a folder with the split's",
+        flag=WORD,
+        type=local_path,
+        metavar="PATH",
+    )
+    tokenizer: str = option(
+        MISSING, "as of the pipelines: tiktoken:gpt2", metavar="SPEC", required=True
+    )
+    split: str = option(VALIDATION, "Which of its files a folder is read for.", choices=SPLITS)
+    show: int = option(3, "Questions to show.", type=count, metavar="N")
+    causal: bool = option(False, "As a causal model is asked.")
+
+    def run(self) -> None:
+        """Print how many questions and rows there are, and the first questions."""
+        tokenizer = TextTokenizer(self.tokenizer)
+        questions = find_task(self.task).questions(
+            self.data,
+            split=self.split,
+            tokenizer=tokenizer,
+            asking=Asking(**options_of(Asking, vars(self))),
+            is_causal=self.causal,
+        )
+        rows = [len(row) for question in questions for row in question.rows]
+        cut = sum(question.num_shortened for question in questions)
+        summary = (
+            f"{len(questions):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
+            f"tokens, {cut:,} were cut"
+        )
+        shown = (line for one in questions[: self.show] for line in _lines(one, tokenizer))
+        print_lines("\n".join([summary, *shown]).split("\n"))
+
+
+def _lines(question: Question, tokenizer: TextTokenizer) -> Iterator[str]:
+    """Yield a question: what is seen of each row, and what is to be predicted there."""
+    label = "" if question.label is None else f"  label {question.label}"
+    yield ""
+    yield f"{question.guid}{label}"
+    before = ""
+    for row in question.rows:
+        seen = tokenizer.decode(row.tokens[: _num_seen(row)].tolist())
+        if seen != before:
+            yield f"  {seen}"
+        before = seen
+        if row.loss_mask.any():
+            yield f"    → {tokenizer.decode(row.targets[row.loss_mask].tolist())}"
+    if question.words:
+        words = (repr(tokenizer.decode([word])) for word in question.words)
+        yield f"    → {' or '.join(words)}"
+
+
+def _num_seen(row: Row) -> int:
+    """Return how many tokens there are before the first that is to be predicted."""
+    return int(row.loss_mask.argmax()) + 1 if row.loss_mask.any() else len(row)
