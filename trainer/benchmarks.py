@@ -24,8 +24,8 @@ from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
+from trainer.task_files import BATCH_TOKENS, GMASK, MASK, parse_tasks
 from trainer.tasks.collate import placed
-from trainer.tasks_asked import BATCH_TOKENS, GMASK, MASK, Asking, parse_tasks
 from trainer.trained import Origin, find_tokenizer, origin_of
 
 if TYPE_CHECKING:
@@ -33,9 +33,21 @@ if TYPE_CHECKING:
 
 
 def open_benchmarks(
-    files: Mapping[str, Path], origin: Origin, opening: Opening, asking: Asking
+    files: Mapping[str, Path],
+    origin: Origin,
+    opening: Opening,
+    *,
+    length: int | None = None,
+    blank: str | None = None,
 ) -> "Benchmarks | None":
     """Return the benchmarks of a model, None without files.
+
+    Args:
+        files: of tasks, by name.
+        origin: the model's.
+        opening: says the tokenizer, where the model does not.
+        length: tokens of a row at most; None: the model's positions.
+        blank: what a glm fills; None: gmask, but mask for a run without task masks.
 
     Raises:
         UserError: there is no such task, or the file, the tokenizer or the length does not fit.
@@ -43,23 +55,22 @@ def open_benchmarks(
     if not files:
         return None
     positions = origin.shape.max_positions
-    if asking.length is not None and asking.length > positions:
+    if length is not None and length > positions:
         raise UserError(
-            f"--length {asking.length:,}: the model has {positions:,} positions; give as many or "
-            "fewer."
+            f"--length {length:,}: the model has {positions:,} positions; give as many or fewer."
         )
     is_causal = origin.objective == CAUSAL
-    if asking.blank is not None and is_causal:
+    if blank is not None and is_causal:
         raise UserError("--blank is for a glm; this model is causal and fills none.")
     from trainer.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
 
     tokenizer = find_tokenizer(origin, opening)
     # A run without task masks has seen no other blank.
-    blank = asking.blank or (GMASK if origin.task_mask else MASK)
+    blank = blank or (GMASK if origin.task_mask else MASK)
     return Benchmarks(
         tasks=load_tasks(files),
         tokenizer=tokenizer,
-        length=asking.length or positions,
+        length=length or positions,
         mask=None if is_causal else tokenizer.special[blank],
     )
 
@@ -69,7 +80,7 @@ def benchmarks_of(started: StartedRun) -> "Benchmarks | None":
     settings = started.config.settings
     files = parse_tasks("--eval-task", settings.eval_task)
     opening = Opening(tokenizer=settings.tokenizer)
-    return open_benchmarks(files, origin_of(started), opening, Asking())
+    return open_benchmarks(files, origin_of(started), opening)
 
 
 def answers_of(model: GLM) -> "Answer":

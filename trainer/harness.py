@@ -28,9 +28,9 @@ from shards.errors import UserError
 from trainer.checkpoints.torch_file import one_line
 from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
+from trainer.task_files import BATCH_TOKENS
 from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row, blank_row, causal_row
-from trainer.tasks_asked import BATCH_TOKENS
 from trainer.tokenizer import TextTokenizer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when it is imported; items are local files

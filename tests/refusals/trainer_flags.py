@@ -613,11 +613,6 @@ _EVALUATIONS = (
             ),
         )
     ),
-    _row(
-        f"{_EVALUATE} --resme x",
-        "a mistyped flag of runs",
-        r"unknown flag --resme: did you mean --resume\?",
-    ),
 )
 
 ROWS = (

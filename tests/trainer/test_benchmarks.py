@@ -20,13 +20,11 @@ from tests.trainer.decode.golden import model as reference_model
 from tests.trainer.decode.golden import tokenizer as reference_tokenizer
 from tests.trainer.golden import needs_shared
 from tests.trainer.tasks.harness import FOLDER, POSITIONS, SHAPE, figures, gpt2, tokenizer
-from trainer.benchmarks import answers_of, main_figures, open_benchmarks
+from trainer.benchmarks import answers_of, open_benchmarks
 from trainer.harness import Answer, Benchmarks, load_tasks
 from trainer.model.loss import LossSums
-from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.ranks import Ranks
-from trainer.tasks_asked import Asking
 from trainer.trained import Origin
 
 pytestmark = pytest.mark.slow  # the harness takes seconds to load
@@ -109,21 +107,6 @@ def test_a_diverged_model_has_no_figures() -> None:
     assert all(map(math.isnan, found.values()))
 
 
-def test_a_glm_is_asked_with_blanks() -> None:
-    glm = GLM(replace(gpt2().config, block_positions=True)).eval().requires_grad_(False)
-    seen: list[Tensor] = []
-
-    def answer(batch: dict[str, Tensor]) -> LossSums:
-        seen.append((batch["tokens"] == 506).sum(1))
-        assert batch["tokens"].shape[1] <= POSITIONS
-        assert batch["position_ids"].shape[1] == 2
-        return glm.loss_sum(batch)
-
-    found = scored(benchmarks(*TASKS, mask=506), answer)
-    assert {int(count) for counts in seen for count in counts} == {1}
-    assert all(map(math.isfinite, found.values()))
-
-
 @needs_shared
 def test_the_reference_s_accuracy_of_lambada() -> None:
     golden = json.loads((REFERENCE / "language.json").read_text())["lambada"]
@@ -148,38 +131,12 @@ def test_items_of_one_s_own(tmp_path: Path) -> None:
         path=Path("run"), shape=SHAPE, objective="causal", tokenizer={}, data=(), step=None
     )
     opening = Opening(tokenizer=f"hf:{FOLDER / 'tokenizer.json'}")
-    asked = open_benchmarks(files, origin, opening, Asking(length=20))
+    asked = open_benchmarks(files, origin, opening, length=20)
     assert asked is not None
     assert asked.counts == {"choices": 1, "language_model": 1}
     found = scored(asked, answers_of(gpt2()))
     assert {"acc/choices", "acc_norm/choices", "word_perplexity/language_model"} <= set(found)
-    for asking, message in (
-        (Asking(length=97), "--length 97: the model has 96 positions"),
-        (Asking(blank="mask"), "--blank is for a glm"),
-    ):
-        with pytest.raises(UserError, match=message):
-            open_benchmarks(files, origin, opening, asking)
-    asked = open_benchmarks(files, origin, opening, Asking(length=3))
+    asked = open_benchmarks(files, origin, opening, length=3)
     assert asked is not None
     with pytest.raises(UserError, match=r"an answer has .* tokens, and in a row of 3 there is"):
         asked.score(answers_of(gpt2()), ranks=ALONE)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("no_such_task", "{}", "has no task no_such_task: give the name of one of its tasks"),
-        ("hellaswag", '{"a": 1}\n', r"x\.jsonl does not hold items of hellaswag"),
-        ("copa", "not JSON\n", r"x\.jsonl does not hold items of copa"),
-        ("choices", "", r"x\.jsonl does not hold items of choices"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
-    (tmp_path / "x.jsonl").write_text(content)
-    with pytest.raises(UserError, match=message):
-        load_tasks({name: tmp_path / "x.jsonl"})
-
-
-def test_what_is_told_at_a_step() -> None:
-    found = {"acc/arc": 0.25, "acc_norm/arc": 0.5, "loss/text": 3.0, "perplexity/text": 20.0855}
-    assert main_figures(found) == "arc acc 0.25 acc_norm 0.5  text perplexity 20.09"

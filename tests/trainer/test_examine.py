@@ -12,8 +12,8 @@ from tests.trainer.alone import ALONE
 from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
+from trainer.evaluate.command import EvaluateModel
 from trainer.evaluate.validation import evaluate_model
-from trainer.examining import Examination
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 
@@ -21,8 +21,8 @@ TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
 EXAMS = ("hellaswag", "lambada", "wikitext")
 
 
-def asked(words: Sequence[str]) -> Examination:
-    return Examination.read(words, "python -m trainer.evaluate")
+def asked(words: Sequence[str]) -> EvaluateModel:
+    return EvaluateModel.read(words, "python -m trainer.evaluate")
 
 
 def flags(name: str) -> list[str]:

@@ -84,16 +84,6 @@ def test_a_model_without_task_masks_from_python(model: GLM, tokenizer: TextToken
         generate_texts(model, tokenizer, ["Bread [gMASK]"], reading=reading)
 
 
-def test_causal_from_python(tokenizer: TextTokenizer) -> None:
-    torch.manual_seed(1)
-    causal = GLM(ModelConfig(**SHAPE, block_positions=False)).eval()
-    (found,) = generate_texts(
-        causal, tokenizer, ["Fold [MASK]"], decoding=Decoding(max_new_tokens=4)
-    )
-    assert found.marks == ("",)
-    assert found.text == f"Fold [MASK]{found.texts[0]}"
-
-
 def test_flags_stand_anywhere(published: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     outputs = []
     for words in ([*TWO, "--top-k", "9"], ["--top-k", "9", *TWO], [TWO[0], "--top-k=9", *TWO[1:]]):

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.examining import Examination
 from trainer.held_out import open_held_out
 from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
@@ -16,6 +16,9 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.start import start
 from trainer.step import micro_batches
 from trainer.trained import find_origin, load_model
+
+if TYPE_CHECKING:
+    from trainer.evaluate.command import EvaluateModel
 
 
 def evaluate(
@@ -61,24 +64,25 @@ def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
     return 0
 
 
-def evaluate_model(asked: Examination, ranks: Ranks) -> int:
+def evaluate_model(asked: "EvaluateModel", ranks: Ranks) -> int:
     """Print what a model knows of held-out text and of tasks, and return the exit code.
 
     Raises:
         UserError: the model, its tokenizer, the data or a task's file cannot be used.
     """
-    opening = asked.opening
-    if ranks.world > 1 and opening.device is None:
-        opening = replace(opening, device=str(ranks.device))
-    origin = ranks.together(lambda: find_origin(asked.path, opening))
-    benchmarks = ranks.together(lambda: open_benchmarks(asked.files, origin, opening, asked.asking))
+    if ranks.world > 1 and asked.device is None:
+        asked = replace(asked, device=str(ranks.device))
+    origin = ranks.together(lambda: find_origin(asked.path, asked))
+    benchmarks = ranks.together(
+        lambda: open_benchmarks(asked.files, origin, asked, length=asked.length, blank=asked.blank)
+    )
     is_read = bool(asked.data) or benchmarks is None
     data = ranks.together(
         lambda: (
             open_held_out(origin, asked.data, eval_samples=asked.eval_samples) if is_read else None
         )
     )
-    model = ranks.together(lambda: load_model(origin, opening))
+    model = ranks.together(lambda: load_model(origin, asked))
     step = "" if origin.step is None else f", step {origin.step:,}"
     if ranks.is_first:
         print_line(f"{origin.path}{step}: {origin.objective}")

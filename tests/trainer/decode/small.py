@@ -97,30 +97,3 @@ def greedy(wanted: Prompt, limit: int) -> list[list[int]]:
         filled.append(tokens)
         read.append(tokens[: limit - 1])
     return filled
-
-
-def best_text(wanted: Prompt, *, beams: int, limit: int, penalty: float) -> tuple[list[int], float]:
-    """The best text of the first blank, as a plain beam search finds it, and what it is worth."""
-    open_beams: list[tuple[float, list[int]]] = [(0.0, [])]
-    finished: list[tuple[float, list[int]]] = []
-
-    def worth(total: float, length: int) -> float:
-        return total / float(length + 1) ** penalty
-
-    for length in range(limit):
-        grown = [
-            (total + score, [*tokens, i])
-            for total, tokens in open_beams
-            for i, score in enumerate(logits_after(wanted, [tokens]).log_softmax(-1).tolist())
-        ]
-        grown = sorted(grown, key=lambda pair: -pair[0])[: 2 * beams]
-        ended = [pair for pair in grown[:beams] if pair[1][-1] in wanted.ends]
-        finished += [(worth(total, length), tokens[:-1]) for total, tokens in ended]
-        finished = sorted(finished, key=lambda pair: -pair[0])[:beams]
-        open_beams = [pair for pair in grown if pair[1][-1] not in wanted.ends][:beams]
-        if len(finished) == beams and finished[-1][0] >= worth(grown[0][0], length):
-            open_beams = []
-            break
-    finished += [(worth(total, limit), tokens) for total, tokens in open_beams]
-    score, tokens = max(finished)
-    return tokens, score

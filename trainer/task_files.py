@@ -1,7 +1,6 @@
-"""Benchmarks as a command line names them, read before torch is loaded."""
+"""Files of benchmarks as a command line names them, read before torch is loaded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import UserError
@@ -9,16 +8,6 @@ from shards.errors import UserError
 MASK, GMASK = "mask", "gmask"
 BATCH_TOKENS = 8192
 """Of a batch, with its padding, unless a row alone is longer."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asking:
-    """How benchmarks are asked of a model."""
-
-    length: int | None = None
-    """Tokens of a row at most; None: the model's positions."""
-    blank: str | None = None
-    """What a glm fills; None: gmask, but mask for a run without task masks."""
 
 
 def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
