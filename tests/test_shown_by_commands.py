@@ -136,7 +136,7 @@ def main_of(module: str) -> Callable[[list[str]], int]:
         return lambda argv: exit_code(
             module, lambda: config_of(Settings.read(argv, module), world=1) and None, stopped=""
         )
-    if module.startswith("pipelines.") or module == "trainer.plot":
+    if module.startswith("pipelines.") or module in ("trainer.generate", "trainer.plot"):
         return partial(run_module, module)
     room = importlib.import_module(module)
     if hasattr(room, "__path__"):

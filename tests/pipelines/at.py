@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ COUNTER, AWAITED = "EVENTS_SO_FAR", "EVENT_AWAITED"
 if __name__ == "__main__":
     os.environ[AWAITED] = json.dumps(sys.argv[1:4])
 pattern, nth, command = json.loads(os.environ[AWAITED])
-rename, remove = pathlib.Path.replace, pathlib.Path.rmdir
+rename, remove = pathlib.Path.replace, shutil.rmtree
 
 
 def count_event(target: object) -> None:
@@ -42,12 +43,12 @@ def replace(self, target):
     return rename(self, target)
 
 
-def rmdir(self):
-    count_event(f"rmdir {self}")
-    return remove(self)
+def rmtree(path, *args, **kwargs):
+    count_event(f"rmtree {path}")
+    return remove(path, *args, **kwargs)
 
 
-pathlib.Path.replace, pathlib.Path.rmdir = replace, rmdir
+pathlib.Path.replace, shutil.rmtree = replace, rmtree
 preload = forkserver.set_forkserver_preload
 if __name__ == "__main__":
     from pipelines.run.command import main

@@ -282,9 +282,8 @@ MAKING = {
         " python -m pipelines.train_tokenizer --help shows how to train one."
     ),
     "Tokenize('gpt2')": (
-        'UserError: --tokenizer "gpt2": write sentencepiece:PATH, tiktoken:NAME or tiktoken:PATH,'
-        " hf:PATH. No tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train"
-        " one."
+        'UserError: --tokenizer "gpt2": write tiktoken:gpt2. No tokenizer yet? python -m'
+        " pipelines.train_tokenizer --help shows how to train one."
     ),
     "Steps()": "UserError: Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))",
     "Steps(MaskPersonalData(), Clean(), MaskPersonalData())": (

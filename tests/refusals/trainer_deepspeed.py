@@ -123,7 +123,7 @@ _KEYS = (
     _row(
         "rates that are wrong here",
         {"optimizer": {"type": "adam", "params": {"betas": [0.9, 0.9], "eps": 0}}},
-        r"--eps 0: a number above 0\.$",
+        r"--eps: '0' is not a number above 0, as in 1 or 0\.5\. ",
     ),
 )
 

@@ -28,7 +28,7 @@ _OWN = "trainer.finetune --task own.json --data items --init-from run --save out
 _TASK: dict[str, Any] = {"pattern": "{text} [MASK]", "verbalizer": {"0": "bad", "1": "good"}}
 _WRONG = (
     r"\. Expected a pattern, and one of verbalizer, choices, choices_field and answer "
-    r"\(docs/tasks\.md\)\.$"
+    r"\(docs/finetuning\.md\)\.$"
 )
 
 
@@ -240,11 +240,11 @@ _ITEMS = (
 )
 
 
-def _words(name: str, items: Any, says: str, **changes: Any) -> Refusal:
+def _words(name: str, items: Any, says: str, *, flags: str = "", **changes: Any) -> Refusal:
     scene = together(
         holding_json("own.json", {**_TASK, **changes}), lines("items/train.jsonl", items)
     )
-    return _items(name, scene, says, task="own.json")
+    return _items(name, scene, says, task="own.json", flags=flags)
 
 
 _LABELS = (
@@ -265,6 +265,7 @@ _LABELS = (
         [{"label": 0}],
         _AT.format(1) + r'there is no field "text"\. Expected it among '
         r"label: ",
+        flags="--form spelled",
     ),
     _words(
         "words of several tokens",

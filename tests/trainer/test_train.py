@@ -290,7 +290,7 @@ def test_they_push_no_good_checkpoint_out(
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        (("--batch-size", 9), "a batch of 9 samples cannot be dealt"),
+        (("--batch-size", 9), "a global batch of 9 samples is not"),
         (("--scatters", 3), "3 scatters do not fit: stream .* has 4 shards"),
     ],
 )

@@ -95,6 +95,8 @@ def _faults(said: Description) -> Iterator[str]:
     kinds = [said.verbalizer, said.choices, said.choices_field, said.answer]
     if sum(map(bool, kinds)) != 1:
         yield "it has not one of verbalizer, choices, choices_field and answer"
+    if not said.pattern:
+        yield "there is no pattern"
     fillers = (pattern.filler or "" for pattern in said.pattern)
     if any(map(masks_of, (*said.choices, said.answer or "", *fillers))):
         yield "an answer has a blank"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, weights_only
+from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, read, weights_only
 from trainer.weights.config_json import is_hugging_face
 from trainer.weights.hugging_face import read_hugging_face
 from trainer.weights.published import read_published
@@ -40,10 +40,13 @@ def _read_partitioned(folder: Path) -> Weights:
     """
     from deepspeed.utils import zero_to_fp32  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
 
+    types = deepspeed_types()
+    for path in sorted(folder.glob("*.pt")):
+        read(path, types)  # mapped: DeepSpeed's reader would not say which file it is
     problem = f"DeepSpeed cannot join the weights in {folder}"
     with (
         explain_damage(folder, problem, ". Copy all files of the checkpoint again."),
-        weights_only(deepspeed_types()),
+        weights_only(types),
         redirect_stdout(io.StringIO()),  # it tells of every file
         redirect_stderr(io.StringIO()),
     ):

@@ -214,7 +214,7 @@ KILLS = [
     r"g0002-.*/00000\.bin$",
     r"inputs\.json$",
     r"/manifest\.json$",
-    r"rmdir .*\.work/map$",
+    r"rmtree .*\.work$",
 ]
 
 

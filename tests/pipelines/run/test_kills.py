@@ -35,7 +35,7 @@ EVENTS = [
     ("commit", 2, r"inputs\.json$", 1),
     ("commit", 0, r"report\.html$", 1),
     ("commit", 0, r"/manifest\.json$", 1),
-    ("clean", 0, r"rmdir .*\.work/map$", 1),
+    ("clean", 0, r"rmtree .*\.work$", 1),
 ]
 """Phase, workers (0: all in the driver), and the n-th file that is about to get its name."""
 

@@ -9,8 +9,8 @@ from safetensors.torch import save_file
 
 from shards.errors import DamageError, UserError
 from shards.records import to_json
+from tests.trainer.alone import configured
 from tests.trainer.saved import GPT2_SHAPE, causal_logits
-from trainer import config
 from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.start import load_weights
@@ -95,13 +95,13 @@ def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
 def test_a_run_that_begins_with_a_folder_has_its_shape(tmp_path: Path) -> None:
     (put_config(tmp_path) / "model.safetensors").touch()
     flags = ["--data", "x", "--batch-size", "8", "--max-steps", "1"]
-    begun = config.parse([*flags, "--init-from", str(tmp_path)], world=1)
+    begun = configured([*flags, "--init-from", str(tmp_path)])
     assert begun.shape == GPT2_SHAPE
     assert begun.run.length == GPT2_SHAPE.max_positions
-    named = config.parse([*flags, "--init-from", str(tmp_path), "--model", "tiny"], world=1)
+    named = configured([*flags, "--init-from", str(tmp_path), "--model", "tiny"])
     assert named.shape != GPT2_SHAPE
     with pytest.raises(UserError, match="say which model to train"):
-        config.parse([*flags, "--init-from", str(tmp_path / "model.safetensors")], world=1)
+        configured([*flags, "--init-from", str(tmp_path / "model.safetensors")])
 
 
 def test_damaged_files(tmp_path: Path) -> None:
