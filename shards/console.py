@@ -7,7 +7,6 @@ a missing extra is named.
 import importlib
 import importlib.util
 import platform
-import runpy
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -121,9 +120,6 @@ def _called(entry: Entry, words: Sequence[str]) -> int:
 
 def run_entry(entry: Entry, words: Sequence[str]) -> int | None:
     """Run a command of the table and return its exit code, None for 0."""
-    if not entry.made_by:
-        runpy.run_module(entry.module, run_name="__main__")
-        return None
     module, _, name = entry.made_by.partition(":")
     with ended_by_interrupt():
         made = getattr(importlib.import_module(module), name)

@@ -22,9 +22,9 @@ class Entry(NamedTuple):
     """What `python -m` takes."""
     about: str
     """What it does, in a few words."""
-    made_by: str = ""
+    made_by: str
     """MODULE:NAME of a `shards.command.Command`, or of a function from `module` and words to an
-    exit code; "": the module runs as a script."""
+    exit code."""
 
     @property
     def program(self) -> str:
@@ -40,15 +40,14 @@ def _corpus(name: str, about: str) -> Entry:
     return Entry(name, f"pipelines.{name.replace('-', '_')}", about, CORPUS)
 
 
-def _command(name: str, options: str, about: str) -> Entry:
-    """Return a command of pipelines, whose class of options is in its module, or in its folder."""
-    module = f"pipelines.{name.replace('-', '_')}"
+def _command(name: str, options: str, about: str, *, package: str = "pipelines") -> Entry:
+    """Return a command whose class of options is in its module, or in its folder."""
+    module = f"{package}.{name.replace('-', '_')}"
     return Entry(name, module, about, f"{module}{options}")
 
 
-def _on_ranks(name: str, options: str, about: str) -> Entry:
-    module = f"trainer.{name}"
-    return Entry(name, module, about, f"{module}.command:{options}")
+def _of_trainer(name: str, options: str, about: str) -> Entry:
+    return _command(name, options, about, package="trainer")
 
 
 def _on_datasets(name: str, options: str, about: str) -> Entry:
@@ -98,23 +97,13 @@ GROUPS = {
         _command("rethreshold", ":Rethreshold", "what other thresholds would keep"),
     ),
     TRAIN: (
-        _on_ranks("train", "Train", "train GLM on datasets"),
-        _on_ranks("finetune", "Finetune", "tune a model on a task"),
-        _on_ranks("evaluate", "main", "held-out loss, and tasks"),
-        Entry(
-            "tasks",
-            "trainer.tasks",
-            "what a task makes of a file",
-            "trainer.tasks.command:ShowTask",
-        ),
-        Entry("generate", "trainer.generate", "let a model write", "trainer.generate:Generate"),
-        Entry(
-            "export",
-            "trainer.export",
-            "a model as files that other programs read",
-            "trainer.export.command:Export",
-        ),
-        Entry("plot", "trainer.plot", "draw the curves of runs", "trainer.plot:Plot"),
+        _of_trainer("train", ".command:Train", "train GLM on datasets"),
+        _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
+        _of_trainer("evaluate", ".command:main", "held-out loss, and tasks"),
+        _of_trainer("tasks", ".command:ShowTask", "what a task makes of a file"),
+        _of_trainer("generate", ":Generate", "let a model write"),
+        _of_trainer("export", ".command:Export", "a model as files that other programs read"),
+        _of_trainer("plot", ":Plot", "draw the curves of runs"),
     ),
     MORE: (
         Entry(

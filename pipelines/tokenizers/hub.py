@@ -7,13 +7,12 @@ from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import error_text
 
-VOCABULARY = "vocab.txt"
+VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
+"""The names that save_pretrained() gives BERT's files."""
 FILES = ("tokenizer.json", VOCABULARY)
 """What a folder or a repository has, the first that is there: the former says how texts are cut."""
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
-_BESIDE = "tokenizer_config.json"
-"""What says how BERT's vocab.txt is used."""
 
 KNOWN = {
     "gpt2": "tiktoken:gpt2",
@@ -49,7 +48,7 @@ def model_file(name: str) -> Path:
     for file in FILES:
         if path := _fetched(name, match["repository"], match["revision"], file):
             if file == VOCABULARY:
-                _fetched(name, match["repository"], match["revision"], _BESIDE)
+                _fetched(name, match["repository"], match["revision"], CONFIG)
             return path
     raise _refused(name, f"it has no {' or '.join(FILES)}")
 

@@ -18,11 +18,9 @@ from typing import Any
 import orjson
 
 from pipelines.tokenizers.command_tokens import BERT_NAMES
+from pipelines.tokenizers.hub import CONFIG
 from pipelines.tokenizers.model import reason
 from shards.errors import UserError
-
-VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
-"""The names that save_pretrained() gives the files."""
 
 _UNKNOWN, _SPECIAL = BERT_NAMES["unk"], frozenset(BERT_NAMES.values())
 _PREFIX = "##"

@@ -91,7 +91,7 @@ def test_every_shell_has_a_script(shell: str) -> None:
 def test_commands_without_their_extra_have_no_flags(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = [Entry("plot", "trainer.plot", ""), Entry("draw", "trainer.plot", "")]
+    entries = [Entry(name, "trainer.plot", "", "trainer.plot:Plot") for name in ("plot", "draw")]
     monkeypatch.delitem(sys.modules, "trainer.plot", raising=False)
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.delitem(sys.modules, "trainer.log", raising=False)
