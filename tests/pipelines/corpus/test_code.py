@@ -72,11 +72,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget()
 
 
-@pytest.mark.parametrize("name", CORPORA)
-def test_the_corpora_of_this_package_change_with_their_version(name: str) -> None:
-    assert code_hash(f"pipelines.{name}") == ""
-
-
 def test_every_corpus_of_this_package_is_listed() -> None:
     paths = SAMPLE.parent.glob("*.py")
     assert {path.stem for path in paths if "\nRECIPE = " in path.read_text()} == {*CORPORA}
@@ -124,19 +119,6 @@ def test_what_others_wrote_is_not_the_corpus_and_is_not_imported(folder: Path) -
     (folder / "lazy_package" / "inner.py").write_text("x = 2\n")
     forget()
     assert code_hash("notes_of_mine") != first
-
-
-@pytest.mark.usefixtures("folder")
-def test_beside_an_installed_module_are_other_people_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed = tmp_path / "site-packages"
-    installed.mkdir()
-    monkeypatch.syspath_prepend(str(installed))
-    write(installed, package="", suffix="!")
-    first = code_hash("notes_of_mine")
-    write(installed, package="", suffix="?")
-    assert code_hash("notes_of_mine") == first
 
 
 def test_relative_imports_and_packages_are_followed(folder: Path) -> None:
@@ -196,17 +178,6 @@ def test_splits_are_mapped_again_after_an_edit(
     assert "1 segments are made again" in caplog.text
     assert second.manifest.options[CODE] != old.options[CODE]
     assert second.manifest.identity != old.identity
-
-
-def test_a_finished_dataset_is_not_called_complete_after_an_edit(notes: Path, folder: Path) -> None:
-    old = Dataset.open(str(notes / "out")).manifest.identity
-    assert run(notes, keep_segments=True).manifest.identity == old
-    write(folder, package="mine", suffix=" newer")
-    with pytest.raises(
-        UserError, match=r"the code of the corpus 'notes' .* was edited since\. .*--over"
-    ):
-        run(notes)
-    assert run(notes, overwrite=True).manifest.identity != old
 
 
 def test_compiled_code_is_known_by_its_file() -> None:

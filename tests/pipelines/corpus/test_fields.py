@@ -3,29 +3,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.document import Rejected
-from pipelines.corpus.fields import as_text, optional_text, required_text, shortened, value_at
-
-
-@pytest.mark.parametrize(
-    ("record", "required", "optional"),
-    [
-        ({"a": "x"}, "x", "x"),
-        ({"a": ""}, "", ""),
-        ({"a": None}, "missing-field", ""),
-        ({}, "missing-field", ""),
-        ({"a": 7}, "wrong-type", "wrong-type"),
-        ({"a": False}, "wrong-type", "wrong-type"),
-        ({"a": ["x"]}, "wrong-type", "wrong-type"),
-    ],
-)
-def test_texts_of_a_field(record: dict[str, Any], required: str, optional: str) -> None:
-    for find, wanted in ((required_text, required), (optional_text, optional)):
-        if wanted in ("missing-field", "wrong-type"):
-            with pytest.raises(Rejected, match=f"^{wanted}$"):
-                find(record, "a")
-        else:
-            assert find(record, "a") == wanted
+from pipelines.corpus.fields import as_text, value_at
 
 
 @pytest.mark.parametrize(
@@ -62,11 +40,3 @@ def test_a_path_leads_to_a_value(path: str, value: Any) -> None:
 )
 def test_provenance_is_text(value: Any, text: str) -> None:
     assert as_text(value) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [("", ""), ("字" * 100, "字" * 100), ("字" * 101, "字" * 100 + "......")],
-)
-def test_long_descriptions_are_cut(text: str, short: str) -> None:
-    assert shortened(text) == short

@@ -1,21 +1,13 @@
-import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from pipelines.corpus.flags import parse
-from pipelines.corpus.options import GROUPS
 from pipelines.wudao import RECIPE, WudaoOptions
-from shards.errors import UserError
 
 
 def read(*argv: str) -> tuple[WudaoOptions, list[str]]:
     return parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
-
-
-def test_no_flag_gives_the_defaults() -> None:
-    assert read() == (WudaoOptions(), [])
 
 
 @pytest.mark.parametrize(
@@ -38,104 +30,8 @@ def test_flags_give_options(argv: list[str], changed: dict[str, object]) -> None
     assert read(*argv) == (WudaoOptions(**changed), [])  # type: ignore[arg-type]  # a table of any option
 
 
-@pytest.mark.parametrize(
-    "beam",
-    [
-        ["--runner=FlinkRunner", "--flink_master=host:8081"],
-        ["--runner", "PrismRunner"],
-        ["--direct_num_workers=2", "--save_main_session"],
-    ],
-)
-def test_flags_of_beam_are_handed_on(beam: list[str]) -> None:
-    options, flags = read("--seed=3", *beam, "--min-chars=5")
-    assert options == WudaoOptions(seed=3, min_chars=5)
-    assert flags == beam
-
-
 def test_what_stands_behind_two_dashes_goes_on_word_for_word() -> None:
     behind = ["--checkpointing_interval=5000", "--seed", "9", "--", "stray"]
     options, flags = read("--seed", "1", "--runner=FlinkRunner", "--", *behind)
     assert options == WudaoOptions(seed=1)
     assert flags == ["--runner=FlinkRunner", "--", *behind]
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--seed", "-1"], r"^--seed: '-1' is not a whole .*\. .* --help lists every flag"),
-        (["--sample", "2"], "^--sample: '2' is not a share: a number from 0 to 1"),
-        (["--workers=0"], "^--workers: 0 is not at least 1"),
-        (["--dedup=fuzzy"], "^--dedup fuzzy: give one of none, exact, minhash\\."),
-        (["--split-bytes=1.5M"], "^--split-bytes: '1.5M' is not a whole number"),
-        (
-            ["--input"],
-            r"^--input: expected one argument\. python -m pipelines.wudao --help",
-        ),
-        (["--validation", "0.2"], "--validation 0.2 holds out more than 5 %"),
-        (["--languages="], "--languages names no language"),
-    ],
-)
-def test_flags_that_will_not_do_are_refused_by_name(argv: list[str], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        read(*argv)
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--tokeniser", "x"], r"^unknown flag --tokeniser: did you mean --tokenizer\? python -m "),
-        (["--ouput=x", "--seed", "x"], r"^unknown flag --ouput: did you mean --output\?"),
-        (["--shard_tokens", "3M"], r"did you mean --shard-tokens\?"),
-        (["--tokenizer_type", "x"], r"--tokenizer_type: here --tokenizer sentencepiece:"),
-        (["-i", "x"], r"^unknown flag -i: here --input PATH\."),
-    ],
-)
-def test_what_can_be_no_flag_of_beam_is_refused_without_it(
-    argv: list[str], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr("pipelines.corpus.flags.beam_names")
-    with pytest.raises(UserError, match=message):
-        read(*argv)
-
-
-def test_unknown_flags_of_ours_and_of_beam_are_told_together() -> None:
-    argv = ("--train-data", "x", "--job_endpont=h:1", "--frobnicate", "--runner=PrismRunner")
-    with pytest.raises(UserError) as refused:
-        read(*argv, "--parallelism", "2", "--", "--zork")
-    assert str(refused.value).splitlines() == [
-        "unknown flags:",
-        "  --train-data: here --input PATH",
-        "  --job_endpont: did you mean --job_endpoint?",
-        "  --frobnicate",
-        "  Beam's Python SDK does not have it either; what only the runner knows goes behind --, "
-        "as in: -- --checkpointing_interval=5000. python -m pipelines.wudao --help lists every "
-        "flag",
-    ]
-
-
-def test_help_begins_with_the_flags_of_the_corpus_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        read("--help")
-    lines = capsys.readouterr().out.splitlines()
-    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["options:", "of pipelines.wudao alone:", *(f"{title}:" for title in GROUPS)]
-    flags = [line.split()[0] for line in lines if line.startswith("  --")]
-    assert flags[:4] == ["--title", "--title-separator", "--min-chars", "--input"]
-
-
-def test_help_tells_of_every_flag_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        read("--help")
-    assert ended.value.code == 0
-    shown = capsys.readouterr().out
-    for each in fields(WudaoOptions):
-        assert re.search(rf"^  --{each.name.replace('_', '-')}\b", shown, re.MULTILINE)
-    plain = " ".join(shown.split())
-    assert RECIPE.about in plain
-    for default in ("100000000", "zh,en", "exact", "0.001", "unless-repeated", "' '", "101"):
-        assert f"Default: {default}." in plain
-    assert "at most 5 %;" in plain
-    assert "what follows -- goes to the runner" in plain
-    assert "==SUPPRESS==" not in plain
