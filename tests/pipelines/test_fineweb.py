@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 from pipelines.fineweb import RECIPE, FinewebOptions, documents
-from tests.pipelines.real import real_records
 
 PAGE = {
     "text": "A page.",
@@ -62,14 +61,3 @@ def test_what_a_column_does_not_fit_is_kept_as_json(field: str, value: Any, othe
     (made,) = documents({**PAGE, field: value}, FinewebOptions())
     assert field not in made.provenance
     assert made.provenance["other"] == other
-
-
-def test_real_files() -> None:
-    options = FinewebOptions()
-    records = real_records("corpora/fineweb", RECIPE.reading(options))
-    made = [documents(each.value, options)[0] for each in records]
-    assert len(made) == 61
-    assert {document.provenance["dump"] for document in made} == {"CC-MAIN-2024-10"}
-    assert {document.provenance["other"] for document in made} == {""}
-    for name, kind in RECIPE.provenance(options).items():
-        assert len(pa.array([document.provenance.get(name) for document in made], kind)) == 61
