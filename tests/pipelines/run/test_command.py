@@ -7,26 +7,6 @@ import pytest
 
 
 @pytest.mark.slow
-def test_help_loads_neither_beam_nor_models() -> None:
-    script = """
-import subprocess
-import sys
-from pipelines.run.command import main
-try:
-    main("pipelines.wudao", ["--help"])
-except SystemExit:
-    loaded = {"apache_beam", "sentencepiece", "jinja2", "torch"} & {*sys.modules}
-    sys.exit(repr(loaded) if loaded else 0)
-"""
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "--shard-tokens" in done.stdout
-
-
-@pytest.mark.slow
 def test_the_plain_command_loads_neither_beam_nor_pandas_unless_it_is_asked_to(
     tmp_path: Path,
 ) -> None:
