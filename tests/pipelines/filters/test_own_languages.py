@@ -11,7 +11,6 @@ import pytest
 from pipelines.compiled import use_native
 from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
 from pipelines.filters.langid import installed_model, load_identifier
-from pipelines.quality import Quality
 from pipelines.rethreshold import Rethreshold
 from pipelines.run.build import build
 from shards.errors import UserError
@@ -72,52 +71,18 @@ def test_another_loss_and_other_labels(tmp_path: Path, caplog: pytest.LogCapture
 @pytest.mark.parametrize(
     ("label", "code"),
     [
-        ("zh", "zh"),
         ("zho_Hant", "zh"),
         ("cmn_Hani", "zh"),
-        ("zh-CN", "zh"),
         ("yue_Hant", "yue"),
         ("eng_Latn", "en"),
-        ("jpn", "ja"),
         ("als_Latn", "sq"),
         ("als", "als"),
         ("arb_Arab", "ar"),
         ("abk_Cyrl", "abk_Cyrl"),
-        ("und", "und"),
-        ("*", "*"),
     ],
 )
 def test_what_a_label_means(label: str, code: str) -> None:
     assert plain_code(label) == code
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("zh", r'"zh" is no label of this language model: did you mean zho_Hans\? it has 176 '),
-        ("chinese", "did you mean zho_Hans"),
-        ("zho_Hant", "did you mean zho_Hans"),
-        ("eng_Latin", "did you mean eng_Latn"),
-        ("qqq", "model: it has 176 labels: af, als, als_Latn, am, an …"),
-    ],
-)
-def test_the_nearest_labels_are_named(model: Path, code: str, message: str) -> None:
-    labels = load_identifier(model).labels
-    assert parse_languages(["zho_Hans"], labels) == {"zho_Hans"}
-    with pytest.raises(UserError, match=message):
-        parse_languages([code], labels)
-
-
-def test_profiles_judge_what_a_label_means() -> None:
-    texts = [CHINESE * 3, f"{ENGLISH} " * 3]
-    labels = NAMES.values()
-    own = Quality.parse(["zho_Hans=fineweb2-zh", "c4+gopher"], labels=[*labels])
-    usual = Quality.parse(["zh=fineweb2-zh", "c4+gopher"])
-    mine, theirs = own.judge(texts, ["zho_Hans", "eng_Latn"]), usual.judge(texts, ["zh", "en"])
-    assert mine.reasons == theirs.reasons
-    for column, values in theirs.metrics.items():
-        np.testing.assert_array_equal(mine.metrics[column], values)
-    assert not own.rules("jpn_Jpan")
 
 
 def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
