@@ -7,21 +7,12 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.corpus.flags import parse
-from pipelines.engine.cluster import check_engine_answers, with_processes
+from pipelines.engine.cluster import with_processes
 from pipelines.engine.flags import beam_flags, engine_name
-from pipelines.engine.runner import Runner
 from pipelines.wudao import RECIPE, WudaoOptions
 
 RUNNERS = {
     "FlinkRunner": ["--flink_master=master:8081", "--parallelism=8", "--flink_submit_uber_jar"],
-    "PortableRunner": [
-        "--job_endpoint=server:8099",
-        "--environment_type=EXTERNAL",
-        "--environment_config=localhost:50000",
-        "--sdk_worker_parallelism=4",
-    ],
-    "SparkRunner": ["--spark_master_url=spark://master:7077", "--spark_version", "3"],
-    "PrismRunner": ["--prism_location=/opt/prism", "--prism_log_level=error"],
     "DataflowRunner": [
         "--project=p",
         "--region=europe-west4",
@@ -51,11 +42,6 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
 
 
-@pytest.mark.parametrize("name", ["prismrunner", "my.own.Runner"])
-def test_a_runner_may_be_written_small_or_be_of_a_module(name: str) -> None:
-    assert beam_flags(["--runner", name]) == ["--runner", name]
-
-
 FLINK = ("--runner=FlinkRunner", "--flink_master=m:8081")
 PORTABLE = ("--runner=PortableRunner", "--job_endpoint=s:8099")
 LOOPBACK = "--environment_type=LOOPBACK"
@@ -79,17 +65,3 @@ def test_each_slot_of_flink_gets_a_process_unless_the_flags_say_otherwise(
     flags: Sequence[str], added: list[str]
 ) -> None:
     assert with_processes(flags) == [*flags, *added]
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ["--runner=FlinkRunner"],
-        ["--runner=FlinkRunner", "--flink_master=[local]"],
-        ["--runner=PortableRunner", "--job_endpoint=embed"],
-        ["--runner=DataflowRunner"],
-    ],
-)
-def test_an_engine_that_beam_starts_or_finds_itself_is_not_checked(flags: list[str]) -> None:
-    check_engine_answers(flags)
-    assert Runner(flags, num_workers=4).num_workers == 0

@@ -58,17 +58,6 @@ def test_sample_and_holdout_are_splitmix_twice_of_the_keyed_position(seed: int) 
         assert found.tolist() == wanted
 
 
-@pytest.mark.parametrize("ordinal", [0, 1, 5])
-def test_order_steps_by_the_golden_ratio_and_mixes_again(ordinal: int) -> None:
-    found = order("wudao", "a/part-1.json", POSITIONS, seed=3, ordinal=ordinal)
-    steps = ordinal * 0x9E3779B97F4A7C15
-    wanted = [
-        splitmix(splitmix((expected("order", position, seed=3) + steps) % 2**64))
-        for position in POSITIONS.tolist()
-    ]
-    assert found.tolist() == wanted
-
-
 def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
     found = sample_hashes("wudao", "part-1.json", np.arange(50_000, dtype=np.int64), seed=0)
     samples = [
@@ -77,11 +66,3 @@ def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
     ]
     assert [len(sample) for sample in samples] == pytest.approx([50, 500, 5000, 25000], rel=0.5)
     assert all(small < large for small, large in itertools.pairwise(samples))
-
-
-@pytest.mark.parametrize(
-    ("fraction", "value"),
-    [(0.0, 0), (0.5, 1 << 63), (0.25, 1 << 62), (1.0, 1 << 64), (2.0, 1 << 64), (2**-64, 1)],
-)
-def test_below_is_the_share_of_all_hashes(fraction: float, value: int) -> None:
-    assert hash_bound(fraction) == value

@@ -85,11 +85,6 @@ def test_case_and_accents(more: list[str], config: object, expected: str, tmp_pa
     assert ids(tokenizer, "CAFÉ") == [number[read]]
 
 
-def test_lines_end_with_line_feeds_alone(tmp_path: Path) -> None:
-    tokenizer = load(write(tmp_path, [*WORDS, "\u2028", "##\u2028", "last"]))
-    assert ids(tokenizer, "last") == [len(WORDS) + 2], "bert-base-chinese has such pieces"
-
-
 def test_empty_lines_and_pieces_twice_take_a_number_as_by_transformers(tmp_path: Path) -> None:
     tokenizer = load(write(tmp_path, [*WORDS[:-1], "", "dog", WORDS[-1]]))
     assert ids(tokenizer, "the dogs") == [WORDS.index("the"), len(WORDS), len(WORDS) + 1]

@@ -1,7 +1,6 @@
 """Windows of a stream become generations: each firing one, once."""
 
 import os
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,18 +20,13 @@ from apache_beam.transforms.trigger import (
 from apache_beam.transforms.window import (
     FixedWindows,
     GlobalWindows,
-    IntervalWindow,
     TimestampedValue,
 )
-from apache_beam.utils.timestamp import Timestamp
-from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneInfoTiming
 
 from pipelines.engine import beam
 from pipelines.transforms import Clean, FromRows, WriteDataset
-from pipelines.transforms.firing import Firing
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
-from shards.storage.lock import locked
 from tests.pipelines.runs import content
 from tests.pipelines.transforms.pipes import TOKENIZER, Seen, running
 
@@ -174,33 +168,6 @@ def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
     assert kept_and_dropped(tmp_path)[-1] == [1, 60]
 
 
-def test_engines_show_generations_and_how_long_rows_waited(tmp_path: Path) -> None:
-    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
-    values = [TimestampedValue(number, number) for number in (1, 2, 61)]
-    created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda number: number)
-    to_dataset(rows_of(created, FixedWindows(60)), tmp_path)
-    found = pipeline.run().metrics().query()
-    counts = {one.key.metric.name: one.committed for one in found["counters"]}
-    spreads = {one.key.metric.name: one.committed for one in found["distributions"]}
-    assert counts["generations"] == 2
-    waited = spreads["milliseconds from a row to its generation"]
-    assert waited.count == 2
-    assert waited.min > 0
-
-
-def test_a_commit_waits_for_another_one(tmp_path: Path) -> None:
-    writing = threading.Thread(target=bounded, args=(tmp_path, range(60)))
-    with locked(tmp_path):
-        writing.start()
-        deadline = time.monotonic() + 60
-        while not [*tmp_path.glob(".work/map/*.audit")] and time.monotonic() < deadline:
-            time.sleep(0.1)
-        time.sleep(0.5)
-        assert not (tmp_path / "manifest.json").exists()
-    writing.join()
-    assert len(read_manifest(tmp_path).generations) == 1
-
-
 def test_segments_that_may_be_waited_for_stay(tmp_path: Path) -> None:
     now = int(time.time())
     names = {
@@ -219,15 +186,6 @@ def test_segments_that_may_be_waited_for_stay(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [
         name for name in sorted(names) if names[name]
     ]
-
-
-def test_a_firing_has_a_name_of_its_window_and_pane() -> None:
-    early = PaneInfo(True, False, PaneInfoTiming.EARLY, 0, -1)
-    assert Firing.of(beam.GlobalWindow(), early).path == "rows/all/early-0"
-    hour = IntervalWindow(Timestamp(-1.5), Timestamp(3600))
-    plain = Firing.of(hour, PANE_INFO_UNKNOWN)
-    assert plain.path == "rows/1969-12-31T23:59:58.500000Z--1970-01-01T01:00:00Z/on-time-0"
-    assert plain < Firing.of(beam.GlobalWindow(), early)
 
 
 def test_no_worker_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
