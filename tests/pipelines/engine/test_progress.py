@@ -1,10 +1,8 @@
 import io
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,35 +77,6 @@ def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
         line._look()
         finish(tmp_path, "a", kept=2)
     assert stream.getvalue() == f"map   0 % | 0:00\n{DONE}\n"
-
-
-def test_in_a_notebook_a_bar_belongs_to_the_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It appears when the block begins, and is changed until it ends (test_notebooks runs one)."""
-    shells: list[Any] = [SimpleNamespace(kernel=1)]
-    ipython: Any = ModuleType("IPython")
-    ipython.get_ipython = lambda: shells[-1]
-    calls: list[dict[str, str]] = []
-    handle = SimpleNamespace(update=lambda shown, **_: calls.append(shown))
-    shows: Any = ModuleType("IPython.display")
-    shows.display = lambda shown, **settings: (calls.append({**shown, **settings}), handle)[1]
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", shows)
-    tasks = {tmp_path / "map" / "a.json": 1}
-    with Progress("<map>", tasks):
-        assert len(calls) == 1
-        finish(tmp_path, "a", kept=2)
-    assert calls[0]["display_id"]
-    assert calls[0]["text/plain"] == "<map>   0 % | 0:00"
-    assert calls[-1] == {
-        "text/plain": "<map> 100 % | 0:00",
-        "text/html": '<progress value="100" max="100"></progress> '
-        "<code>&lt;map&gt; 100 % | 0:00</code>",
-    }
-    for elsewhere in (None, SimpleNamespace()):  # a script, IPython on a terminal
-        shells.append(elsewhere)
-        assert not progress.in_notebook()
 
 
 def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from pipelines.compiled import use_native
-from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
+from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.filters.langid import installed_model, load_identifier
 from pipelines.rethreshold import Rethreshold
 from pipelines.run.build import build
-from shards.errors import UserError
-from tests.pipelines.native import loaded
 from tests.pipelines.runs import page, small, write_wudao
 
 CHINESE = "人工智能正在改变我们的生活方式，也带来了新的问题。"
@@ -49,23 +47,6 @@ def test_its_labels_are_the_languages(
     if chars == 0:
         np.testing.assert_array_equal(scores, expected_scores)
     assert caplog.text == ""
-
-
-def test_another_loss_and_other_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    library = pytest.importorskip("fasttext_new", reason="it trains")
-    lines = ["__label__cmn_Hani 石桥 春天 老人", "__label__eng_Latn the stone bridge in spring"]
-    (tmp_path / "lines.txt").write_text("\n".join(lines * 50) + "\n")
-    trained = library.train_supervised(
-        str(tmp_path / "lines.txt"), loss="softmax", dim=4, bucket=50, minn=1, maxn=2, epoch=50,
-        thread=1, verbose=0,
-    )  # fmt: skip
-    trained.save_model(str(tmp_path / "own.bin"))
-    identifier = loaded(lambda: load_identifier(tmp_path / "own.bin"), native=True)
-    assert identifier.labels == {"cmn_Hani", "eng_Latn"}
-    assert caplog.text == ""
-    assert identifier.identify(["石桥 春天", "the bridge"])[0] == ["cmn_Hani", "eng_Latn"]
-    with pytest.raises(UserError, match=r"did you mean cmn_Hani.*it has 2 labels: cmn_Hani, eng_"):
-        parse_languages(["zh"], identifier.labels)
 
 
 @pytest.mark.parametrize(

@@ -122,17 +122,6 @@ def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
         assert refused(spec) == {"part-4.json": "is a link to nothing"}
 
 
-def test_links_behind_a_url_that_do_not_match_are_passed_over(
-    listed: Callable[..., None], caplog: pytest.LogCaptureFixture
-) -> None:
-    listed(more="directory", gone="nothing", notes="file")
-    assert refused("memory://corpora/web") == {}
-    assert caplog.messages == [
-        "memory://corpora/web: links that lead to no file, and whose names do not match, are "
-        "passed over: gone, more"
-    ]
-
-
 @pytest.mark.parametrize(
     ("info", "expected"),
     [

@@ -19,6 +19,7 @@ from pipelines.segments.plan import Plan
 from pipelines.segments.segment import with_suffix
 from shards import range as range_module
 from shards.tables import open_table
+from tests.nightly import a_few
 from tests.pipelines.made_segments import (
     DTYPE,
     distinct_texts,
@@ -115,21 +116,26 @@ def test_ranges_change_no_byte(
     assert len(list((merged / ".work" / "ranges").glob("*.tokens"))) == tasks > 8
 
 
+KILLS = [
+    ("ranges", r"\.work/ranges/.*\.audit$", 1),
+    ("group", r"\.work/group/.*\.tokens$", 3),
+    ("ranges", r"\.work/ranges/.*\.json$", 3),
+    ("group", r"\.work/group/.*\.json$", 2),
+    ("ranges", r"\.work/plan/", 3),
+    ("group", r"\.work/plan/", 2),
+    ("group", r"\.work/dedup/.*\.json$", 1),
+    ("ranges", r"\.work/merge/.*\.json$", 2),
+]
+"""The phase whose tasks are finished or not, and the n-th file that is about to get its name."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("pattern", "nth"),
-    [
-        (r"\.work/ranges/.*\.audit$", 1),
-        (r"\.work/ranges/.*\.tokens$", 3),
-        (r"\.work/ranges/.*\.json$", 3),
-        (r"\.work/plan/", 3),
-        (r"\.work/merge/.*\.json$", 2),
-    ],
-)
-def test_killed_at_a_range_the_same_command_goes_on(
-    reference: Path, tmp_path: Path, pattern: str, nth: int
+@pytest.mark.parametrize("kill", a_few(KILLS, of_each=3))
+def test_killed_at_a_group_or_range_the_same_command_goes_on(
+    reference: Path, tmp_path: Path, kill: tuple[str, str, int]
 ) -> None:
+    phase, *at = kill
     output = tmp_path / "out"
-    says = check_goes_on("kill_in_ranges.py", reference, output, at=(pattern, nth), phase="ranges")
-    assert "group 100 %" not in says
+    says = check_goes_on(reference, output, at=(str(at[0]), int(at[1])), phase=phase)
+    assert f"{'map' if phase == 'group' else 'group'} 100 %" not in says
     assert dataset(output) == dataset(reference)
