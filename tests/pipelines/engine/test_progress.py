@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.engine import progress
 from pipelines.engine.progress import Progress
+from tests.pipelines.duties import wait_for
 
 DONE = "map 100 % | 2 documents | 2 kept | 0 dropped | 0:00"
 
@@ -77,6 +78,16 @@ def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
         line._look()
         finish(tmp_path, "a", kept=2)
     assert stream.getvalue() == f"map   0 % | 0:00\n{DONE}\n"
+
+
+def test_the_line_is_shown_while_the_block_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shards.progress.PLAIN_SECONDS", 0.01)
+    stream = io.StringIO()
+    with shown(tmp_path, {"a": 1}, stream=stream):
+        wait_for(lambda: stream.getvalue().count("\n") >= 3)
+    assert set(stream.getvalue().splitlines()) == {"map   0 % | 0:00"}
 
 
 def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:
