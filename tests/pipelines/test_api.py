@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import pipelines
 from pipelines import Built, build, estimate
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import CORPORA
@@ -65,6 +66,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
 
 
 def test_the_options_are_in_signature_and_docstring() -> None:
+    assert {*pipelines.__all__} < {*dir(pipelines)}
     for call in (build, estimate):
         parameters = inspect.signature(call).parameters
         names = [*parameters]

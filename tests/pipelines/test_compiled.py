@@ -1,6 +1,7 @@
 """What is trusted, where native code is kept, and who waits for whom when several need it."""
 
 import fcntl
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -84,6 +85,14 @@ def test_who_cannot_write_there_begins_with_a_copy(
     assert (own / "loops" / "f.nbi").read_text() == "newer"
     monkeypatch.setattr(compiled, "_is_writable", lambda _: False)
     assert FOLDER() is None
+
+
+def test_times_of_modules_with_kernels_survive_in_an_image(package: Path) -> None:
+    for name in ("plain.py", "quality/loops.py"):
+        os.utime(package / name, (7.5, 7.5))
+    compiled.use_whole_seconds()
+    assert (package / "quality" / "loops.py").stat().st_mtime == 7
+    assert (package / "plain.py").stat().st_mtime == 7.5
 
 
 # --- fast and plain

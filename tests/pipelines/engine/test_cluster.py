@@ -7,8 +7,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.corpus.flags import parse
-from pipelines.engine.cluster import with_processes
+from pipelines.engine.cluster import check_engine_answers, with_processes
 from pipelines.engine.flags import beam_flags, engine_name
+from pipelines.engine.runner import Runner
 from pipelines.wudao import RECIPE, WudaoOptions
 
 RUNNERS = {
@@ -65,3 +66,17 @@ def test_each_slot_of_flink_gets_a_process_unless_the_flags_say_otherwise(
     flags: Sequence[str], added: list[str]
 ) -> None:
     assert with_processes(flags) == [*flags, *added]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--runner=FlinkRunner"],
+        ["--runner=FlinkRunner", "--flink_master=[local]"],
+        ["--runner=PortableRunner", "--job_endpoint=embed"],
+        ["--runner=DataflowRunner"],
+    ],
+)
+def test_an_engine_that_beam_starts_or_finds_itself_is_not_checked(flags: list[str]) -> None:
+    check_engine_answers(flags)
+    assert Runner(flags, num_workers=4).num_workers == 0

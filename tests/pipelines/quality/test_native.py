@@ -11,6 +11,15 @@ from tests.pipelines.native import loaded
 from tests.pipelines.quality.texts import TEXTS
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_a_splitter_of_ones_own_finds_the_words(native: bool) -> None:
+    quality = loaded(
+        lambda: Quality.parse(["zh@tests.pipelines.native:pairs=gopher"]), native=native
+    )
+    judged = loaded(lambda: quality.judge(["人工智能正在改变我"], ["zh"]), native=native)
+    assert judged.metrics["gopher.words"].tolist() == [5]
+
+
 def one_more(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     """Measure a hash sign too many where there is one."""
     passed_on, metrics = find_profile("gopher").measure(text, bounds)

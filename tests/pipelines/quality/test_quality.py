@@ -61,7 +61,7 @@ SOME_TEXTS = [MANY_TEXTS[row] for row in SOME]
 SOME_LANGUAGES = [LANGUAGES[row] for row in SOME]
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(st.lists(st.tuples(st.sampled_from(RULES), BOUNDS), max_size=6))
 def test_other_bounds_on_the_metrics_are_as_good_as_judging_again(
     judged: tuple[Quality, Judgement], changes: list[tuple[tuple[str, str], str]]

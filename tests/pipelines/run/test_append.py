@@ -13,6 +13,7 @@ from pipelines.run.build import build
 from pipelines.run.ledger import NAME
 from shards import Dataset
 from shards.manifest import Manifest, read_manifest, write_manifest
+from tests.nightly import a_few
 from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import AT, MODULE, content, page, run, small, write_wudao
 
@@ -103,7 +104,7 @@ KILLS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", KILLS)
+@pytest.mark.parametrize("pattern", a_few(KILLS, of_each=3))
 def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     tmp_path: Path, folder: Path, pattern: str
 ) -> None:

@@ -1,10 +1,13 @@
 """What a run finds in its output: leftovers, or a dataset of the same files and options or not."""
 
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.run import existing
 from pipelines.run.build import build
 from shards.errors import UserError
@@ -26,6 +29,25 @@ def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> Non
     existing.remove_leftovers(tmp_path)
     left = [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()]
     assert sorted(left) == sorted(stay)
+
+
+def test_options_are_called_as_flags_name_them_and_files_by_their_names(tmp_path: Path) -> None:
+    path = write_wudao(tmp_path / "part-1.json", map(page, range(3)))
+    shutil.copyfile(SAMPLE / "sample.model", tmp_path / "own.model")
+    given: dict[str, Any] = {
+        "tokenizer": f"sentencepiece:{tmp_path / 'own.model'}",
+        "quality": ("glm",),
+        "threshold": ("glm.min_chars=50",),
+    }
+    build(MODULE, small(tmp_path / "out", path, **given))
+    told = "options: --threshold is glm.min_chars=60, the dataset has glm.min_chars=50. "
+    with pytest.raises(UserError, match=told):
+        build(MODULE, small(tmp_path / "out", path, **given | {"threshold": ("glm.min_chars=60",)}))
+    with (tmp_path / "own.model").open("ab") as file:
+        file.write(b"\xfa\x01\x01x")  # a field that the library does not know
+    label = r"sentencepiece:own.model \(4,096 ids\) \(a file of SHA-256 [0-9a-f]{8}…\)"
+    with pytest.raises(UserError, match=f"--tokenizer is .*{label}, the dataset has .*{label}"):
+        build(MODULE, small(tmp_path / "out", path, **given))
 
 
 def test_a_file_is_the_same_by_its_time_or_its_bytes(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
@@ -22,8 +23,9 @@ from pipelines.transforms import (
 from shards.errors import UserError
 from shards.manifest import read_manifest
 from tests.pipelines.dedup.pages import torn_pages
+from tests.pipelines.filters.batches import batch
 from tests.pipelines.runs import many_splits
-from tests.pipelines.transforms.pipes import TOKENIZER, running, shipped
+from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
 
 
 @pytest.mark.slow
@@ -140,3 +142,20 @@ def test_what_another_pipeline_removed_is_told(tmp_path: Path) -> None:
     message = r"\.audit is gone, .*another WriteDataset with the same output"
     with pytest.raises(UserError, match=message):
         sink.commit()
+
+
+def whole(*texts: str) -> pa.RecordBatch:
+    """A batch as ReadCorpus gives it."""
+    rows = batch(*texts)
+    for name in ("source", "path"):
+        rows = rows.append_column(name, pa.array(["web"] * len(texts), pa.large_string()))
+    return rows
+
+
+def test_a_column_of_two_types_is_told(tmp_path: Path) -> None:
+    one, two = whole("one text"), whole("another text")
+    one = one.append_column("year", pa.array([1999]))
+    two = two.append_column("year", pa.array(["1999"]))
+    message = r"a column 'year' of two types, (int64 and string|string and int64): make it one"
+    with pytest.raises(Exception, match=message), running() as (pipeline, _):
+        _ = batches(pipeline, one, two) | WriteDataset(str(tmp_path), tokenizer=TOKENIZER)
