@@ -3,25 +3,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.fields import as_text, value_at
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("a", {"b": {"c": 1}}),
-        ("a.b.c", 1),
-        ("a.b", {"c": 1}),
-        ("a.x", None),
-        ("x.b", None),
-        ("d.e", "with a dot"),
-        ("f.g", None),
-        ("", None),
-    ],
-)
-def test_a_path_leads_to_a_value(path: str, value: Any) -> None:
-    record = {"a": {"b": {"c": 1}}, "d.e": "with a dot", "f": "text"}
-    assert value_at(record, path) == value
+from pipelines.corpus.fields import as_text
 
 
 @pytest.mark.parametrize(

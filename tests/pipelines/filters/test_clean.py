@@ -1,8 +1,6 @@
 import re
-import time
 
 import ftfy
-import pytest
 from ftfy.badness import MOJIBAKE_CATEGORIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,11 +50,3 @@ def test_repair_is_ftfy(text: str) -> None:
 def test_repair_is_ftfy_where_long_lines_are_cut(back: int, parts: list[str]) -> None:
     line = "é" * (SEGMENT_CHARACTERS - back) + "".join(parts) + "é"
     assert repair(line) == reference(line)
-
-
-@pytest.mark.parametrize("unit", ["&amp;amp;amp;amp;amp;", "amp;", "Ã©", "é”“", "\x1b["])
-def test_hostile_lines_take_bounded_time(unit: str) -> None:
-    start = time.process_time()
-    repair("&" + unit * (200_000 // len(unit)))
-    # In one piece, nested entities take minutes; each takes under a second here.
-    assert time.process_time() - start < 10

@@ -62,23 +62,6 @@ def test_a_split_becomes_as_many_segments_as_it_fills(
     assert sizes.num_segments(records, tokens) == segments
 
 
-@pytest.mark.parametrize(
-    ("tokens", "shards"), [(0, 1), (100e6, 1), (101e6, 2), (199e6, 4), (300e9, 4096)]
-)
-def test_shards_are_a_power_of_two(tokens: float, shards: int) -> None:
-    assert sizes.expected_shards(made_source(tokens=tokens), 100_000_000) == shards
-
-
-@pytest.mark.parametrize(
-    ("documents", "fraction", "share"),
-    [(1e6, 0.001, 0.001), (3200, 0.001, 0.01), (10, 0.001, 0.05), (4.8e6, 0, 0)],
-)
-def test_validation_is_a_share_of_bounded_size(
-    documents: float, fraction: float, share: float
-) -> None:
-    assert sizes.validation_share(made_source(documents=documents), fraction) == share
-
-
 @pytest.mark.parametrize("terabytes", [0.1, 1, 10, 100, 200])
 def test_the_slices_of_merge_grow_no_faster_than_the_corpus(terabytes: float) -> None:
     source = made_source(round(6700 * terabytes))
