@@ -14,14 +14,6 @@ from pipelines.wudao import RECIPE, WudaoOptions
 
 RUNNERS = {
     "FlinkRunner": ["--flink_master=master:8081", "--parallelism=8", "--flink_submit_uber_jar"],
-    "PortableRunner": [
-        "--job_endpoint=server:8099",
-        "--environment_type=EXTERNAL",
-        "--environment_config=localhost:50000",
-        "--sdk_worker_parallelism=4",
-    ],
-    "SparkRunner": ["--spark_master_url=spark://master:7077", "--spark_version", "3"],
-    "PrismRunner": ["--prism_location=/opt/prism", "--prism_log_level=error"],
     "DataflowRunner": [
         "--project=p",
         "--region=europe-west4",
@@ -49,11 +41,6 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     )
     changed = {key for key in handed if handed[key] != expected.get(key)}
     assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
-
-
-@pytest.mark.parametrize("name", ["prismrunner", "my.own.Runner"])
-def test_a_runner_may_be_written_small_or_be_of_a_module(name: str) -> None:
-    assert beam_flags(["--runner", name]) == ["--runner", name]
 
 
 FLINK = ("--runner=FlinkRunner", "--flink_master=m:8081")

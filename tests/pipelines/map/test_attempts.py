@@ -40,19 +40,6 @@ def test_a_full_disk_is_told_and_counts_as_no_death(
     assert not died_before(tmp_path)
 
 
-def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
-    with begin_attempt(work, "t", run="r", description="x") as deaths:
-        assert died_before(work)
-        assert deaths == 0
-    assert not died_before(work)
-    with (
-        pytest.raises(ValueError, match="bad"),
-        begin_attempt(work, "t", run="r", description="x"),
-    ):
-        raise ValueError("bad")
-    assert not died_before(work)
-
-
 def test_deaths_are_counted_until_an_attempt_ends(work: AnyPath) -> None:
     die(work)
     die(work)
