@@ -38,17 +38,6 @@ def test_draws_are_numbered_without_a_gap(num_scatters: int) -> None:
     assert until.sum(axis=0).tolist() == np.bincount(streams, minlength=3).tolist()
 
 
-def test_weights_hold_in_each_stage() -> None:
-    streams, scatters, _ = make_schedule().stream_and_nth(np.arange(6000))
-    shares = [(0, 1003, [0.7, 0.3, 0]), (1003, 5000, [0.5, 0, 0.5]), (5000, 6000, [0, 0, 1])]
-    for start, end, weights in shares:
-        for scatter in range(8):
-            own = streams[start:end][scatters[start:end] == scatter]
-            counts = np.cumsum(own[:, None] == np.arange(3), axis=0)
-            times = np.arange(1, len(own) + 1)[:, None]
-            assert np.abs(counts - times * np.array(weights)).max() < 2
-
-
 def test_the_past_does_not_know_the_future() -> None:
     positions = np.arange(1003)
     now = make_schedule().stream_and_nth(positions)
@@ -92,8 +81,3 @@ def test_stages_that_cannot_be(schedule: list[tuple[int, dict[str, float]]], mes
         make_schedule(
             tuple(MixtureStage(start=start, weights=weights) for start, weights in schedule)
         )
-
-
-def test_a_negative_position() -> None:
-    with pytest.raises(ValueError, match="position -1 is negative"):
-        make_schedule().stream_and_nth([3, -1])
