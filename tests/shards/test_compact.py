@@ -16,7 +16,6 @@ from shards.compact import Compaction
 from shards.manifest import TRAIN, VALIDATION, Removal, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from shards.removals import SCHEMA, write_removal
-from shards.storage.files import write_json
 from shards.storage.remote import RemotePath
 from shards.verify import verify
 from tests.shards.generations import documents_of, grow, rows_of, signatures_of
@@ -66,11 +65,6 @@ def tree(directory: Path) -> dict[str, bytes]:
         for path in sorted(directory.rglob("*"))
         if path.is_file() and path.name not in (".lock")
     }
-
-
-def test_twice_the_same_bytes(dataset: Path, compacted: Path) -> None:
-    assert main(["compact", str(dataset)]) == 0
-    assert tree(dataset) == tree(compacted)
 
 
 def kill_at(directory: Path, moment: int | str) -> bool:
@@ -135,37 +129,6 @@ def test_what_is_removed_after_a_kill_stays_removed(small: Path) -> None:
     assert main(["compact", str(small)]) == 0
     assert removed_of(small) == before
     assert list(verify(Dataset.open(small))) == []
-
-
-def test_what_is_damaged_is_not_written_under_a_new_checksum(
-    grown: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = dataset / f"{read_manifest(grown).generations[2].name}/wiki/00001.bin"
-    content = bytearray(path.read_bytes())
-    content[3] ^= 1
-    path.write_bytes(content)
-    assert main(["compact", str(dataset)]) == 2
-    error = capsys.readouterr().err
-    assert f"{path} is missing or damaged, and nothing was compacted" in error
-    assert not list(dataset.glob("g0006-*"))
-
-
-def test_a_generation_in_the_making_is_finished_first(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_json(dataset / "ledger.json", {"number": 6})
-    assert main(["compact", str(dataset)]) == 2
-    assert "run the command that was making it (--append or --watch)" in capsys.readouterr().err
-    write_json(dataset / "ledger.json", {"number": 5})  # what it names is in the manifest
-    assert main(["compact", str(dataset)]) == 0
-
-
-def test_nothing_to_compact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    grow(tmp_path / "dataset", shards=1)
-    before = tree(tmp_path / "dataset")
-    assert main(["compact", str(tmp_path / "dataset")]) == 0
-    assert "nothing to compact: it has 1 generation" in capsys.readouterr().out
-    assert tree(tmp_path / "dataset") == before
 
 
 def removed_of(directory: Path) -> Counter[tuple[str, tuple[Any, ...]]]:

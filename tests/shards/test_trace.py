@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shards.errors import UserError
 from shards.manifest import (
     ShardEntry,
     SourceEntry,
@@ -16,10 +15,10 @@ from shards.manifest import (
 )
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
-from shards.trace import TracedDocument, Tracer, document_lines
+from shards.trace import TracedDocument, Tracer
 from shards.windows import WindowVocabulary
 from tests.shards.conftest import EOS, GENERATION
-from tests.shards.datasets import put_shard, remove
+from tests.shards.datasets import put_shard
 from tests.shards.windows import read_window
 
 NUM_BOOKS, NUM_SHARDS = 12, 4
@@ -117,21 +116,6 @@ def test_both_directions_agree_over_several_epochs(
     assert {epoch for seen in forward.values() for _, _, epoch in seen} >= {0, 1, 2}
 
 
-def test_an_epoch_has_every_token_of_a_document_once(library: Path) -> None:
-    tracer = Tracer(run_on(library))
-    for document in documents(tracer):
-        tokens = [
-            token
-            for sample in tracer.samples_of(document, until=None)
-            for piece in sample.pieces
-            if piece.row == document.row
-            for token in range(piece.begin, piece.end)
-        ]
-        shard = tracer.shard(document.stream, document.shard)
-        first = int(shard.offsets[document.row])
-        assert sorted(tokens) == list(range(first, first + len(shard[document.row])))
-
-
 def test_samples_are_what_is_read(library: Path) -> None:
     tracer = Tracer(run_on(library, objective="causal"))
     samples = [sample for step in (0, 19, 20, 333) for sample in tracer.samples(step)]
@@ -148,31 +132,3 @@ def test_samples_are_what_is_read(library: Path) -> None:
         text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]
         assert np.array_equal(np.concatenate(text), window.tokens)
         assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("held-0", r"held-0 is held out for validation: no step trains on it"),
-        ("book-0.json:301", r"no document book-0\.json:301 in the data of this run: give SHARD"),
-        (f"{GENERATION}/books/00003:12", r"no document .*00003:12"),
-        ("", r"there is no document  in the data"),
-    ],
-)
-def test_documents_that_are_not_there(library: Path, text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        Tracer(run_on(library)).find(text)
-
-
-def test_a_removed_document_is_no_longer_seen(library: Path) -> None:
-    before = len(list(document_lines(Tracer(run_on(library)), "book-1-3", until=60)))
-    manifest = read_manifest(library)
-    try:
-        remove(library, [("books", "train", 1, 3)])
-        lines = list(document_lines(Tracer(run_on(library)), "book-1-3", until=60))
-        other = list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))
-    finally:
-        write_manifest(library, manifest)
-    assert before > 2
-    assert lines[1:] == ["  removed: it is no longer trained on"]
-    assert other == list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))

@@ -102,39 +102,3 @@ def test_empty_shard(tmp_path: Path) -> None:
     shard = Shard.open(tmp_path, entry, dtype=U2)
     assert (len(shard), len(shard.tokens), len(shard.offsets)) == (0, 0, 0)
     assert shard.documents.column_names == [*REQUIRED.names, "url"]
-
-
-@pytest.mark.parametrize("given_tokens", [4, 6])
-def test_tokens_must_add_up(tmp_path: Path, given_tokens: int) -> None:
-    tokens = [np.zeros(given_tokens, U2)]
-    with pytest.raises(ValueError, match=rf"^{given_tokens} tokens were given, .* have 5$"):
-        write_shard(tmp_path / "0", table([2, 3]), directory=tmp_path, tokens=tokens, dtype=U2)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("chunk", "message"),
-    [
-        (np.zeros(2, np.int64), "1-d int64 tokens, not 1-d uint16"),
-        (np.zeros((1, 2), U2), "2-d uint16 tokens"),
-    ],
-)
-def test_chunks_of_another_type(tmp_path: Path, chunk: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        write_shard(tmp_path / "0", table([2]), directory=tmp_path, tokens=[chunk], dtype=U2)
-
-
-@pytest.mark.parametrize("name", ["tokens", "prompt_tokens", "order"])
-def test_required_columns(tmp_path: Path, name: str) -> None:
-    documents = table([1])
-    i = documents.column_names.index(name)
-    type_ = documents[name].type
-    for wrong in (
-        documents.drop_columns(name),
-        documents.set_column(i, name, pa.array([1.0])),
-        documents.set_column(i, name, pa.array([None], type_)),
-    ):
-        with pytest.raises(ValueError, match=rf"documents .* column '{name}'"):
-            write_shard(
-                tmp_path / "0", wrong, directory=tmp_path, tokens=[np.zeros(1, U2)], dtype=U2
-            )
