@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.nightly import a_few
-from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from tests.trainer.tuning.lessons import (
     SHAPE,
@@ -32,7 +31,6 @@ from trainer.tuning.answers import answer
 
 pytestmark = pytest.mark.slow
 
-COPA = SHARED.parent / "tasks" / "copa"
 SHORT = ("--epochs", 2, "--batch-size", 8, "--micro-batch", 4, "--lr", "1e-3", "--log-every", 1)
 STEPS = 6
 """Of a short run: 24 items, mirrors included."""
@@ -102,24 +100,6 @@ def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-@needs_shared
-@pytest.mark.nightly
-def test_it_learns_items_of_the_real_copa_by_heart(
-    trial: Trial, finetune: Callable[..., Any]
-) -> None:
-    folder = trial.folder / "copa"
-    folder.mkdir()
-    for split, count in (("train", 30), ("val", 10)):
-        lines = (COPA / f"{split}.jsonl").read_text().splitlines(keepends=True)
-        (folder / f"{split}.jsonl").write_text("".join(lines[:count]))
-    run = trial.folder / "real"
-    flags = ("--epochs", 8, "--batch-size", 10, "--lr", "2e-3", "--dropout", 0, "--log-every", 6)
-    running = finetune("--save", run, *flags, data="copa").wait()
-    assert running.codes() == [0], running.output()
-    assert [event["accuracy"] for event in events(run, "train")][-1] == 1
-    assert losses(run)[-1] < 0.1
 
 
 def reordered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -367,6 +347,16 @@ def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None
     assert "from step 5 on epochs is 3; it was 2" in output
     assert "from step 5 on weight_decay is 0.5; it was 0.1" in output
     assert (run / "best" / "step-6").is_dir()
+
+
+def test_more_epochs_leave_no_items_out(
+    finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    across = ("--across-epochs", "--batch-size", 10)
+    more = finetune("--save", finished(*across), *across, "--epochs", 5).wait()
+    assert more.codes() == [2], more.output()
+    told = " ".join(more.output().split())
+    assert "begin 2 items further on, which epoch 3 would lack" in told
 
 
 REFUSED = {

@@ -290,14 +290,3 @@ def overwrite_at(data: Path, position: int) -> None:
         look(self, run_data, at)
 
     setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
-
-
-def test_options_that_do_not_fit(trial: Trial) -> None:
-    data = data_in(trial, "options-data")
-    for flags, message in (
-        (("--at-end", "wait"), "--at-end wait waits for a newer manifest: give --follow with it"),
-        (("--follow", "--follow-weight", "much"), "'much' is neither unseen nor a number above 0"),
-        (("--follow", "--data-from", "9", data), "--follow changes the data as manifests come"),
-        (("--follow", "--max-epochs", f"{data}=4"), "so that --max-epochs cannot be checked"),
-    ):
-        assert message in trial.run("--data", data, *flags, code=2).output()

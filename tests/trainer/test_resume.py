@@ -227,22 +227,6 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_it_never_starts_over_by_itself(trial: Trial, undisturbed: Callable[..., Path]) -> None:
-    run = copied(undisturbed(*zero(trial, 1)), trial.folder / "ruined")
-    for path in run.glob("step-*/mp_rank*"):
-        path.unlink()
-    refused = trial.run(*zero(trial, 1), "--save", run, code=2).output()
-    assert "holds checkpoints, but none that is complete on all ranks" in refused
-    assert all(f"{run}/step-{step}" in refused for step in (3, 6, 9))
-
-
-def test_older_checkpoints_go(trial: Trial) -> None:
-    run = trial.folder / "keep"
-    trial.run(*zero(trial, 0), "--save", run, "--keep", 2)
-    assert sorted(path.name for path in run.glob("step-*")) == ["step-6", "step-9"]
-    assert (run / "latest").read_text() == "step-9"
-
-
 def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Path]) -> None:
     nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
     first, second = nodes.folder / "node-0" / "run", nodes.folder / "node-1" / "run"
@@ -311,17 +295,6 @@ def test_another_run_is_refused_by_name(
     assert re.search(message, refused.replace("\n", " ")), refused
     assert "Traceback" not in refused
     assert sorted(path.name for path in run.iterdir()) == before
-
-
-def test_a_run_may_resume_elsewhere_and_longer(
-    trial: Trial, undisturbed: Callable[..., Path]
-) -> None:
-    whole, run = undisturbed(*zero(trial, 1)), trial.folder / "elsewhere"
-    flags = ("--save", run, "--resume", whole / "step-6", "--decay-steps", STEPS)
-    output = trial.run(*zero(trial, 1), *flags, "--max-steps", STEPS + 2).output()
-    assert "resumes after step 6" in output
-    assert losses(run)[:3] == losses(whole)[6:]
-    assert len(losses(run)) == 5
 
 
 def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:

@@ -55,14 +55,3 @@ def test_a_run_goes_on_with_other_shares(trial: Trial, alone: Path) -> None:
     trial.run(*begun, "--micro-batch", "5,2", world=2, nodes=True)
     trial.run("--decay-steps", STEPS, "--save", run, *json_file, "--micro-batch", 7)
     assert losses(run) == pytest.approx(losses(alone), abs=2e-5)
-
-
-def test_shares_that_do_not_fit_the_nodes_are_refused(trial: Trial) -> None:
-    flags = ("--micro-batch", "4,2,1", "--save", trial.folder / "refused")
-    output = trial.run(*flags, world=2, nodes=True, code=2).output()
-    assert "--micro-batch 4,2,1 is for 3 nodes, and this run has 2" in output
-    assert not (trial.folder / "refused").exists(), "no empty folder is left behind"
-    output = trial.run("--micro-batch", "4,2", *flags[2:], world=2, nodes=True, code=2).output()
-    assert "micro-batches 4+2 of the ranks) x (accumulation): 6 does not divide" in output
-    output = trial.run("--micro-batch", "4,2,2", *flags[2:], world=2, code=2).output()
-    assert "is for 3 nodes, and this run has 1" in output

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-from shards.run import Run
 from tests.nightly import a_few
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
@@ -129,32 +128,9 @@ def test_accumulation_changes_nothing(made: Callable[..., Path]) -> None:
         assert split == pytest.approx(losses(made("--micro-batch", 8)), abs=1e-5)
 
 
-def test_bf16_comes_close(made: Callable[..., Path]) -> None:
-    half = made("--precision", "bf16", "--micro-batch", 4, stage=1)
-    assert losses(half) == pytest.approx(losses(made("--micro-batch", 8)), abs=0.02)
-    assert losses(half) != losses(made("--micro-batch", 8))
-
-
 def test_activation_checkpointing_changes_nothing(made: Callable[..., Path]) -> None:
     flags = ("--micro-batch", 8)
     assert losses(made(*flags, "--checkpoint-activations")) == losses(made(*flags))
-
-
-def test_isolated_documents_learn_otherwise(made: Callable[..., Path]) -> None:
-    plain, isolated = (
-        losses(made("--micro-batch", 8, "--objective", "causal", *flags))
-        for flags in ((), ("--isolate-documents",))
-    )
-    assert plain[0] != isolated[0]
-    assert plain == pytest.approx(isolated, abs=0.2)
-
-
-def test_the_batch_may_grow(trial: Trial) -> None:
-    run = trial.folder / "grown"
-    trial.run("--batch-size", 4, "2:8", "--micro-batch", 2, "--save", run)
-    samples = [line["samples"] for line in events(run, "train")]
-    assert samples == [4, 8, 16, 24, 32, 40]
-    assert Run.load(run / "run.json").position_of(6) == 40
 
 
 def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
@@ -187,22 +163,6 @@ def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:
     output = trial.run("--deepspeed", settings, code=2, world=2).output()
     assert "enables comet, and comet_ml is not installed: pip install comet_ml" in output
     assert "Traceback" not in output
-
-
-def test_what_a_log_has(made: Callable[..., Path]) -> None:
-    run = made("--micro-batch", 8)
-    (first, *later), (validation, *_) = events(run, "train"), events(run, "validation")
-    names = set(first).union(*later)
-    assert {"loss", "loss/spans", "loss/generation", "loss/web", "accuracy/notes"} <= names
-    assert {"lr", "grad_norm", "skipped", "bad_losses", "samples"} <= set(first)
-    assert {"loss", "accuracy", "loss/spans", "loss/web"} <= set(validation)
-    assert math.isclose(first["loss"], math.log(128), abs_tol=0.1)
-    assert list((run / "tensorboard").glob("events.out.tfevents.*"))
-    drawn = subprocess.run(
-        [sys.executable, "-m", "trainer.plot", str(run)], capture_output=True, text=True, check=True
-    )
-    assert drawn.stdout == f"{run / 'curves.png'}\n"
-    assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:

@@ -1,9 +1,7 @@
-import numpy as np
 import pytest
 
-from tests.trainer.texts import SPECIAL_TOKENS, keys_of, spelled_texts
-from trainer.blanks.sample_rng import SampleRng
-from trainer.blanks.sentences import choose_sentences, find_sentences
+from tests.trainer.texts import SPECIAL_TOKENS, spelled_texts
+from trainer.blanks.sentences import find_sentences
 from trainer.blanks.text import Spans, find_runs
 
 
@@ -31,16 +29,3 @@ def test_sentences(row: str, sentences: list[tuple[int, int]]) -> None:
     text = spelled_texts(row, "^x.$")
     spans = find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=9)
     assert listed(spans) == [(0, *sentence) for sentence in sentences] + [(1, 1, 2)]
-
-
-def test_as_many_as_the_budget_needs() -> None:
-    text = spelled_texts(*["^xx.xx.xx.xx.xx.$"] * 2000)
-    sentences = find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=99)
-    budgets = np.where(np.arange(2000) % 2, 4, 99)
-    spans = choose_sentences(sentences, budgets, SampleRng(keys_of(2000)))
-    counts = np.bincount(spans.rows)
-    assert counts[::2].tolist() == [5] * 1000
-    assert counts[1::2].tolist() == [2] * 1000
-    chosen = np.bincount(spans.starts[spans.rows % 2 == 1] // 3)
-    assert ((chosen - 400) ** 2 / 400).sum() < 28  # each as often: χ² of 4 degrees, 1e-5
-    assert listed(spans) == sorted(listed(spans))

@@ -160,16 +160,6 @@ def test_a_killed_export_leaves_nothing_that_looks_whole(runs: Path, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_tokenizer_of_another_size(tmp_path: Path) -> None:
-    run = save_run(
-        tmp_path / "run",
-        random_model(replace(GPT2_SHAPE, vocab_size=128)),
-        objective="causal",
-    )
-    with pytest.raises(UserError, match=r"has 384 ids, and the model in .* has 128"):
-        export_to("hf", run, tmp_path / "out", tokenizer=put_tokenizer(tmp_path))
-
-
 def test_a_causal_model_with_block_positions_is_a_gpt2_too(tmp_path: Path) -> None:
     model = random_model(SHAPE)
     export_to("hf", save_run(tmp_path / "run", model, objective="causal"), tmp_path / "out")

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -59,16 +58,3 @@ def test_rows_are_kept_and_forgotten(tokens: Tensor) -> None:
     for row, (source, length, sep) in enumerate([(2, 9, 8), (0, 8, 5), (0, 7, 5)]):
         expected = whole(tokens, source, length, sep)
         torch.testing.assert_close(logits[row], expected, atol=2e-5, rtol=1e-4)
-
-
-def test_room_grows() -> None:
-    cache = Cache(num_layers=1, num_rows=2)
-    keys = torch.arange(2 * 400, dtype=torch.float32).view(2, 1, 400, 1)
-    for first, size in [(0, 100), (100, 100), (200, 200)]:
-        tokens = torch.zeros(2, size, dtype=torch.int64)
-        cache.begin(tokens, torch.stack([tokens, tokens], 1), sizes=[size, size], sees_ahead=False)
-        new = keys[:, :, first : first + size]
-        stored, values = cache.extend(0, new, -new)
-    assert torch.equal(stored, keys)
-    assert torch.equal(values, -keys)
-    assert np.array_equal(cache.lengths, [400, 400])
