@@ -127,28 +127,6 @@ def test_adam_of() -> None:
             adam_of({"optimizer": {"type": "Adam", "params": params}})
 
 
-TEXTS = {
-    "twice": ('{"bf16": {"enabled": true, "enabled": false}}', "key 'enabled' stands there twice"),
-    "a section twice": ('{"bf16": {}, "fp16": {}, "bf16": {}}', "key 'bf16' stands there twice"),
-    "deep": ("[" * 100_000, "nested too deeply"),
-    "deep in a section": ('{"bf16": ' * 100_000, "nested too deeply"),
-    "many digits": ('{"train_batch_size": 1' + "0" * 5000 + "}", "4300"),
-    "comment": ('{"bf16": {}} // on', "is not valid JSON"),
-    "no UTF-8": ("{\udcff}", "is not valid JSON"),
-    "nothing": ("", "is not valid JSON"),
-    "text": ('"bf16"', "is not a JSON object"),
-    "none": ("null", "is not a JSON object"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=TEXTS)
-def test_texts_that_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "ds.json"
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(UserError, match=message):
-        read_json(str(path))
-
-
 def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
     content = {
         "train_batch_size": "auto",

@@ -166,3 +166,20 @@ def test_a_stream_without_a_token_is_refused(streams: list[Stream], make_stream:
         UserError, match=r"there must be streams, and each must hold tokens.*'none'"
     ):
         make_sampler([*streams, make_stream("none", [0, 0])])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ([(5, {"wide": 1})], r"positions \[5\]: the first must start at 0"),
+        ([(0, {"wide": 1}), (9, {"one": 1}), (9, {"one": 2})], "each later than the one before"),
+        ([(0, {"wide": 1}), (9, {"pile": 1})], "stage at position 9 a weight is given for pile, "),
+        ([(0, {"wide": 0})], "at least one more than 0"),
+    ],
+)
+def test_stages_that_cannot_be(
+    streams: list[Stream], schedule: list[tuple[int, dict[str, float]]], message: str
+) -> None:
+    stages = [MixtureStage(start=start, weights=weights) for start, weights in schedule]
+    with pytest.raises(UserError, match=message):
+        make_sampler(streams, stages=stages)

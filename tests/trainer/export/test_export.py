@@ -20,7 +20,6 @@ from trainer.opening import Opening
 from trainer.start import load_weights
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_origin, find_tokenizer
-from trainer.weights.read import read_weights
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 
@@ -88,17 +87,6 @@ def test_how_it_was_trained_is_handed_on(
     config.write_text(json.dumps({**content, "corpusmill": {"task_mask": "no"}}))
     with pytest.raises(UserError, match=r"config\.json does not say how .* its entry corpusmill"):
         find_origin(output, Opening())
-
-
-def test_types_are_converted(runs: Path, tmp_path: Path) -> None:
-    for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
-        export_to("safetensors", runs / "glm", tmp_path / name, dtype=name)
-        found = read_weights(tmp_path / name, vocab_size=SHAPE.vocab_size)
-        for key, value in random_model(SHAPE).state_dict().items():
-            assert torch.equal(found.read(key), value.to(dtype))
-        assert json.loads((tmp_path / name / "config.json").read_bytes())["torch_dtype"] in str(
-            dtype
-        )
 
 
 @pytest.mark.parametrize("output", ["", "../here"])
