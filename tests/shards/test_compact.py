@@ -1,7 +1,4 @@
-import itertools
-import os
 import shutil
-import signal
 import uuid
 from collections import Counter
 from dataclasses import replace
@@ -18,7 +15,9 @@ from shards.reader import Dataset
 from shards.removals import SCHEMA, write_removal
 from shards.storage.remote import RemotePath
 from shards.verify import verify
+from tests.shards.datasets import tree
 from tests.shards.generations import documents_of, grow, rows_of, signatures_of
+from tests.shards.kills import is_killed_at
 
 
 @pytest.fixture(scope="module")
@@ -58,31 +57,8 @@ def test_all_documents_and_rows_are_there_once(grown: Path, dataset: Path) -> No
     assert len(generation.inputs) == 10
 
 
-def tree(directory: Path) -> dict[str, bytes]:
-    """The content of all files of a dataset but its locks."""
-    return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name not in (".lock")
-    }
-
-
-def kill_at(directory: Path, moment: int | str) -> bool:
-    """Compact in a process that is killed before it renames its n-th file, or one of this name."""
-    child = os.fork()
-    if not child:
-        renamed = itertools.count(1)
-        rename = Path.replace
-
-        def replace_or_die(path: Path, target: Path) -> Path:
-            if moment in (next(renamed), target.name):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return rename(path, target)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Path, "replace", replace_or_die)
-            os._exit(main(["compact", str(directory)]))
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+def is_killed_compacting(directory: Path, moment: int | str) -> bool:
+    return is_killed_at(moment, lambda: main(["compact", str(directory)]))
 
 
 def test_a_kill_at_any_file_costs_that_file(
@@ -92,7 +68,7 @@ def test_a_kill_at_any_file_costs_that_file(
     # A shard is three files and a record, a table one and a record: some are killed at each.
     moments = (1, 3, 4, 5, 1, 2, 9, 30, 7, 2)
     for moment in moments:
-        assert kill_at(dataset, moment)
+        assert is_killed_compacting(dataset, moment)
         assert (dataset / "manifest.json").read_bytes() == manifest
     assert documents_of(dataset) == documents_of(grown)
     before = {path: path.stat().st_ino for path in dataset.glob("g0006-*/*/*")}
@@ -117,7 +93,7 @@ def small(tmp_path: Path) -> Path:
     directory = tmp_path / "small"
     for _ in range(2):
         grow(directory, shards=1)
-    assert kill_at(directory, "manifest.json")
+    assert is_killed_compacting(directory, "manifest.json")
     shard = read_manifest(directory).shards("news")[0]
     assert main(["remove", str(directory), "--id", f"{shard.path}:0", "--reason", "x"]) == 0
     return directory

@@ -19,7 +19,7 @@ from shards.run import Run
 from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SHAPE, build, grow
-from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
+from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses, put_stages
 from trainer import follow, run
 from trainer.data import RunData
 from trainer.train import training
@@ -39,8 +39,7 @@ COMES = {24: 2, 72: 3}
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "model.json").write_text(json.dumps(SHAPE))
-    content = {"zero_optimization": {"stage": 1}, "gradient_clipping": 1.0}
-    (folder / "zero1.json").write_text(json.dumps(content))
+    put_stages(folder)
     flags = ("--model", str(folder / "model.json"), "--deepspeed", str(folder / "zero1.json"))
     trial = Trial(folder, (*flags, *FLAGS))
     yield trial

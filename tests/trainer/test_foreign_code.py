@@ -1,6 +1,5 @@
 """No file of a run's folder is ever run, whoever wrote it."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +11,6 @@ import torch
 from shards.__main__ import main as shards_main
 from shards.console import run_module
 from shards.errors import UserError
-from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
 from trainer.checkpoints import checkpoint, universal
@@ -32,22 +30,17 @@ COMMANDS = ("resume", "other world", "evaluate", "init")
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    folder = tmp_path_factory.mktemp("runs")
-    build(folder / "data")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    trial = Trial(folder, ("--data", str(folder / "data"), "--model", str(folder / "model.json")))
+    trial = Trial.on_corpus(tmp_path_factory.mktemp("runs"))
     for stage, world in WORLDS.items():
-        json_path = folder / f"zero{stage}.json"
-        json_path.write_text(json.dumps({"zero_optimization": {"stage": stage}}))
-        run = folder / f"run-{stage}"
-        trial.run(*FLAGS, "--deepspeed", json_path, "--max-steps", 1, "--save", run, world=world)
+        flags = (*FLAGS, *trial.zero(stage), "--max-steps", 1)
+        trial.run(*flags, "--save", trial.folder / f"run-{stage}", world=world)
     return trial
 
 
 def start_command(trial: Trial, command: str, run: Path, stage: int, **more: Any) -> Running:
     """Start what opens a run's folder."""
     world = WORLDS[stage]
-    flags: list[object] = [*FLAGS, "--deepspeed", trial.folder / f"zero{stage}.json"]
+    flags: list[object] = [*FLAGS, *trial.zero(stage)]
     if command == "init":
         return trial.start(*flags, "--init-from", run / "step-1", **more)
     if command == "evaluate":

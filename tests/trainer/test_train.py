@@ -29,14 +29,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    folder = tmp_path_factory.mktemp("runs")
-    build(folder / "data")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    for stage in range(4):
-        content = {"zero_optimization": {"stage": stage}}
-        (folder / f"zero{stage}.json").write_text(json.dumps(content))
-    data, model = folder / "data", folder / "model.json"
-    return Trial(folder, ("--data", str(data), "--model", str(model), *FLAGS))
+    return Trial.on_corpus(tmp_path_factory.mktemp("runs"), *FLAGS)
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +37,7 @@ def made(trial: Trial) -> Callable[..., Path]:
     """Returns the folder of a run, made once for its flags."""
 
     def run(*flags: object, stage: int = 0, world: int = 1) -> Path:
-        name = "-".join(["run", str(stage), str(world), *map(str, flags)])
-        folder = trial.folder / name
-        if not folder.exists():
-            zero = trial.folder / f"zero{stage}.json"
-            trial.run(*flags, "--deepspeed", zero, "--save", folder, world=world)
-        return folder
+        return trial.once(*flags, *trial.zero(stage), world=world)
 
     return run
 
@@ -112,7 +100,7 @@ def test_chunks_of_the_loss_do_not_keep_ranks_waiting(
     trial: Trial, made: Callable[..., Path]
 ) -> None:
     run = trial.folder / "chunks"
-    flags = ("--deepspeed", trial.folder / "zero3.json", "--micro-batch", 4, "--save", run)
+    flags = (*trial.zero(3), "--micro-batch", 4, "--save", run)
     running = trial.start(*flags, world=2, prepare=logits_of_three_tokens)
     try:
         running.wait(60)
@@ -167,8 +155,7 @@ def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:
 
 def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:
     run = made("--micro-batch", 8)
-    zero = trial.folder / "zero0.json"
-    output = trial.run("--deepspeed", zero, "--resume", run, command="evaluate", world=2).output()
+    output = trial.run(*trial.zero(0), "--resume", run, command="evaluate", world=2).output()
     figures_logged = events(run, "validation")[-1]
     assert re.search(r"^step 6: [\d,]+ tokens with loss$", output, re.MULTILINE)
     for name in ("loss", "accuracy", "loss/spans", "accuracy/web"):
@@ -201,8 +188,8 @@ def test_a_loss_that_is_not_finite_is_skipped(
     trial: Trial, made: Callable[..., Path], place: tuple[int, int]
 ) -> None:
     stage, world = place
-    zero, run = trial.folder / f"zero{stage}.json", trial.folder / f"bad-{stage}"
-    flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
+    run = trial.folder / f"bad-{stage}"
+    flags = (*trial.zero(stage), "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
     output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
     assert "step 3: the loss is inf; its batch is skipped" in output
     lines, validation = events(run, "train"), losses(run, "validation")
@@ -232,8 +219,8 @@ def test_too_many_of_them_end_the_run(trial: Trial) -> None:
 def test_they_push_no_good_checkpoint_out(
     trial: Trial, made: Callable[..., Path], stage: int, world: int
 ) -> None:
-    run, zero = trial.folder / f"pushed-{stage}", trial.folder / f"zero{stage}.json"
-    flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--save", run, "--save-every", 1)
+    run = trial.folder / f"pushed-{stage}"
+    flags = (*trial.zero(stage), "--micro-batch", 8 // world, "--save", run, "--save-every", 1)
     flags = (*flags, "--keep", 1, "--max-bad-losses", 3)
     trial.run(*flags, prepare=infinite_from_three, code=2, world=world)
     assert sorted(path.name for path in run.glob("step-*")) == ["step-1", "step-2", "step-4"]

@@ -70,10 +70,6 @@ def windows(
     )
 
 
-
-
-
-
 @st.composite
 def batches(draw: st.DrawFn, *, positions: int = 128) -> Batch:
     """Windows of any shape: empty, of one document, of many short ones, with prompts."""

@@ -8,8 +8,8 @@ from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 from datatrove.utils.dataset import DatatroveFolderDataset
 
 from shards.manifest import TRAIN, VALIDATION, SourceEntry, write_manifest
-from tests.shards.datasets import manifest_of, put_shard
-from tests.shards.exports.worlds import EOS, Document, World, export, tree
+from tests.shards.datasets import manifest_of, put_shard, tree
+from tests.shards.exports.worlds import EOS, Document, World, export
 
 
 def theirs(

@@ -1,10 +1,8 @@
 import errno
 import fcntl
-import itertools
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import uuid
@@ -15,8 +13,9 @@ import pytest
 
 from shards.exports.formats import FORMATS
 from shards.storage.remote import RemotePath
-from tests.shards.exports.worlds import World, build, export, tree
-from tests.shards.test_compact import tree as files_of
+from tests.shards.datasets import tree
+from tests.shards.exports.worlds import World, build, export
+from tests.shards.kills import is_killed_at
 
 FLAGS = {"llm.c": ["--tokens-per-file", "300"]}
 
@@ -27,24 +26,6 @@ def own(tmp_path: Path) -> World:
     return build(tmp_path / "own")
 
 
-def kill_at(world: World, to: str, out: Path, moment: int) -> bool:
-    """Export in a process that is killed before the n-th file gets its name."""
-    child = os.fork()
-    if not child:
-        renamed = itertools.count(1)
-        rename = Path.replace
-
-        def replace_or_die(path: Path, target: Path) -> Path:
-            if moment == next(renamed):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return rename(path, target)
-
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(Path, "replace", replace_or_die)
-            os._exit(export(world, to, out, *FLAGS.get(to, [])))
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
 @pytest.mark.parametrize("to", FORMATS)
 def test_a_kill_costs_the_file_under_way(
     world: World, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]
@@ -52,7 +33,7 @@ def test_a_kill_costs_the_file_under_way(
     assert export(world, to, tmp_path / "calm", *FLAGS.get(to, [])) == 0
     out = tmp_path / "out"
     for moment in (1, 3, 3):
-        assert kill_at(world, to, out, moment)
+        assert is_killed_at(moment, lambda: export(world, to, out, *FLAGS.get(to, [])))
         assert not (out / "export.json").exists()
     assert any(name.rpartition("/")[2].startswith(".tmp-") for name in tree(out))
     before = {path: path.stat().st_ino for path in out.rglob("*") if path.is_file()}
@@ -111,7 +92,7 @@ def test_where_links_are_refused_it_copies(
 @pytest.mark.parametrize("to", FORMATS)
 def test_behind_a_url_the_files_are_the_same(world: World, tmp_path: Path, to: str) -> None:
     remote = RemotePath(f"memory://{uuid.uuid4().hex}")
-    for name, content in files_of(world.directory).items():
+    for name, content in tree(world.directory).items():
         (remote / name).write(content)
     assert export(str(remote), to, tmp_path / "far") == 0
     assert export(world, to, tmp_path / "near") == 0
