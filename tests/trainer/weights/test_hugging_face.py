@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from shards.errors import DamageError, UserError
 from shards.records import to_json
+from tests.trainer.alone import configured
 from tests.trainer.saved import GPT2_SHAPE, causal_logits
 from trainer.model.model import GLM
 from trainer.opening import Opening
@@ -89,6 +90,18 @@ def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
     save_file({"wte.weight": torch.zeros(300, 32)}, put_config(tmp_path) / "model.safetensors")
     with pytest.raises(DamageError, match=r"has no transformer\.wpe\.weight, which a GPT-2 has"):
         load_weights(tmp_path, GLM(GPT2_SHAPE))
+
+
+def test_a_run_that_begins_with_a_folder_has_its_shape(tmp_path: Path) -> None:
+    (put_config(tmp_path) / "model.safetensors").touch()
+    flags = ["--data", "x", "--batch-size", "8", "--max-steps", "1"]
+    begun = configured([*flags, "--init-from", str(tmp_path)])
+    assert begun.shape == GPT2_SHAPE
+    assert begun.run.length == GPT2_SHAPE.max_positions
+    named = configured([*flags, "--init-from", str(tmp_path), "--model", "tiny"])
+    assert named.shape != GPT2_SHAPE
+    with pytest.raises(UserError, match="say which model to train"):
+        configured([*flags, "--init-from", str(tmp_path / "model.safetensors")])
 
 
 def test_damaged_files(tmp_path: Path) -> None:
