@@ -4,73 +4,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from shards.manifest import (
-    ShardEntry,
-    SourceEntry,
-    read_manifest,
-    write_manifest,
-)
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.trace import TracedDocument, Tracer
 from shards.windows import WindowVocabulary
-from tests.shards.conftest import EOS, GENERATION
-from tests.shards.datasets import put_shard
+from tests.shards.library import build
 from tests.shards.windows import read_window
-
-NUM_BOOKS, NUM_SHARDS = 12, 4
-
-
-def put_documents(directory: Path, path: str, lengths: list[int], *, name: str) -> ShardEntry:
-    """Write a shard of documents of these lengths, each with an id, a URL and a position."""
-    rows = range(len(lengths))
-    return put_shard(
-        directory,
-        path,
-        [[65 + row % 26] * (length - 1) + [EOS] for row, length in enumerate(lengths)],
-        path=pa.array([f"{name}.json"] * len(lengths)).dictionary_encode(),
-        position=pa.array([row * 100 for row in rows], pa.int64()),
-        id=pa.array([f"{name}-{row}" for row in rows]),
-        url=pa.array([None if row % 2 else f"https://{name}/{row}" for row in rows]),
-    )
-
-
-def lengths_of(shard: int) -> list[int]:
-    """Some documents are shorter than a window, some longer than several."""
-    return np.random.default_rng(shard).integers(1, 400, NUM_BOOKS).tolist()
 
 
 @pytest.fixture(scope="module")
-def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Books in four shards, notes in one (common to all scatters), a validation shard."""
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """News in two generations, of which the second is common to all scatters, and books."""
     directory = tmp_path_factory.mktemp("library")
-    books = [
-        put_documents(directory, f"{GENERATION}/books/{i:05d}", lengths_of(i), name=f"book-{i}")
-        for i in range(NUM_SHARDS)
-    ]
-    notes = put_documents(directory, f"{GENERATION}/notes/00000", [30, 700, 5, 1], name="notes")
-    held = put_documents(directory, f"{GENERATION}/books/validation-00000", [20], name="held")
-    manifest = read_manifest(pristine)
-    (generation,) = manifest.generations
-    sources = {
-        "books": SourceEntry(shards=tuple(books), validation=(held,)),
-        "notes": SourceEntry(shards=(notes,), validation=()),
-    }
-    vocabulary = manifest.vocabulary.path
-    (directory / vocabulary).write_bytes((pristine / vocabulary).read_bytes())
-    write_manifest(
-        directory, replace(manifest, generations=(replace(generation, sources=sources),))
-    )
+    build(directory)
     return directory
 
 
 def run_on(directory: Path, **values: object) -> Run:
-    mix = Mix(start=0, data=(f"{directory}:books=3", f"{directory}:notes=1"))
+    mix = Mix(start=0, data=(f"{directory}:news=3", f"{directory}:books=1"))
     batches = (BatchSize(step=0, size=8), BatchSize(step=20, size=4))
-    run = Run(mixes=(mix,), batches=batches, scatters=2, length=128, seed=7)
+    run = Run(mixes=(mix,), batches=batches, scatters=2, length=512, seed=7)
     return replace(run, **values)
 
 
@@ -86,8 +41,8 @@ def documents(tracer: Tracer) -> Iterator[TracedDocument]:
     [
         {},
         {"scatters": 4, "seed": 1},
-        {"scatters": 1, "objective": "causal", "length": 50},
-        {"slack": 60, "length": 128},
+        {"scatters": 1, "objective": "causal", "length": 200},
+        {"slack": 250, "length": 512},
     ],
 )
 def test_both_directions_agree_over_several_epochs(

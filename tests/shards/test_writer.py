@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shards.format import REQUIRED, read_index
+from shards.format import REQUIRED
 from shards.manifest import ShardEntry
 from shards.reader import Shard
-from shards.storage.files import FileEntry, crc32c, map_bytes
+from shards.storage.files import map_bytes
 from shards.writer import write_shard
 
 U2 = np.dtype("<u2")
@@ -37,26 +37,6 @@ def read(directory: Path, name: str) -> pa.RecordBatch:
     with pa.ipc.open_file(pa.py_buffer(map_bytes(directory / f"{name}.arrow"))) as reader:
         assert reader.num_record_batches == 1
         return reader.get_batch(0)
-
-
-def test_three_files_and_their_entry(tmp_path: Path) -> None:
-    chunks = [np.array([1, 2, 3], U2), np.array([], U2), np.array([4, 5, 6, 7, 8], U2)[::2]]
-    entry = write_shard(
-        tmp_path / "g" / "s" / "0", table([2, 4]), directory=tmp_path, tokens=chunks, dtype=U2
-    )
-    assert (entry.path, entry.documents, entry.tokens) == ("g/s/0", 2, 6)
-    assert list(entry.files) == ["bin", "idx", "arrow"]
-    for suffix, file in entry.files.items():
-        path = tmp_path / f"g/s/0.{suffix}"
-        assert file == FileEntry(bytes=path.stat().st_size, crc32c=crc32c(path))
-    assert (tmp_path / "g/s/0.bin").read_bytes() == np.array([1, 2, 3, 4, 6, 8], U2).tobytes()
-    assert read_index(tmp_path / "g/s/0.idx")[1].tolist() == [2, 4]
-    assert read(tmp_path, "g/s/0").to_pydict() == {
-        "offset": [0, 2],
-        "tokens": [2, 4],
-        "prompt_tokens": [0, 0],
-        "order": [0, 1],
-    }
 
 
 def test_columns_are_kept_in_one_batch(tmp_path: Path) -> None:

@@ -355,7 +355,6 @@ def test_more_epochs_leave_no_items_out(
 
 REFUSED = {
     "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
-    "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
     "other items": (["--data", "{folder}/lesson"], "items.test was "),
 }
 """What the refusal rows of finetune do not have."""

@@ -127,27 +127,21 @@ def test_killed_twice_is_as_if_it_had_not_been(
     assert len(losses(run)) == STEPS
 
 
+@pytest.mark.nightly
 def test_two_ranks_switch_as_one_does(undisturbed: Callable[[int], Path]) -> None:
     assert losses(undisturbed(2)) == pytest.approx(losses(undisturbed(1)), abs=0.2)
     saved = [Run.load(undisturbed(world) / "run.json").mixes for world in (1, 2)]
     assert [mix.weights for mix in saved[0]] == [mix.weights for mix in saved[1]]
 
 
-def test_before_a_switch_nothing_changes(trial: Trial, undisturbed: Callable[[int], Path]) -> None:
-    """Without --follow a run goes on with the manifest that it began with."""
+def test_without_follow_a_run_stays_with_its_manifest(trial: Trial) -> None:
     run, data = trial.folder / "alone", data_in(trial, "alone-data")
-    output = trial.run("--data", data, "--save", run, "--max-steps", 6, "--decay-steps", STEPS)
-    assert "newer manifests" not in output.output()
+    first = trial.run("--data", data, "--save", run, "--max-steps", 3, "--decay-steps", STEPS)
+    assert "newer manifests" not in first.output()
     grow(data)
-    output = trial.run("--data", data, "--save", run)
-    assert f"the data are {data}@1; there are newer manifests, which" in output.output()
+    again = trial.run("--data", data, "--save", run, "--max-steps", 5, "--decay-steps", STEPS)
+    assert f"the data are {data}@1; there are newer manifests, which" in again.output()
     assert Run.load(run / "run.json").mixes == (Mix(start=0, data=(f"{data}@1",)),)
-    named = trial.folder / "named"
-    trial.run("--data", f"{data}@1", "--save", named)
-    assert losses(run) == losses(named)
-    whole = undisturbed(1)
-    assert losses(run)[:3] == losses(whole)[:3]
-    assert losses(run)[3:] != losses(whole)[3:]
 
 
 def test_an_earlier_checkpoint_repeats_later_switches(

@@ -11,6 +11,7 @@ import torch
 from shards.__main__ import main as shards_main
 from shards.console import run_module
 from shards.errors import UserError
+from tests.nightly import a_few
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
 from trainer.checkpoints import checkpoint, universal
@@ -69,14 +70,24 @@ def tensors(stage: int) -> list[str]:
 
 
 CASES = [
-    *((stage, "resume", name) for stage in WORLDS for name in tensors(stage)),
-    *((stage, command, tensors(stage)[-1]) for stage in (0, 3) for command in COMMANDS[1:]),
-    (1, "init", tensors(1)[0]),
-    (3, "other world", tensors(3)[0]),
+    (0, "init", tensors(0)[0]),
+    *((1, "resume", name) for name in tensors(1)),
+    *((3, command, tensors(3)[0]) for command in COMMANDS if command != "evaluate"),
+    (3, "evaluate", tensors(3)[-1]),
+]
+RARE = [
+    (stage, command, name)
+    for stage in WORLDS
+    for command in COMMANDS
+    for name in (tensors(stage)[-1:] if command == "evaluate" else tensors(stage))
+    if (stage, command, name) not in CASES and (stage != 2 or command == "resume")
 ]
 
 
-@pytest.mark.parametrize(("stage", "command", "name"), CASES)
+@pytest.mark.parametrize(
+    ("stage", "command", "name"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.nightly) for case in RARE)],
+)
 def test_a_poisoned_file_of_tensors_is_refused(
     trial: Trial, stage: int, command: str, name: str
 ) -> None:
@@ -102,8 +113,8 @@ def trust_everything() -> None:
         vars(module)["read"] = lambda *_: {}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("stage", [3])
+@pytest.mark.parametrize("command", a_few(COMMANDS, of_each=4))
+@pytest.mark.parametrize("stage", a_few([3, 0, 1], of_each=3))
 def test_torch_itself_refuses_too(trial: Trial, stage: int, command: str) -> None:
     run, trace = copy(trial, stage, "trusted")
     name = tensors(stage)[-1]
@@ -153,7 +164,7 @@ def test_other_files_are_no_pickles(trial: Trial) -> None:
         assert not trace.exists(), name
 
 
-@pytest.mark.parametrize("stage", [3])
+@pytest.mark.parametrize("stage", a_few([3, 1], of_each=2))
 def test_names_that_lead_out_of_the_folder_make_no_files(trial: Trial, stage: int) -> None:
     run, _ = copy(trial, stage, "names")
     path = run / "step-1" / tensors(stage)[0]

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from shards.errors import UserError
+from tests.nightly import a_few
 from tests.pipelines.tokenizers.trained import train
 from tests.trainer.runs import Trial
 from trainer.opening import Opening
@@ -57,7 +58,7 @@ def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> No
         open_trained(place / "run", Opening(tokenizer=f"sentencepiece:{other}", device="cpu"))
 
 
-@pytest.mark.parametrize("recorded", ["absolute", "as given"])
+@pytest.mark.parametrize("recorded", a_few(["as given", "absolute"], of_each=2))
 def test_its_data_are_found_from_other_folders(
     place: Path, tmp_path: Path, recorded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,24 +43,6 @@ def test_shares_hold_for_any_weights(weights: list[int], seed: int) -> None:
 
 
 @given(
-    st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any),
-    st.lists(st.integers(0, 10**12), min_size=1, max_size=8),
-)
-def test_counting_forwards_and_back(weights: list[int], times: list[int]) -> None:
-    quotas = Quotas(weights, 5, seed=3)
-    draws = np.array(times)
-    scatters = draws % 5
-    streams, nth = quotas.stream_and_nth(draws, scatters)
-    counts = quotas.counts(draws, scatters)
-    assert np.array_equal(counts[np.arange(len(draws)), streams], nth)
-    assert np.array_equal(counts.sum(axis=1), draws)
-    after = quotas.counts(draws + 1, scatters) - counts
-    assert np.array_equal(after, streams[:, None] == np.arange(len(weights)))
-    for where in zip(streams.tolist(), nth.tolist(), scatters.tolist(), times, strict=True):
-        assert quotas.draw_of(*where[:3]) == where[3]
-
-
-@given(
     st.lists(st.fractions(0, 10**9, max_denominator=1000), min_size=1, max_size=30).filter(any),
     st.sampled_from([2**7, 2**12, MAX_PERIOD]),
 )

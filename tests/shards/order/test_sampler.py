@@ -161,6 +161,10 @@ def test_caps(streams: list[Stream]) -> None:
         make_sampler(streams, epoch_caps={"wide": 2}, end=last + 1)
 
 
+def test_no_positions_draw_nothing(streams: list[Stream]) -> None:
+    assert len(make_sampler(streams).draw([])) == 0
+
+
 def test_a_stream_without_a_token_is_refused(streams: list[Stream], make_stream: Make) -> None:
     with pytest.raises(
         UserError, match=r"there must be streams, and each must hold tokens.*'none'"

@@ -1,34 +1,11 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from shards.errors import UserError
-from shards.manifest import VALIDATION
-from shards.order.streams import Stream, check_scatters, streams_of
-from shards.reader import Dataset
+from shards.order.streams import Stream, check_scatters
 
 Make = Callable[..., Stream]
-
-
-def test_streams_of_a_dataset(pristine: Path) -> None:
-    dataset = Dataset.open(pristine)
-    streams = streams_of(dataset)
-    assert [stream.name for stream in streams] == ["3f9c12ab/pile", "3f9c12ab/wudao"]
-    assert [len(stream.shards) for stream in streams] == [1, 4]
-    assert streams[1].num_tokens == sum(shard.tokens for shard in streams[1].shards)
-    assert streams[1].dataset is dataset
-    held = streams_of(dataset, split=VALIDATION)
-    assert [stream.name for stream in held] == ["3f9c12ab/wudao/validation"]
-
-
-def test_common_is_what_leaves_a_scatter_without_a_token(make_stream: Make) -> None:
-    stream = make_stream("s", [5, 0, 3, 1])
-    assert not stream.is_common(1)
-    assert not stream.is_common(2)
-    assert stream.is_common(4)
-    assert stream.is_common(8)
-    assert not make_stream("s", [5, 1, 3, 1]).is_common(4)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.nightly import a_few
 from tests.trainer.runs import Trial
 from trainer.export.command import Export
 from trainer.export.export import export
@@ -13,7 +14,7 @@ from trainer.weights.read import read_weights
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("stage", [1, 3])
+@pytest.mark.parametrize("stage", a_few([3, 1], of_each=2))
 def test_the_weights_are_those_that_deepspeed_joins(tmp_path: Path, stage: int) -> None:
     from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - slow
         get_fp32_state_dict_from_zero_checkpoint,
