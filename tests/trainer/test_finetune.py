@@ -346,7 +346,7 @@ def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None
 def test_more_epochs_leave_no_items_out(
     finetune: Callable[..., Any], finished: Callable[..., Path]
 ) -> None:
-    across = ("--across-epochs", "--batch-size", 10)
+    across = ("--across-epochs", "--batch-size", 10, "--micro-batch", 10)
     more = finetune("--save", finished(*across), *across, "--epochs", 5).wait()
     assert more.codes() == [2], more.output()
     told = " ".join(more.output().split())
