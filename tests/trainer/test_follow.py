@@ -177,6 +177,7 @@ def removal_comes(data: Path) -> None:
     setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
 
 
+@pytest.mark.nightly
 def test_a_removal_counts_from_its_switch_on(trial: Trial) -> None:
     """Also when steps before it are repeated by a run that knows of the switch already."""
     run, data = trial.folder / "removed", data_in(trial, "removed-data")
