@@ -12,8 +12,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from shards.console import run_module
-from shards.errors import UserError
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SHAPE, build
@@ -21,7 +19,7 @@ from tests.trainer.runs import Trial, events, losses
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
-from trainer.samples import TEMPERATURE, TOP_K, open_samples
+from trainer.samples import open_samples
 from trainer.settings import Settings
 from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
@@ -54,29 +52,6 @@ def sampling(trial: Trial) -> tuple[object, ...]:
 
 
 @pytest.mark.slow
-def test_samples_of_a_run(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
-    plain, sampled = trial.folder / "plain", trial.folder / "sampled"
-    trial.run("--save", plain)
-    running = trial.run("--save", sampled, *sampling(trial))
-    assert losses(plain) == losses(sampled)
-    found = events(sampled, SAMPLE)
-    assert [(event["step"], event["number"]) for event in found] == [
-        (step, number) for step in (2, 3) for number in range(3)
-    ]
-    assert [event["prompt"] for event in found[:3]] == list(PROMPTS)
-    assert all(event["text"].startswith("Fold six") for event in found[::3])
-    assert found[:3] != found[3:]
-    assert running.output().count("  sample  ") == 6
-    # The command writes the same.
-    last = [event["text"] for event in found[3:]]
-    options = ["--temperature", str(TEMPERATURE), "--top-k", str(TOP_K), "--max-new-tokens", "5"]
-    asked = [str(sampled), *PROMPTS, "--tokenizer", TOKENIZER, "--device", "cpu", "--dtype", "fp32"]
-    assert run_module("trainer.generate", [*asked, *options, "--json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["text"] for line in lines] == last
-
-
-@pytest.mark.slow
 def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     alone, split = trial.folder / "alone", trial.folder / "split"
     trial.run("--save", alone, *sampling(trial))
@@ -84,21 +59,6 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     trial.run("--save", split, "--deepspeed", zero3, *sampling(trial), world=2)
     assert events(split, SAMPLE) == events(alone, SAMPLE)
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
-
-
-@pytest.mark.slow
-def test_prompts_that_cannot_be_used(trial: Trial) -> None:
-    long = trial.folder / "long.txt"
-    long.write_text("paper " * 99)
-    running = trial.run("--sample-every", 1, "--sample-prompts", long, code=2)
-    assert 'the prompt "paper paper' in running.output()
-    assert "Traceback" not in running.output()
-
-
-@pytest.mark.parametrize("given", [{"sample_every": 3}, {"sample_prompts": Path("prompts.txt")}])
-def test_both_or_none(given: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=r"--sample-every N says when and --sample-prompts FILE"):
-        Settings(model="tiny", **given)  # type: ignore[arg-type]  # of several types, by name
 
 
 def started_with(engine: Callable[[Cache], Tensor], folder: Path, *, stage: int = 0) -> Any:

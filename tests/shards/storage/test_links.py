@@ -5,17 +5,7 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
-from shards.storage.links import HARD_LINK, REFLINK, link
-
-
-def test_a_link_has_the_bytes_and_takes_no_room(tmp_path: Path) -> None:
-    (source := tmp_path / "a").write_bytes(b"tokens")
-    target = tmp_path / "deep" / "folder" / "b"
-    kind = link(source, target)
-    assert kind in (HARD_LINK, REFLINK)
-    assert target.read_bytes() == b"tokens"
-    assert target.samefile(source) == (kind == HARD_LINK)
-    assert [path.name for path in target.parent.iterdir()] == ["b"]
+from shards.storage.links import link
 
 
 def test_twice_and_over_another_file(tmp_path: Path) -> None:
