@@ -32,9 +32,9 @@ _FOREIGN = (
     Refusal(
         name="train: flags of other trainers",
         command="trainer.train --train_micro --seq_length=512 --train-iters 9 --micro_batch=4",
-        says=r"unknown flags: --train_micro --seq_length: here --length N "
-        r"--train-iters: here --max-steps N, --max-tokens N or --epochs N "
-        r"--micro_batch: did you mean --micro-batch\? python -m trainer\.train --help lists",
+        says=r"unknown flags: --train_micro --seq_length: here --length N --train-iters: here"
+        r" --max-steps N, --max-tokens N or --epochs N --micro_batch: did you mean"
+        r" --micro-batch\? python -m trainer\.train --help lists",
     ),
     *(
         Refusal(
@@ -59,15 +59,6 @@ _SETTINGS = (
     _train(
         "--modle x", "a mistyped flag", r"unknown flag --modle: did you mean --model\?" + _OF_TRAIN
     ),
-    _train(
-        "--lr 1e-4 words",
-        "words that belong to no flag",
-        r"words: belongs to no flag\. A value with "
-        r"spaces stands in quotes\." + _OF_TRAIN,
-    ),
-    _train(
-        "--lr x", "a rate that is no number", r"--lr: 'x' is not a number, as in 3, 0\.5 or 1e-4\."
-    ),
     *(
         _train(flags, flags, rf"{flags.split()[0]}: '{wrong}' is {meaning}\." + _OF_TRAIN)
         for flags, wrong, meaning in (
@@ -90,14 +81,7 @@ _SETTINGS = (
     _train(
         "--schedule cosin",
         "a mistyped schedule",
-        r"--schedule cosin: did you mean cosine\? Give one of "
-        r"cosine, linear, constant\.",
-    ),
-    _train(
-        "--precision fp8",
-        "another precision",
-        r"--precision fp8: .*[Gg]ive one of auto, bf16, fp16, "
-        r"fp32\.",
+        r"--schedule cosin: did you mean cosine\? Give one of cosine, linear, constant\.",
     ),
     *(
         _train(f"{flag} 0", f"{flag} 0", rf"{flag}: 0 is not at least 1\." + _OF_TRAIN)
@@ -125,48 +109,40 @@ _SETTINGS = (
     _train(
         "--eval-task lambada=x --eval-every 0",
         "a task that is never asked",
-        r"--eval-task is asked at "
-        r"every --eval-every, which is 0: give steps\.$",
+        r"--eval-task is asked at every --eval-every, which is 0: give steps\.$",
     ),
     _train(
         "--sample-every 5",
         "samples without prompts",
-        r"--sample-every N says when and --sample-prompts "
-        r"FILE says of what samples are written: give both\.$",
+        r"--sample-every N says when and --sample-prompts FILE says of what samples are written:"
+        r" give both\.$",
     ),
-    _train("--sample-prompts x", "prompts without samples", r"--sample-every N says when and"),
     _train(
         "--at-end wait",
         "waiting for nothing",
-        r"--at-end wait waits for a newer manifest: give --follow "
-        r"with it\.$",
+        r"--at-end wait waits for a newer manifest: give --follow with it\.$",
     ),
-    _train("--at-end stop", "another end", r"--at-end stop: give one of repeat, wait\."),
     _train(
         "--extend-positions",
         "positions of nothing",
-        r"--extend-positions says how to read --init-from "
-        r"PATH: give both\.$",
+        r"--extend-positions says how to read --init-from PATH: give both\.$",
     ),
     _goes_on(
-        "--dropout 0 --betas 0 0.999 --eps 1e-30 --weight-decay 0 --decay-steps 1 --micro-batch 1 "
-        "--save-every 1 --keep 1 --eval-every 0 --eval-samples 0 --log-every 1 --max-bad-losses 1 "
-        "--follow-weight 65536 --sample-tokens 1 --warmup 0 --lr-floor 0",
+        "--dropout 0 --betas 0 0.999 --eps 1e-30 --weight-decay 0 --decay-steps 1 --micro-batch 1"
+        " --save-every 1 --keep 1 --eval-every 0 --eval-samples 0 --log-every 1 --max-bad-losses 1"
+        " --follow-weight 65536 --sample-tokens 1 --warmup 0 --lr-floor 0",
         "the least of everything",
     ),
     _goes_on(
-        "--dropout 0.99 --betas 0.9999 0 --follow-weight unseen --save-every epoch --eval-every "
-        "epoch "
-        "--lr-floor 1 --warmup 8 --follow --at-end wait --slack 0",
+        "--dropout 0.99 --betas 0.9999 0 --follow-weight unseen --save-every epoch --eval-every"
+        " epoch --lr-floor 1 --warmup 8 --follow --at-end wait --slack 0",
         "the most of everything",
     ),
     _row(
         "trainer.train --data data --batch-size 4",
         "no model",
-        r"say which model to train: --model NAME, "
-        r"one of glm-base, glm-large, glm-large-chinese, glm-2b, glm-10b, glm-10b-chinese, "
-        r"gpt2-d12, tiny, "
-        r"or FILE\.json\.$",
+        r"say which model to train: --model NAME, one of glm-base, glm-large, glm-large-chinese,"
+        r" glm-2b, glm-10b, glm-10b-chinese, gpt2-d12, tiny, or FILE\.json\.$",
     ),
     _row(
         "trainer.train --model tiny --batch-size 4",
@@ -181,21 +157,8 @@ _SETTINGS = (
     _row(
         "trainer.train --model tiny --data data --micro-batch 2,1",
         "no batch for two nodes",
-        r"--micro-batch 2,1 is by node: give --batch-size N with it, a multiple of what all ranks "
-        r"compute "
-        r"at once\.$",
-    ),
-    _row(
-        "trainer.train --model tiny --data data=x --batch-size 4",
-        "a weight that is none",
-        r"data=x: 'x' "
-        r"is not a number; write DIR=0\.3\.$",
-    ),
-    _row(
-        "trainer.train --model tiny --data s3://b/data --batch-size 4",
-        "data at a URL",
-        r"s3://b/data is "
-        r"a URL, and training reads from a disk\. Place it there first",
+        r"--micro-batch 2,1 is by node: give --batch-size N with it, a multiple of what all ranks"
+        r" compute at once\.$",
     ),
 )
 
@@ -204,16 +167,8 @@ _ENDS = (
     _row(
         f"{_BASE} --max-steps 9 --epochs 1",
         "two ends",
-        r"--max-steps and --epochs both say when the run "
-        r"ends: give one of them\.$",
+        r"--max-steps and --epochs both say when the run ends: give one of them\.$",
     ),
-    _row(
-        f"{_BASE} --max-steps 9 --max-tokens 9 --epochs 1",
-        "three ends",
-        r"--max-steps and --max-tokens and "
-        r"--epochs both say when the run ends",
-    ),
-    _row(f"{_BASE} --max-tokens 0", "no token", r"--max-tokens: 0 is not at least 1\."),
     *(
         _row(
             f"{_BASE} --epochs {text}",
@@ -234,41 +189,35 @@ _ENDS = (
             (
                 "--epochs 2 --data-from 9 data",
                 "epochs of data that change",
-                r"--data-from changes the data "
-                r"on the way",
+                r"--data-from changes the data on the way",
             ),
             (
                 "--max-epochs data=2",
                 "epochs under a cap",
-                r"--max-epochs caps how often text is read until "
-                r"the run ends",
+                r"--max-epochs caps how often text is read until the run ends",
             ),
         )
     ),
     _row(
         f"{_BASE} --max-steps 9 --follow --data-from 9 data",
         "data that grow and change",
-        r"--follow "
-        r"changes the data as manifests come, and --data-from at given positions: give one of "
-        r"them\.$",
+        r"--follow changes the data as manifests come, and --data-from at given positions: give"
+        r" one of them\.$",
         imported,
     ),
     _row(
         f"{_BASE} --max-steps 9 --follow --max-epochs data=2",
         "data that grow under a cap",
-        r"--follow reads "
-        r"text that nobody knows yet, so that --max-epochs cannot be checked: leave it out "
-        r"\(--at-end wait "
-        r"reads text once, unless --follow-weight or weights of data make some repeat before the "
-        r"rest "
-        r"ends\)\.$",
+        r"--follow reads text that nobody knows yet, so that --max-epochs cannot be checked: leave"
+        r" it out \(--at-end wait reads text once, unless --follow-weight or weights of data make"
+        r" some repeat before the rest ends\)\.$",
         imported,
     ),
     _row(
         f"{_BASE} --recipe glm-larg",
         "a mistyped recipe",
-        r"--recipe glm-larg: there is no such file, and no "
-        r"recipe of that name: did you mean glm-large\? Give one of glm-10b, .*, gpt2-124m\.$",
+        r"--recipe glm-larg: there is no such file, and no recipe of that name: did you mean"
+        r" glm-large\? Give one of glm-10b, .*, gpt2-124m\.$",
     ),
     _row(
         f"{_BASE} --recipe mine.args",
@@ -294,9 +243,8 @@ _MODELS = (
     _row(
         "trainer.train --data data --model glm-larg --batch-size 4",
         "a mistyped model",
-        r"--model glm-larg "
-        r"is neither a name nor a file that ends in \.json: did you mean glm-large\? Give one of "
-        r"glm-base, ",
+        r"--model glm-larg is neither a name nor a file that ends in \.json: did you mean"
+        r" glm-large\? Give one of glm-base, ",
     ),
     _row(
         _FILE,
@@ -312,8 +260,7 @@ _MODELS = (
     _row(
         _FILE,
         "a model that is a list",
-        r"model\.json is not a JSON object: expected keys and values in "
-        r"\{…\}\.$",
+        r"model\.json is not a JSON object: expected keys and values in \{…\}\.$",
         holding("model.json", "[1]"),
     ),
     _row(
@@ -324,25 +271,30 @@ _MODELS = (
     ),
     _row(
         _FILE,
-        "a model with a key twice",
-        r"model\.json is not valid JSON \(the key 'num_layers' stands "
-        r"there twice, with 2, 3\): correct it there\.$",
-        holding("model.json", '{"num_layers": 2, "num_layers": 3}'),
+        "a model with half a character",
+        r"model\.json is not valid JSON \(\\ud800 in it is half a character; write both halves, or"
+        r" U\+FFFD\)",
+        holding("model.json", r'{"x": "\ud800"}'),
     ),
     _row(
         _FILE,
-        "a model with half a character",
-        r"model\.json is not valid JSON \(\\ud800 in it is half a "
-        r"character; write both halves, or U\+FFFD\)",
-        holding("model.json", r'{"x": "\ud800"}'),
+        "a model with a key twice",
+        r"model\.json is not valid JSON \(the key 'num_layers' stands there twice, with 2, 3\):"
+        r" correct it there\.$",
+        holding("model.json", '{"num_layers": 2, "num_layers": 3}'),
     ),
     _shape("no layers", r"\.num_layers is missing", num_layers="GONE"),
     _shape("a key too many", r"\.colour is not known", colour=1),
     _shape("layers as text", r"\.num_layers is '2', not of type int", num_layers="2"),
     *(
         _shape(f"{name} {value}", rf": {name} is {value}; expected 1 to 16777216", **{name: value})
-        for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions")
-        for value in (0, 2**24 + 1)
+        for name, value in (
+            ("num_layers", 0),
+            ("hidden_size", 2**24 + 1),
+            ("num_heads", 0),
+            ("vocab_size", 2**24 + 1),
+            ("max_positions", 0),
+        )
     ),
     _shape(
         "heads that do not divide it",
@@ -427,8 +379,8 @@ _TUNING = (
             ("--max-answer 0", r"--max-answer: 0 is not at least 1\."),
             (
                 "--min-answer 9 --max-answer 8",
-                r"--min-answer 9 is more than 8, the most tokens of a text: "
-                r"lower it, or raise --max-answer\.$",
+                r"--min-answer 9 is more than 8, the most tokens of a text: lower it, or raise"
+                r" --max-answer\.$",
             ),
             ("--loss hing", r"--loss hing: did you mean hinge\? Give one of "),
             ("--save-every 0", r"--save-every: 0 is not at least 1\."),
@@ -464,8 +416,8 @@ _TUNING = (
     _row(
         _TUNE.replace("prompted", "tnew"),
         "a mistyped task",
-        r"--task tnew: there is no such task, and no "
-        r"such file: did you mean tnews\? Give one of .*, or FILE\.json of one's own\.$",
+        r"--task tnew: there is no such task, and no such file: did you mean tnews\? Give one of"
+        r" .*, or FILE\.json of one's own\.$",
     ),
 )
 
@@ -481,16 +433,16 @@ _DECODING = (
     ),
     (
         "--beams 2 --temperature 1",
-        r"--beams 2 takes the most probable text, and --temperature, --top-k and "
-        r"--top-p say how to draw one: give the one or the others\.$",
+        r"--beams 2 takes the most probable text, and --temperature, --top-k and --top-p say how"
+        r" to draw one: give the one or the others\.$",
     ),
     ("--beams 2 --top-k 5", r"--beams 2 takes the most probable text"),
     ("--beams 2 --top-p 0.5", r"--beams 2 takes the most probable text"),
     ("--length-penalty 1", r"--length-penalty compares beams: give --beams N with it\.$"),
     (
         "--samples 2",
-        r"--samples 2: they would all be the same, as the most probable text is taken\. Give "
-        r"--temperature, --top-k or --top-p\.$",
+        r"--samples 2: they would all be the same, as the most probable text is taken\. Give"
+        r" --temperature, --top-k or --top-p\.$",
     ),
     ("--samples 0", r"--samples: 0 is not at least 1\."),
     ("--beams 0", r"--beams: 0 is not at least 1\."),
@@ -504,15 +456,8 @@ _ASKED = (
     _row(
         "trainer.generate run --prompts p",
         "an empty file of prompts",
-        r"p has no prompt: write one a "
-        r"line\.$",
+        r"p has no prompt: write one a line\.$",
         holding("p", "\n \n"),
-    ),
-    _row(
-        "trainer.generate run --prompts p",
-        "prompts that are not UTF-8",
-        r"p is not UTF-8: its byte 2 is 0xff\.",
-        holding("p", b"a\n\xff\n"),
     ),
     *(
         _row(
@@ -531,40 +476,27 @@ _ASKED = (
     _row(
         "trainer.generate gone x",
         "no such model",
-        r"there is no file or folder gone: give a run's folder "
-        r"or a checkpoint\.$",
+        r"there is no file or folder gone: give a run's folder or a checkpoint\.$",
         imported,
     ),
     _row(
         "trainer.generate here x",
         "a folder that holds nothing",
-        r"here holds no checkpoint of trainer\.train"
-        r"\. If it is a published one, say which model it is: --model NAME, one of glm-base, .*, "
-        r"or "
-        r"FILE\.json\.$",
+        r"here holds no checkpoint of trainer\.train\. If it is a published one, say which model"
+        r" it is: --model NAME, one of glm-base, .*, or FILE\.json\.$",
         together(imported, holding("here/x")),
     ),
     _row(
         "trainer.generate here x --model tiny",
         "a published model without a tokenizer",
-        r"the tokenizer of here is not found \(its data are not known\): give it, --tokenizer "
-        r"sentencepiece:FILE, tiktoken:NAME or hf:FILE\.$",
+        r"the tokenizer of here is not found \(its data are not known\): give it, --tokenizer"
+        r" sentencepiece:FILE, tiktoken:NAME or hf:FILE\.$",
         together(imported, holding("here/x")),
     ),
 )
 
 _EXPORT = "trainer.export run --output out"
 _EXPORTS = (
-    _row(
-        f"{_EXPORT} --to onnx",
-        "another form",
-        r"--to onnx: .*[Gg]ive one of hf, safetensors\.",
-    ),
-    _row(
-        "trainer.export run --to hf",
-        "no folder to make",
-        r"the following arguments are required: --output\.",
-    ),
     *(
         _row(f"{_EXPORT} {flags}", flags, says)
         for flags, says in (
@@ -578,10 +510,8 @@ _EXPORTS = (
     _row(
         "trainer.plot gone",
         "no run",
-        r"gone has no log\.jsonl: name the folder that a run was given as "
-        r"--save\.$",
+        r"gone has no log\.jsonl: name the folder that a run was given as --save\.$",
     ),
-    _row("trainer.plot", "no run at all", r"the following arguments are required: RUN\."),
 )
 
 _EVALUATE = "trainer.evaluate run"
@@ -608,8 +538,7 @@ _EVALUATIONS = (
             ),
             (
                 "--task lambada=x --eval-samples 9",
-                r"--eval-samples is of held-out loss: give --data DIR with "
-                r"it\.$",
+                r"--eval-samples is of held-out loss: give --data DIR with it\.$",
             ),
         )
     ),
