@@ -85,10 +85,6 @@ RETHRESHOLD = {
         "in holds no dataset: it has no manifest.json. Give the folder that a pipeline wrote (its"
         " --output), or run one: python -m pipelines.wudao --output DIR"
     ),
-    "data@7": (
-        "there is no manifest number 7: this dataset has the numbers 1 to 1. (Those of before it"
-        " was overwritten or compacted are gone.)"
-    ),
     "data --threshold glm.min_words=1": (
         '"glm.min_words=1": glm has no threshold "min_words": did you mean min_chars? There are'
         " min_chars. The run measured zh=glm; other profiles need the texts again."

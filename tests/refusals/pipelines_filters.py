@@ -215,7 +215,44 @@ JSONL = f"{TEXT} --decontaminate a.jsonl"
 TXT = f"{TEXT} --decontaminate a.txt"
 LIST = f"{TEXT} --provenance url=url --url-blocklist domains"
 
+BENCHMARKS = {
+    "benchmark: no text": (
+        benchmark("a.jsonl", '{"text": 7}\n'),
+        "…/a.jsonl: no text in the item at 0: b'{\"text\": 7}'. Expected a field text, or other"
+        " fields that are strings.",
+    ),
+    "benchmark: not an object": (
+        benchmark("a.jsonl", '{"text": "x"}\n[1]\n'),
+        "…/a.jsonl: the benchmark is damaged at byte 14 (not-an-object): b'[1]'. Fetch the file"
+        " again, or leave it out.",
+    ),
+}
+
+BLOCKLISTS = {
+    "blocklist: hosts": (
+        blocked("good.org\n0.0.0.0 example.com\n"),
+        "…/domains: '0.0.0.0 example.com' at byte 9 is no entry of a blocklist. Each line should"
+        " hold a domain (example.com) or the beginning of a URL (example.com/shop) and nothing"
+        " else; rules of ad blockers and hosts files have to be rewritten.",
+    ),
+    "blocklist: wildcard": (
+        blocked("exam*ple.com\n"),
+        "…/domains: 'exam*ple.com' at byte 0 is no entry of a blocklist.…",
+    ),
+    "blocklist: a path alone": (
+        blocked("/path\n"),
+        "…/domains: '/path' at byte 0 is no entry of a blocklist.…",
+    ),
+    "blocklist: comments alone": (
+        blocked("# nothing\n\n"),
+        "domains: no entries. Each line should hold a domain (example.com) or the beginning of a"
+        " URL (example.com/shop).",
+    ),
+}
+
 ROWS = (
+    *(opened(name, JSONL, says, scene=scene) for name, (scene, says) in BENCHMARKS.items()),
+    *(opened(name, LIST, says, scene=scene) for name, (scene, says) in BLOCKLISTS.items()),
     *(opened(f"filter {x}", f"{RUN} --filter {x}", says, scene=own) for x, says in SPECS.items()),
     *(
         mapped(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", says, scene=own)
@@ -226,20 +263,6 @@ ROWS = (
         JSONL,
         "--decontaminate names texts of benchmarks: a.jsonl does not exist; . holds in",
         scene=lines,
-    ),
-    opened(
-        "benchmark: no text",
-        JSONL,
-        "…/a.jsonl: no text in the item at 0: b'{\"text\": 7}'. Expected a field text, or other"
-        " fields that are strings.",
-        scene=benchmark("a.jsonl", '{"text": 7}\n'),
-    ),
-    opened(
-        "benchmark: not an object",
-        JSONL,
-        "…/a.jsonl: the benchmark is damaged at byte 14 (not-an-object): b'[1]'. Fetch the file"
-        " again, or leave it out.",
-        scene=benchmark("a.jsonl", '{"text": "x"}\n[1]\n'),
     ),
     opened(
         "benchmark: seven words",
@@ -253,33 +276,6 @@ ROWS = (
         f"{TEXT} --url-blocklist none.txt",
         "--url-blocklist names a list of domains: none.txt does not exist; . holds in",
         scene=lines,
-    ),
-    opened(
-        "blocklist: hosts",
-        LIST,
-        "…/domains: '0.0.0.0 example.com' at byte 9 is no entry of a blocklist. Each line should"
-        " hold a domain (example.com) or the beginning of a URL (example.com/shop) and nothing"
-        " else; rules of ad blockers and hosts files have to be rewritten.",
-        scene=blocked("good.org\n0.0.0.0 example.com\n"),
-    ),
-    opened(
-        "blocklist: wildcard",
-        LIST,
-        "…/domains: 'exam*ple.com' at byte 0 is no entry of a blocklist.…",
-        scene=blocked("exam*ple.com\n"),
-    ),
-    opened(
-        "blocklist: a path alone",
-        LIST,
-        "…/domains: '/path' at byte 0 is no entry of a blocklist.…",
-        scene=blocked("/path\n"),
-    ),
-    opened(
-        "blocklist: comments alone",
-        LIST,
-        "domains: no entries. Each line should hold a domain (example.com) or the beginning of a"
-        " URL (example.com/shop).",
-        scene=blocked("# nothing\n\n"),
     ),
     refused(
         "blocklist: documents without a url",

@@ -116,9 +116,6 @@ _REFUSED: Mapping[str, Said] = {
     ),
     "inspect data --doc 132": r"there is no train document 132: data has 132, counted from 0\.$",
     "inspect data --doc -1": r"there is no train document -1: data has 132, counted from 0\.$",
-    "inspect data --doc 2 --source new --split validation": (
-        r"there is no validation document 2: data has 2, counted from 0\.$"
-    ),
     "inspect data --source note": (
         r"data has no source 'note': did you mean notes\? Give one of docs, new, notes\.$"
     ),
@@ -184,10 +181,6 @@ _REFUSED: Mapping[str, Said] = {
         r" are\); or --missing-ok, if there may be none\. What was dropped, and why, is in the"
         r" audit tables\.$"
     ),
-    "remove data --id a-1 --id a-99 --id a-98 --reason x": (
-        r"no document has the name a-99, a-98 \(2 of 3 names\), and nothing was removed\. Look for "
-        r"mistakes \(--dry-run shows what is found\), or give --missing-ok to remove the others\.$"
-    ),
     "remove data --documents names --reason x": (
         r"data has no document x-0, x-1, .*, x-19 and 1 more: give SHARD:ROW",
         together(dataset, holding("names", "".join(f"x-{i}\n" for i in range(21)))),
@@ -223,10 +216,6 @@ _REFUSED: Mapping[str, Said] = {
     "export data --to llm.c --tokens-per-file 1073741312 --output out": (
         r"--tokens-per-file 1,073,741,312 makes files over 2 GiB, in which llm\.c's loader cannot"
         r" seek: give at most 1,073,741,311\.$"
-    ),
-    "megatron data": (
-        r"1 documents are removed from data, and Megatron would train on them: it reads whole"
-        r" shards\. Give python -m shards compact data --erase first\.$"
     ),
     "megatron data:notes=0": (
         r"^shards: data:notes=0: Megatron takes weights above 0 only; leave it out\.$"
@@ -313,7 +302,7 @@ ROWS = (
     ),
     *(
         Refusal(
-            name=f"export: onto {name}",
+            name=f"shards export: onto {name}",
             command="shards export data --to numpy --output out",
             says=says,
             scene=together(dataset, scene),

@@ -413,13 +413,6 @@ _DONE = (
         scene=together(dataset, overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01")),
         writes=("data/.work*", "data/.lock"),
     ),
-    Refusal(
-        name="compact: a generation in the making",
-        command=_COMPACT,
-        says=r"data/ledger\.json names a generation that is not finished: run the command that was"
-        r" making it \(--append or --watch\) once more, then compact\.$",
-        scene=together(dataset, holding_json("data/ledger.json", {"number": 3})),
-    ),
     Accepted(
         name="compact: a ledger of the last generation",
         command=_COMPACT,
