@@ -251,7 +251,8 @@ ROWS = (
     opened(
         "model: a text",
         SPM,
-        "a.model is no SentencePiece model (Error parsing message…)…",
+        "a.model is no SentencePiece model (Error parsing message…): give the .model file that"
+        " spm_train or python -m pipelines.train_tokenizer wrote.",
         scene=holding("a.model", "not a model"),
     ),
     opened(

@@ -39,7 +39,8 @@ _OF_NAMES = {
 _ONTO: Mapping[str, tuple[Scene, str]] = {
     "a folder that holds much": (
         together(holding("out/x"), holding("out/a"), holding("out/z")),
-        r"--output out exists and holds a and 2 more, which no export has put there",
+        r"--output out exists and holds a and 2 more, which no export has put there: name an"
+        r" empty folder\.$",
     ),
     "a file": (holding("out"), r"--output out is a file: name an empty folder\.$"),
     "an export of other sources": (exported, r"--output out holds another export " + _OF + _FULL),

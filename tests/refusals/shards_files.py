@@ -149,7 +149,9 @@ _VOCABULARY = "data/vocabulary-*.arrow"
 _VOCABULARIES = (
     _row(
         "vocabulary with another byte",
-        r"it has ([\d,]+) bytes with crc32c (\w{8}), the manifest says \1 with (?!\2)\w{8}\.",
+        r"data/vocabulary-\w{8}\.arrow is not the file that the manifest names: it has ([\d,]+)"
+        r" bytes with crc32c (\w{8}), the manifest says \1 with (?!\2)\w{8}\. It was damaged or"
+        r" replaced: restore it from a copy, or build the dataset again\.$",
         overwritten(_VOCABULARY, 1000, b"\xfe"),
     ),
     _row(

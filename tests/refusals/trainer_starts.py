@@ -45,7 +45,7 @@ _FRESH: Mapping[str, Said] = {
         r" causal, or another model\.$"
     ),
     "--lr 0": (r"--lr 0\.0: the peak learning rate must be a number above 0\.$"),
-    "--lr-floor 1.1": (r"--lr-floor 1\.1: it must be a share of the peak, 0 to"),
+    "--lr-floor 1.1": (r"--lr-floor 1\.1: it must be a share of the peak, 0 to 1\.$"),
     "--warmup 4": (
         r"the warm-up of 4 steps does not end before the decay does, at step 4: lower --warmup, or"
         r" give --decay-steps\.$"
