@@ -44,8 +44,8 @@ _FRESH: Mapping[str, Said] = {
         r"--model gpt2\.json has no block positions, which blank infilling needs: give --objective"
         r" causal, or another model\.$"
     ),
-    "--lr 0": (r"--lr 0\.0: the peak learning rate must be a number above 0\.$"),
-    "--lr-floor 1.1": (r"--lr-floor 1\.1: it must be a share of the peak, 0 to 1\.$"),
+    "--lr 0": r"--lr 0\.0: the peak learning rate must be a number above 0\.$",
+    "--lr-floor 1.1": r"--lr-floor 1\.1: it must be a share of the peak, 0 to 1\.$",
     "--warmup 4": (
         r"the warm-up of 4 steps does not end before the decay does, at step 4: lower --warmup, or"
         r" give --decay-steps\.$"
@@ -89,7 +89,7 @@ _RESUMED: Mapping[str, Said] = {
         r"this run cannot resume from run/step-4: blanks\.bert_prob was 0\.5, now it is 0\.4\. Set"
         r" it back, or start a new run from its weights: --init-from run/step-4 --save OTHER\.$"
     ),
-    "--precision bf16": (r"precision was fp32, now it is bf16\. Set it back"),
+    "--precision bf16": r"precision was fp32, now it is bf16\. Set it back",
     "": (
         r"model\.num_layers was 2, now it is 3\. Set it back, or start a new run with another"
         r" --save; it cannot begin with the weights of run/step-4, which do not fit another"
