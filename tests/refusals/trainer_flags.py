@@ -323,7 +323,7 @@ ROWS = (
     _row(
         _FILE,
         (
-            r"model\.json does not describe a model: model\.json\.num_layers is missing\.$",
+            r"model\.json does not describe a model: model\.json\.hidden_size is missing\.$",
             holding_json("model.json", {}),
         ),
         "train: a model with nothing",
