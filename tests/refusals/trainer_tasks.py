@@ -458,8 +458,6 @@ _USES = (
         )
         for command in (
             "generate run x",
-            "evaluate run",
-            "export run --to safetensors --output out",
             "train --data data --model model.json --max-steps 4 --batch-size 4 --init-from run"
             " --save on",
         )
