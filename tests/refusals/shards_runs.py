@@ -272,11 +272,6 @@ ROWS = (
         says=r"run\.json holds no valid JSON \(",
     ),
     _taken(
-        "trace run.json --step 0",
-        "^position 0 epoch 0",
-        together(first, holding_json("run.json", _RUN)),
-    ),
-    _taken(
         f"trace --data data {_SIZE} --document https://a.example/5",
         r"path=a\.jsonl .* id=a-5 url=https://a\.example/5 step \d+ ",
         dataset,
