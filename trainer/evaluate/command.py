@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from shards.command import run_command
 from shards.errors import UserError
 from shards.flags import WORD, count, flag_of, given, local_path, option, positive
 from shards.interrupt import ended_by_interrupt
@@ -34,11 +33,10 @@ _ASKED = "what is asked, and how"
 _OF_TASKS = ("length", "blank", "tokenizer")
 
 
-def main(module: str, words: Sequence[str]) -> int:
-    """Evaluate what a command line names and return the exit code."""
+def evaluated(_module: str, words: Sequence[str]) -> type[RankCommand]:
+    """Return the command that a command line is of."""
     flags = {word.partition("=")[0] for word in words}
-    command = EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
-    return run_command(command, words, program=f"python -m {module}")
+    return EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
 
 
 @dataclass(frozen=True, kw_only=True)

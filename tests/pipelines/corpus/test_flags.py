@@ -1,21 +1,23 @@
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from pipelines.corpus.flags import parse
-from pipelines.corpus.options import GROUPS
+from pipelines.corpus.options import GROUPS, OWN
+from pipelines.run.command import corpus_command
 from pipelines.wudao import RECIPE, WudaoOptions
 from shards.errors import UserError
+from shards.flags import REST
 
 
-def read(*argv: str) -> tuple[WudaoOptions, list[str]]:
-    return parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
+def read(*argv: str) -> WudaoOptions:
+    return WudaoOptions.parse(argv, "python -m pipelines.wudao")
 
 
 def test_no_flag_gives_the_defaults() -> None:
-    assert read() == (WudaoOptions(), [])
+    assert read() == WudaoOptions()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ def test_no_flag_gives_the_defaults() -> None:
     ],
 )
 def test_flags_give_options(argv: list[str], changed: dict[str, object]) -> None:
-    assert read(*argv) == (WudaoOptions(**changed), [])  # type: ignore[arg-type]  # a table of any option
+    assert read(*argv) == WudaoOptions(**changed)  # type: ignore[arg-type]  # a table of any option
 
 
 @pytest.mark.parametrize(
@@ -47,16 +49,14 @@ def test_flags_give_options(argv: list[str], changed: dict[str, object]) -> None
     ],
 )
 def test_flags_of_beam_are_handed_on(beam: list[str]) -> None:
-    options, flags = read("--seed=3", *beam, "--min-chars=5")
-    assert options == WudaoOptions(seed=3, min_chars=5)
-    assert flags == beam
+    options = read("--seed=3", *beam, "--min-chars=5")
+    assert options == WudaoOptions(seed=3, min_chars=5, engine=tuple(beam))
 
 
 def test_what_stands_behind_two_dashes_goes_on_word_for_word() -> None:
     behind = ["--checkpointing_interval=5000", "--seed", "9", "--", "stray"]
-    options, flags = read("--seed", "1", "--runner=FlinkRunner", "--", *behind)
-    assert options == WudaoOptions(seed=1)
-    assert flags == ["--runner=FlinkRunner", "--", *behind]
+    options = read("--seed", "1", "--runner=FlinkRunner", "--", *behind)
+    assert options == WudaoOptions(seed=1, engine=("--runner=FlinkRunner", *behind))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_flags_that_will_not_do_are_refused_by_name(argv: list[str], message: st
 def test_what_can_be_no_flag_of_beam_is_refused_without_it(
     argv: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("pipelines.corpus.flags.beam_names")
+    monkeypatch.setitem(sys.modules, "pipelines.engine.cluster", None)
     with pytest.raises(UserError, match=message):
         read(*argv)
 
@@ -117,20 +117,23 @@ def test_help_begins_with_the_flags_of_the_corpus_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
-        read("--help")
+        corpus_command("pipelines.wudao").parse(["--help"], "python -m pipelines.wudao")
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["options:", "of pipelines.wudao alone:", *(f"{title}:" for title in GROUPS)]
+    assert titles == ["options:", *(f"{title}:" for title in GROUPS)]
+    assert titles[1] == f"{OWN}:"
     flags = [line.split()[0] for line in lines if line.startswith("  --")]
     assert flags[:4] == ["--title", "--title-separator", "--min-chars", "--input"]
 
 
 def test_help_tells_of_every_flag_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        read("--help")
+        corpus_command("pipelines.wudao").parse(["--help"], "python -m pipelines.wudao")
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     for each in fields(WudaoOptions):
+        if each.metadata["named"] == REST:
+            continue
         assert re.search(rf"^  --{each.name.replace('_', '-')}\b", shown, re.MULTILINE)
     plain = " ".join(shown.split())
     assert RECIPE.about in plain

@@ -4,7 +4,6 @@ from dataclasses import fields
 
 import pytest
 
-from pipelines.corpus.flags import parse
 from pipelines.corpus.options import DATASET, NOTHING, SEGMENTS, Options, semantic
 from pipelines.engine.workers import num_workers
 from pipelines.wudao import WudaoOptions
@@ -38,7 +37,7 @@ def test_no_language_at_all_is_refused() -> None:
     ("written", "value"), [("auto", "auto"), ("0", 0), ("1024", 1024), ("2k", 2000)]
 )
 def test_characters_that_decide_the_language(written: str, value: int | str) -> None:
-    options, _ = parse(Options, ["--lid-chars", written], program="p", about="")
+    options = Options.parse(["--lid-chars", written], "p")
     assert options.lid_chars == value
     assert type(options.lid_chars) is type(value)
     recorded = semantic(options, {}, decides=(SEGMENTS,))["lid_chars"]
@@ -48,7 +47,7 @@ def test_characters_that_decide_the_language(written: str, value: int | str) -> 
 @pytest.mark.parametrize("written", ["all", "-1", "1.5", "AUTO", ""])
 def test_other_characters_are_refused(written: str) -> None:
     with pytest.raises(UserError, match=r"--lid-chars: .* is not a whole number .*, nor auto"):
-        parse(Options, [f"--lid-chars={written}"], program="p", about="")
+        Options.parse([f"--lid-chars={written}"], "p")
 
 
 LEVELS = {
@@ -80,6 +79,7 @@ LEVELS = {
     },
     DATASET: {"minhash_threshold", "clusters", "validation", "shards", "shard_tokens"},
     NOTHING: {
+        "engine",
         "input",
         "output",
         "workers",

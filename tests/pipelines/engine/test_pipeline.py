@@ -65,8 +65,9 @@ def test_metrics_of_an_in_process_run_say_what_its_report_says(
     tmp_path: Path, seen: dict[str, Kinds]
 ) -> None:
     rules = {"quality": ("glm",), "min_chars": 1, "dedup": "minhash", "max_reject_rate": 0.5}
+    rules |= {"engine": ("--runner=DirectRunner",)}
     options = small(tmp_path / "out", write_pages(tmp_path / "in"), **rules)
-    build(MODULE, options, flags=["--runner=DirectRunner"])
+    build(MODULE, options)
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())
     counts = {phase: kinds["counters"] for phase, kinds in seen.items()}
     check_metrics(counts, report)
