@@ -122,3 +122,14 @@ def called_program(program: str) -> str:
     """Return the name of a program as it was started: `corpusmill wudao`, else as it is given."""
     started = sys.argv[0]
     return started if started.startswith(f"{PROGRAM} ") else program
+
+
+def called(name: str) -> str:
+    """Return what starts a command in the way that this one was: `corpusmill` or `python -m`.
+
+    Args:
+        name: Of a command of the table, or of another corpus.
+    """
+    if sys.argv[0].startswith(f"{PROGRAM} "):
+        return f"{PROGRAM} {name}"
+    return COMMANDS.get(name, _corpus(name, "")).program

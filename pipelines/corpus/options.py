@@ -20,6 +20,7 @@ from shards import flags
 from shards.command import Command
 from shards.errors import UserError
 from shards.flags import REST, count, fraction, moment, names, options_of, positive, seconds
+from shards.program import called
 from shards.storage.remote import AnyPath, any_path
 
 MOST_VALIDATION = 0.05
@@ -357,7 +358,7 @@ class Options(Command):
     overwrite: bool = option(
         False,
         "Replace a dataset made with other options: write new files beside the old ones, then the "
-        "manifest (python -m shards prune removes the old files).",
+        f"manifest ({called('shards prune')} removes the old files).",
         action="store_true",
         group=OUT,
     )

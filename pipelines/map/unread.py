@@ -16,6 +16,7 @@ from pipelines.readers.file_head import other_encoding
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
+from shards.program import called
 from shards.spelling import nearest
 
 NAMES_SHOWN = 12
@@ -141,7 +142,7 @@ class Unread:
             return f"Convert the files, as in: iconv -f {encoding.split()[0]} -t UTF-8 FILE > NEW."
         if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (
-                "Is it the right folder, and the right corpus? python -m pipelines.look "
+                f"Is it the right folder, and the right corpus? {called('look')} "
                 f"{shown(self.paths[0])} says what there is."
             )
         flag, given = self._flag(self._most_asked())
@@ -152,7 +153,7 @@ class Unread:
             return f"Give the field that holds the text.{meant}"
         field_given = f" --text-field {_short(texts[0])}" if texts else ""
         return (
-            "If this is another corpus, give it to its own command; python -m pipelines.text"
+            f"If this is another corpus, give it to its own command; {called('text')}"
             f"{field_given} reads records with any fields."
         )
 

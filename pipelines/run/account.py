@@ -17,6 +17,7 @@ from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import DamageError, UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.program import called
 from shards.storage.remote import AnyPath
 
 Account = Counter[tuple[str, str, str]]
@@ -235,7 +236,7 @@ def closing_lines(
         shown.append(
             f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
         )
-    shown.append(f"dataset in {output}; look at it: python -m shards inspect {output} --doc 0")
+    shown.append(f"dataset in {output}; look at it: {called('shards inspect')} {output} --doc 0")
     shown.append(f"report in {output / PAGE}")
     return shown
 

@@ -11,6 +11,7 @@ from pipelines.engine.imports import keep_pandas_out
 from shards.command import exit_code, log_plainly, run_command
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.program import called
 from shards.shown import print_lines
 
 
@@ -123,12 +124,12 @@ def completed(options: Options, recipe: Recipe) -> Options:
     if not options.input and recipe.sample is None:
         raise UserError(
             f"--input is missing: name the files of {recipe.name}, a folder, a glob or a URL. "
-            "(python -m pipelines.wudao runs on a built-in sample.)"
+            f"({called('wudao')} runs on a built-in sample.)"
         )
     if options.input and not options.tokenizer:
         raise UserError(
             "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "
-            "hf:tokenizer.json. To train one on this text: python -m pipelines.train_tokenizer "
+            f"hf:tokenizer.json. To train one on this text: {called('train-tokenizer')} "
             f"--input {options.input[0]} --vocab-size 50000 --output tokenizer.model"
         )
     output = Path("build") / recipe.name if options.output == Path() else options.output

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 from shards.errors import UserError
 from shards.flags import WORD, count, flag_of, given, local_path, option, positive
 from shards.interrupt import ended_by_interrupt
+from shards.program import called
 from trainer.command import RankCommand
 from trainer.config import Config, config_of
 from trainer.opening import OPENED, Opening
@@ -62,7 +63,7 @@ class EvaluateModel(Opening, RankCommand):
 
     PROGRAM = "trainer.evaluate"
     USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
-    EPILOG = "Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run."
+    EPILOG = f"Held-out loss: {called('evaluate')} --resume RUN, with the flags of the run."
     GROUPS = (_ASKED, OPENED)
 
     path: Path = option(
