@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
 from pipelines.inputs.files import InputFile
-from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
 from pipelines.look.look import Kind, Look, ending_of, matches
 from pipelines.planning.table import bytes_text, cut, table, width

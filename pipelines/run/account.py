@@ -23,6 +23,9 @@ from shards.storage.remote import AnyPath
 Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
 
+_MOST = 0.5
+"""Of the records: where more than these lack a field, they are hardly of the corpus."""
+
 
 def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]) -> Account:
     """Return the account that the records of the map and of dedup add up to."""
@@ -177,11 +180,14 @@ def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath)
     rate, reasons = reject_rate(records)
     if rate > most:
         counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
+        other_fields = rate > _MOST and reasons.most_common(1)[0][0] == "missing-field"
+        look = f". {called('look')} PATH says which fields there are, and which corpus reads them"
+        hint = look if other_fields else ""
         raise UserError(
             f"{100 * rate:.2f} % of the records cannot be read ({counts}), more than "
             f"--max-reject-rate {most:g} allows. Their positions and "
             f"first bytes are in {work}/map/*.rejects (Arrow files); mend the input, or "
-            "allow more, and run the same command again"
+            f"allow more, and run the same command again{hint}"
         )
 
 

@@ -486,6 +486,15 @@ ROWS = (
         scene=text("a.jsonl", '{"body": "a"}\n' * 3),
     ),
     mapped(
+        "damage: few records with the field of text",
+        TEXT,
+        "75.00 % of the records cannot be read (3 missing-field), more than --max-reject-rate 0.01"
+        " allows.… and run the same command again. python -m pipelines.look PATH says which fields"
+        " there are, and which corpus reads them",
+        scene=text("a.jsonl", '{"text": "a"}\n' + '{"body": "a"}\n' * 3),
+        found="4 documents | 0 kept | 4 dropped",
+    ),
+    mapped(
         "damage: text that is a number",
         TEXT,
         "--text-field text: in these records it is of type number, not text; these records have"

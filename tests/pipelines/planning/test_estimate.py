@@ -8,7 +8,7 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning import sizes
 from pipelines.planning.estimate import Estimate, estimate
-from pipelines.planning.sizes import SourceSize, cut_sources, run_extent, with_groups
+from pipelines.planning.sizes import SourceSize, run_extent
 from pipelines.planning.table import bytes_text, duration_text, plan_lines
 from shards.storage.remote import RemotePath
 
@@ -47,9 +47,9 @@ def made_estimate(source: SourceSize, *, workers: int = 64, **options: Any) -> E
 
 def test_more_workers_take_less_time() -> None:
     one, four, many = (made_estimate(made_source(), workers=n).phases for n in (1, 4, 1000))
-    assert one["map"].seconds == pytest.approx(4 * four["map"].seconds)
-    assert many["map"].seconds >= 20, "a split has one worker"
-    assert all(one[name].seconds >= four[name].seconds for name in one)
+    assert one["map"] == pytest.approx(4 * four["map"])
+    assert many["map"] >= 20, "a split has one worker"
+    assert all(one[name] >= four[name] for name in one)
 
 
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:
@@ -62,8 +62,8 @@ def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:
 
 def test_an_object_storage_takes_time() -> None:
     near, far = (made_estimate(made_source(), **options) for options in ({}, {"output": FAR}))
-    for name, phase in far.phases.items():
-        assert near.phases[name].seconds < phase.seconds < 3 * near.phases[name].seconds, name
+    for name, seconds in far.phases.items():
+        assert near.phases[name] < seconds < 3 * near.phases[name], name
 
 
 @pytest.mark.parametrize(
@@ -93,24 +93,12 @@ def test_validation_is_a_share_of_bounded_size(
     assert sizes.validation_share(made_source(documents=documents), fraction) == share
 
 
-@pytest.mark.parametrize("terabytes", [0.1, 1, 10, 100, 200])
-def test_the_slices_of_merge_grow_no_faster_than_the_corpus(terabytes: float) -> None:
-    source = made_source(round(6700 * terabytes))
-    options = Options(output=FAR, shard_tokens=400_000_000)
-    extent = with_groups(run_extent({"web": source}, options))
-    cuts = cut_sources(extent)
-    slices = sum(cut.slices for cut in cuts.values())
-    merged = (cuts["web"].range if cuts else extent.sources["web"]).merge_slices
-    assert slices + merged < 100_000 + 100_000 * terabytes
-    assert merged < 100_000 or extent.total("records") / merged > 1000
-
-
 @pytest.mark.parametrize(
     ("changes", "options", "hint"),
     [
         ({"splits": 10}, {}, "only 10 of 64 workers have a split to map: choose a smaller --split"),
         ({"rejects": 5e5}, {}, "10 % of the sample cannot be read: more than --max-reject-rate"),
-        ({"splits": 640_000}, {"shards": 65_536}, "128 ranges before merge, which reads and"),
+        ({"splits": 640_000}, {"shards": 65_536}, "; segments are merged into fewer first"),
     ],
 )
 def test_a_plan_has_hints(changes: dict[str, Any], options: dict[str, Any], hint: str) -> None:
