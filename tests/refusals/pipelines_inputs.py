@@ -475,20 +475,6 @@ ROWS = (
         scene=holding("in/x/a.jsonl", LINES),
     ),
     refused(
-        "input in the output by a link",
-        f"pipelines.text {TOKENIZER} --input in --output out",
-        "the input in is the output …/out, or lies in it (its file or folder is …/out/a.jsonl): a"
-        " dataset has its folder for itself. Give an --output of its own, apart from the input",
-        scene=together(link("in/a.jsonl", "../out/a.jsonl"), holding("out/a.jsonl", LINES)),
-    ),
-    refused(
-        "output in the input by a link",
-        f"pipelines.text {TOKENIZER} --input in --output out/x",
-        "the output …/out/x lies in the input in (by a link or a mount, in/up): another run would"
-        " read the dataset's own files as input. Give an --output outside of the input",
-        scene=together(lines, link("in/up", "../out"), holding("out/a.jsonl", LINES)),
-    ),
-    refused(
         "output is a file",
         f"{TEXT} in",
         "the output …/out cannot be made: …/out is a file, where a folder is needed. Give another"
