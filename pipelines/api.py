@@ -25,15 +25,14 @@ from pipelines.corpus.code import check_unchanged
 from pipelines.corpus.keywords import (
     described,
     engine_words,
-    nearest,
     options_of_keywords,
     parameters,
 )
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import CORPORA, Recipe, corpus_module, corpus_names, load_recipe
+from pipelines.corpus.recipe import CORPORA, corpus_module, corpus_names, load_recipe
 from pipelines.corpus.sources import other_modules
-from pipelines.engine.flags import beam_flags
+from pipelines.engine.flags import beam_flags, refuse_unknown
 from pipelines.engine.runner import level_kept
 from pipelines.filters.filter_spec import parse_filter
 from pipelines.quality import Quality
@@ -252,8 +251,8 @@ def _asked(
     known = {field.name for field in fields(recipe.options)}
     own = {name: value for name, value in options.items() if name in known}
     others = {name: value for name, value in options.items() if name not in known}
-    for name in others:
-        _check_keyword(name, recipe, module)
+    parser = recipe.options.parser(f"python -m {module}")
+    refuse_unknown(parser, [f"--{name}" for name in others], behind='into runner_flags=["--…"]')
     if own.get("watch"):
         raise UserError(
             f"a watch never returns: run it as a command, python -m {module} --watch "
@@ -295,32 +294,6 @@ def _check_not_script(name: str) -> None:
             "(__main__): worker processes import it by name. Put it into a file of its own beside "
             "it, such as notes.py, and name that module"
         )
-
-
-def _check_keyword(name: str, recipe: Recipe, module: str) -> None:
-    """Check that a keyword which is no option of the corpus is a flag of Beam."""
-    near = nearest(name, recipe.options, likeness=0.8)
-    if near is None:
-        if name == "runner" or not _is_unknown_to_beam(name):
-            return
-        near = nearest(name, recipe.options, likeness=0.65)
-    hint = (
-        f"did you mean {near}?"
-        if near
-        else f'what only the runner knows goes into runner_flags=["--{name}=..."].'
-    )
-    raise UserError(
-        f"unknown keyword {name!r}: {hint} Neither {module} nor Beam's Python SDK has it; "
-        "help(pipelines.build) lists what the corpora have"
-    )
-
-
-def _is_unknown_to_beam(name: str) -> bool:
-    try:
-        beam_flags([f"--{name}"])
-    except UserError as error:  # it may as well miss its value
-        return f"unknown flag --{name}" in str(error)
-    return False
 
 
 def _reasons(records: int | Mapping[str, int]) -> Mapping[str, int]:

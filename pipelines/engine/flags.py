@@ -18,8 +18,16 @@ _THIS_MACHINE = {
 """The flags that need no Beam to tell what they mean."""
 
 
-def refuse_unknown(parser: Parser, words: Sequence[str]) -> None:
+_BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
+
+
+def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str = _BEHIND) -> None:
     """Refuse flags that neither a command nor Beam has; Beam is loaded only if that is unsure.
+
+    Args:
+        parser: Of the command.
+        words: Of its command line.
+        behind: Where flags go that only the runner knows.
 
     Raises:
         UserError: There are some.
@@ -34,8 +42,8 @@ def refuse_unknown(parser: Parser, words: Sequence[str]) -> None:
     parser.refuse(
         [flag for flag in strange if flag not in known],
         others=known,
-        more="Beam's Python SDK does not have it either; what only the runner knows goes behind "
-        "--, as in: -- --checkpointing_interval=5000.",
+        more="Beam's Python SDK does not have it either; what only the runner knows goes "
+        f"{behind}.",
     )
 
 

@@ -145,7 +145,7 @@ class Extent:
 
     def slices(self, tasks: int) -> float:
         """Return how many parts of segments tasks read that read a part of each."""
-        return self.count("segments") / GROUP_SEGMENTS**self.rewrites * tasks
+        return self.count("segments") * tasks / float(GROUP_SEGMENTS**self.rewrites)
 
     @property
     def other_bytes(self) -> float:

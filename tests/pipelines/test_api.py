@@ -111,9 +111,9 @@ def test_an_estimate_is_the_text_of_plan_and_its_figures(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tokeniser": "x"}, "unknown keyword 'tokeniser': did you mean tokenizer?"),
-        ({"titel": "never"}, "unknown keyword 'titel': did you mean title?"),
-        ({"checkpointing_interval": 1}, r"goes into runner_flags=\[\"--checkpointing_interval=…"),
+        ({"tokeniser": "x"}, "unknown flag --tokeniser: did you mean --tokenizer"),
+        ({"titel": "never"}, "unknown flag --titel: did you mean --title"),
+        ({"checkpointing_interval": 1}, r"goes into runner_flags=\[\"--…"),
         ({"dedup": "fuzzy"}, "--dedup fuzzy: give one of none, exact, minhash"),
         ({"validation": 0.5}, "--validation 0.5 holds out more than 5 %"),
         ({"input": "/nowhere"}, "--tokenizer is missing"),

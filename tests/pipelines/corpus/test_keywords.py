@@ -10,7 +10,6 @@ import pytest
 from pipelines.corpus.keywords import (
     described,
     engine_words,
-    nearest,
     options_of_keywords,
     parameters,
 )
@@ -80,12 +79,6 @@ def test_flags_of_an_engine() -> None:
     assert engine_words(values) == ["--streaming", "--experiments=a", "--experiments=b=1"]
     with pytest.raises(UserError, match="flink_master is given a object"):
         engine_words({"flink_master": object()})
-
-
-def test_the_nearest_option() -> None:
-    assert nearest("tokeniser", WudaoOptions, likeness=0.8) == "tokenizer"
-    assert nearest("min-char", WudaoOptions, likeness=0.8) == "min_chars"
-    assert nearest("flink_master", WudaoOptions, likeness=0.8) is None
 
 
 def test_options_are_told_as_parameters_and_arguments() -> None:
