@@ -123,7 +123,7 @@ def _task_memory(extent: Extent) -> float:
         TEXT_ROW_MEMORY * min(texts, ROWS_PER_TASK),
         BAND_ROW_MEMORY * signed / max(extent.band_ranges, 1),
         SLOT_ROW_MEMORY * signed / max(extent.slot_ranges, 1),
-        2.0 * BYTES_PER_GROUP if extent.rewrites else 0.0,
+        2 * min(BYTES_PER_GROUP, extent.total("segment_bytes")) if extent.rewrites else 0.0,
     )
 
 
