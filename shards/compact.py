@@ -51,6 +51,7 @@ from shards.merged import (
     write_merged_shard,
 )
 from shards.paths import FOLDERS, check_links, within
+from shards.program import called
 from shards.progress import counted, counted_files
 from shards.prune import remove_work
 from shards.range import Range
@@ -160,7 +161,7 @@ class Compaction:
             if not intact(self.directory / path, entry):
                 raise DamageError(
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
-                    f"restore it from a copy. python -m shards verify {self.directory} names all."
+                    f"restore it from a copy. {called('shards verify')} {self.directory} names all."
                 )
 
     def _check_idle(self) -> None:

@@ -20,6 +20,7 @@ from shards.manifest import TRAIN, VALIDATION, held, parse_dataset, read_manifes
 from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
+from shards.program import called
 from shards.reader import Dataset
 from shards.records import to_json
 from shards.remove import check_complete, remove, select
@@ -155,7 +156,7 @@ class Compact(Command):
             made = compaction.commit()
         print_line(
             f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
-            f"go on until python -m shards prune {directory} deletes them"
+            f"go on until {called('shards prune')} {directory} deletes them"
         )
 
 
@@ -358,7 +359,7 @@ class Remove(Command):
             f"manifest {selection.removed_in}: from here on these documents are padding. A run "
             f"that follows {directory} takes it at its next checkpoint, others when they are "
             f"resumed with --data {directory}@{selection.removed_in}, copies when they are placed "
-            f"again. The bytes stay until python -m shards compact {directory} --erase"
+            f"again. The bytes stay until {called('shards compact')} {directory} --erase"
         )
 
     def _names(self) -> Names:

@@ -15,6 +15,9 @@ from shards.storage.address import is_url
 WORD = "word"
 """In place of a flag: the value is given without one."""
 
+REST = "rest"
+"""In place of a flag: the value is what words there are besides all flags."""
+
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -129,7 +132,7 @@ def option(
         help: One or two sentences for `--help`, with the unit.
         group: The title in `--help` of this flag and of those after it; "": that of the one before.
         either: Those that it excludes.
-        flag: Its flag where that is not the name of the field; WORD: it is given without one.
+        flag: Its flag where that is not the name of the field; WORD or REST: it has none.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
     """

@@ -25,6 +25,7 @@ import numpy as np
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
 from shards.paths import Name, RelativePath, check_links
+from shards.program import called
 from shards.records import from_json, short, to_json
 from shards.storage.files import (
     Count,
@@ -488,7 +489,7 @@ def _absence(directory: AnyPath) -> str:
         )
     return (
         f"{directory} holds no dataset: it has no {NAME}. Give the folder that a pipeline wrote "
-        "(its --output), or run one: python -m pipelines.wudao --output DIR"
+        f"(its --output), or run one: {called('wudao')} --output DIR"
     )
 
 

@@ -18,6 +18,7 @@ from shards.manifest import parse_dataset
 from shards.order.quotas import MAX_PERIOD, draws_per_period
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
+from shards.program import called
 from shards.reader import Dataset
 from shards.secrets import without_secrets
 from shards.storage.address import is_url
@@ -77,7 +78,7 @@ def parse_data(text: str) -> WeightedData:
     if is_url(text):
         raise UserError(
             f"{without_secrets(text)} is a URL, and training reads from a disk. Place it there "
-            f"first: python -m shards place {without_secrets(text)} --to DISK; then give DISK."
+            f"first: {called('shards place')} {without_secrets(text)} --to DISK; then give DISK."
         )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):

@@ -23,6 +23,7 @@ from shards.manifest import (
 )
 from shards.order.streams import is_common
 from shards.paths import check_links
+from shards.program import called
 from shards.progress import counted_files
 from shards.reader import Dataset
 from shards.records import from_json, to_json
@@ -98,7 +99,7 @@ def require(dataset: Dataset, share: NodeShare) -> None:
     raise DamageError(
         f"{dataset.directory} lacks {len(missing):,} files that this node needs for "
         f"{share}, or has them cut short. Copy them from the whole dataset: "
-        f"python -m shards place WHOLE --to {dataset.directory} (with the run's --nodes, --node "
+        f"{called('shards place')} WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )
 
@@ -174,7 +175,7 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
     except ValueError as error:
         raise DamageError(
             f"{mark} does not say which share was placed here ({error}): give the same command "
-            "python -m shards place again, which writes it."
+            f"{called('shards place')} again, which writes it."
         ) from error
     return NodeShare(scatters=placed.scatters, num_scatters=placed.num_scatters)
 

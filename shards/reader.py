@@ -26,6 +26,7 @@ from shards.manifest import (
     read_manifest,
     sum_shards,
 )
+from shards.program import called
 from shards.removals import Rows, removed_rows
 from shards.shown import visible_line
 from shards.spelling import expected
@@ -152,7 +153,7 @@ class Shard:
     def damage(self, suffix: str, what: str) -> DamageError:
         """Return the error that one of the shard's files contradicts itself or another."""
         return DamageError(
-            f"{self.file(suffix)} is damaged: {what}. python -m shards verify {self.directory} "
+            f"{self.file(suffix)} is damaged: {what}. {called('shards verify')} {self.directory} "
             "lists all damaged files; restore them from a copy, or build the dataset again."
         )
 

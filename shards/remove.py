@@ -29,6 +29,7 @@ from shards.manifest import (
     write_manifest,
 )
 from shards.names import Hits, Names
+from shards.program import called
 from shards.reader import Dataset
 from shards.removals import SCHEMA, write_removal
 from shards.run import Run
@@ -228,9 +229,9 @@ def check_complete(selection: Selection) -> None:
     if not selection.documents:
         raise UserError(
             f"{selection.dataset} has no document {listed(selection.missing)}: give SHARD:ROW, the "
-            "input's PATH:POSITION, an id or a URL as the dataset has it (python -m shards "
-            "inspect DIR --doc 0 shows which columns there are); or --missing-ok, if there may "
-            "be none. What was dropped, and why, is in the audit tables."
+            "input's PATH:POSITION, an id or a URL as the dataset has it "
+            f"({called('shards inspect')} DIR --doc 0 shows which columns there are); or "
+            "--missing-ok, if there may be none. What was dropped, and why, is in the audit tables."
         )
     if selection.missing:
         number = len(selection.missing)

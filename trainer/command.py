@@ -55,7 +55,7 @@ class RankCommand(Command):
     @classmethod
     def read(cls, words: Sequence[str], program: str) -> Self:
         """Return what a command line describes, as `Command.parse` does."""
-        return super().parse(words, program)  # type: ignore[return-value]  # of this class
+        return super().parse(words, program)
 
     def run(self) -> NoReturn:
         """Do the work on all ranks, and end the process with its exit code."""

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
+from shards.program import called
 from shards.shown import visible_line
 from trainer.checkpoints.checkpoint import steps_in
 from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
@@ -400,7 +401,7 @@ class Stepper:
         if (largest := int(batch["tokens"].max())) >= self._vocab_size:
             raise DamageError(
                 f"the data have a token {largest}, but the vocabulary ends at "
-                f"{self._vocab_size - 1}: python -m shards verify DIR says which file is damaged."
+                f"{self._vocab_size - 1}: {called('shards verify')} DIR says which file is damaged."
             )
 
 

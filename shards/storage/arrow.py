@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.memory import is_lack_of_memory
+from shards.program import called
 from shards.storage.disk import explain
 from shards.storage.remote import AnyPath
 
@@ -51,7 +52,7 @@ def damage_told(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]
         what = " ".join(str(error).split())
         raise DamageError(
             f"{path} is not {kind}, or is damaged ({what}): restore it from a copy, or build the "
-            "dataset again. python -m shards verify DATASET names all files that are damaged."
+            f"dataset again. {called('shards verify')} DATASET names all files that are damaged."
         ) from error
 
 

@@ -315,4 +315,14 @@ ROWS = (
         " --max-reject-rate 1",
         scene=holding("in/part-1.json", '[{"contents": "x"}, {"contents": "y"}]'),
     ),
+    refused(
+        "plan: records that another corpus reads",
+        f"pipelines.text --input in {TOKENIZER} --plan",
+        "--text-field text: these records have content, title, dataType, id. So nothing of the"
+        " source 'text' can be read: all 6 records, of …/in/part-1.json, are rejected (6"
+        " missing-field). The first one, at byte 1: …. Give the field that holds the text. Did you"
+        " mean --text-field content? python -m pipelines.wudao reads these records. To go on all"
+        " the same, leave this source out of --input, or give --max-reject-rate 1",
+        scene=wudao,
+    ),
 )

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from shards.command import run_command
 from shards.errors import UserError
 from shards.flags import WORD, count, flag_of, given, local_path, option, positive
 from shards.interrupt import ended_by_interrupt
+from shards.program import called
 from trainer.command import RankCommand
 from trainer.config import Config, config_of
 from trainer.opening import OPENED, Opening
@@ -34,11 +34,10 @@ _ASKED = "what is asked, and how"
 _OF_TASKS = ("length", "blank", "tokenizer")
 
 
-def main(module: str, words: Sequence[str]) -> int:
-    """Evaluate what a command line names and return the exit code."""
+def evaluated(_module: str, words: Sequence[str]) -> type[RankCommand]:
+    """Return the command that a command line is of."""
     flags = {word.partition("=")[0] for word in words}
-    command = EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
-    return run_command(command, words, program=f"python -m {module}")
+    return EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +63,7 @@ class EvaluateModel(Opening, RankCommand):
 
     PROGRAM = "trainer.evaluate"
     USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
-    EPILOG = "Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run."
+    EPILOG = f"Held-out loss: {called('evaluate')} --resume RUN, with the flags of the run."
     GROUPS = (_ASKED, OPENED)
 
     path: Path = option(

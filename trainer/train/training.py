@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from shards.program import called
 from shards.switches import numbers_of
 from trainer.benchmarks import benchmarks_of, main_figures
 from trainer.checkpoints.disk import gone_if_refused
@@ -211,7 +212,7 @@ class Windows:
         """Return how to see what a step trained on."""
         folder = self._settings.save
         run = "RUN" if folder is None else folder / "run.json"
-        return f" To see what a step trains on: python -m shards trace {run} --step {step - 1}."
+        return f" To see what a step trains on: {called('shards trace')} {run} --step {step - 1}."
 
 
 def train(config: Config, ranks: Ranks) -> int:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.corpus.flags import parse
 from pipelines.engine.cluster import check_engine_answers, with_processes
-from pipelines.engine.flags import beam_flags, engine_name
+from pipelines.engine.flags import engine_name
 from pipelines.engine.runner import Runner
-from pipelines.wudao import RECIPE, WudaoOptions
+from pipelines.wudao import WudaoOptions
 
 RUNNERS = {
     "FlinkRunner": ["--flink_master=master:8081", "--parallelism=8", "--flink_submit_uber_jar"],
@@ -30,10 +29,9 @@ RUNNERS = {
 def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     runner_flags = [f"--runner={name}", *RUNNERS[name]]
     argv = ["--seed=3", *runner_flags, "--dedup=minhash", "--", "--only_java_knows=7"]
-    options, words = parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
-    assert options == WudaoOptions(seed=3, dedup="minhash")
-    flags = beam_flags(words)
-    assert flags == [*runner_flags, "--only_java_knows=7"]
+    options = WudaoOptions.parse(argv, "python -m pipelines.wudao")
+    flags = (*runner_flags, "--only_java_knows=7")
+    assert options == WudaoOptions(seed=3, dedup="minhash", engine=flags)
     assert engine_name(flags) == name
     handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
     expected = PipelineOptions([*runner_flags, "--only_java_knows=7"]).get_all_options(

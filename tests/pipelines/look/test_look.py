@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import CORPORA, load_recipe
 from pipelines.corpus.sources import list_corpora
 from pipelines.look.heads import HEAD_RECORDS
@@ -28,8 +27,8 @@ def words(path: Path) -> list[str]:
 def taken(path: Path) -> list[str]:
     """The files that the command reads which is proposed for a path."""
     _, _, module, *flags = words(path)
-    options, rest = parse(load_recipe(module).options, flags, program=module, about="")
-    assert not rest
+    options = load_recipe(module).options.parse(flags, module)
+    assert not options.engine
     return [file.path for file in list_corpora(module, options)[0].files]
 
 

@@ -8,7 +8,7 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning import sizes
 from pipelines.planning.estimate import Estimate, estimate
-from pipelines.planning.sizes import SourceSize, cut_sources, run_extent, with_groups
+from pipelines.planning.sizes import SourceSize, run_extent
 from shards.storage.remote import RemotePath
 
 FAR = RemotePath("s3://bucket/output")
@@ -60,15 +60,3 @@ def test_a_split_becomes_as_many_segments_as_it_fills(
     records: float, tokens: float, segments: int
 ) -> None:
     assert sizes.num_segments(records, tokens) == segments
-
-
-@pytest.mark.parametrize("terabytes", [0.1, 1, 10, 100, 200])
-def test_the_slices_of_merge_grow_no_faster_than_the_corpus(terabytes: float) -> None:
-    source = made_source(round(6700 * terabytes))
-    options = Options(output=FAR, shard_tokens=400_000_000)
-    extent = with_groups(run_extent({"web": source}, options))
-    cuts = cut_sources(extent)
-    slices = sum(cut.slices for cut in cuts.values())
-    merged = (cuts["web"].range if cuts else extent.sources["web"]).merge_slices
-    assert slices + merged < 100_000 + 100_000 * terabytes
-    assert merged < 100_000 or extent.total("records") / merged > 1000

@@ -63,21 +63,6 @@ def test_paths(tmp_path: Path, spec: str, output: str, because: str, through: st
     check(str(tmp_path / "real" / spec), tmp_path / through / output, because=because)
 
 
-def test_links_in_an_input_that_lead_to_the_output(tmp_path: Path) -> None:
-    put(tmp_path, "in/a.json", "all/x/out/manifest.json", "in2/b.json")
-    output = tmp_path / "all" / "x" / "out"
-    (tmp_path / "in" / "everything").symlink_to(tmp_path / "all")
-    check(str(tmp_path / "in"), output, because=rf"{LIES_IN_INPUT} .*a link or a mount")
-    check(str(tmp_path / "in" / "*" / "*" / "*" / "*"), output, because=LIES_IN_OUTPUT)
-    for name, target in {"up": "in", "self": "in/self", "gone": "nowhere"}.items():
-        (tmp_path / "in" / name).symlink_to(tmp_path / target)
-    check_apart(str(tmp_path / "in"), tmp_path / "in2")
-    (tmp_path / "in2" / "c.json").symlink_to(output / "manifest.json")
-    check(str(tmp_path / "in2"), output, because=LIES_IN_OUTPUT)
-    check(str(tmp_path / "in2" / "*.json"), output, because=LIES_IN_OUTPUT)
-    check(str(tmp_path / "in2" / "c.json"), output, because=LIES_IN_OUTPUT)
-
-
 def test_a_glob_begins_after_the_folder_it_is_given_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
