@@ -15,10 +15,9 @@ import hashlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -58,6 +57,7 @@ from shards.records import sealed, unsealed
 from shards.removals import SCHEMA, Rows, removed_rows, write_removal
 from shards.storage.files import (
     canonical,
+    files,
     intact,
     read_json,
     shape_expected,
@@ -377,9 +377,8 @@ class Compaction:
         write_manifest(self.directory, manifest)
         rewrite_history(self.directory, manifest, self.members)
         remove_work(self.directory / WORK, FOLDER)
-        if isinstance(self.directory, Path):
-            with suppress(OSError):  # a run may have left something of its own there
-                (self.directory / WORK).rmdir()
+        if not files(self.directory / WORK):  # a run may have left something of its own there
+            remove_work(self.directory / WORK)
         return generation
 
     def _libraries(self) -> dict[str, str]:

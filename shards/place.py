@@ -164,7 +164,7 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
         DamageError: the mark cannot be read.
     """
     mark = directory / MARK
-    if not isinstance(mark, Path) or not mark.exists():
+    if not mark.exists():
         return None
     try:
         placed = from_json(_Mark, read_json(mark), where="share")
@@ -182,7 +182,7 @@ def _check_target(dataset: Dataset, to: Path) -> None:
     """Check that a share can be copied to a folder; nothing is written through a link there."""
     check_links(to, (path for path, _ in dataset.manifest.files()))
     whole, target = dataset.directory, to.resolve()
-    if isinstance(whole, Path) and whole.resolve() in (target, *target.parents):
+    if whole.resolve() in (target, *target.parents):
         raise UserError(
             f"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
             "own disk."

@@ -31,7 +31,7 @@ from shards.shown import visible_line
 from shards.spelling import expected
 from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
 from shards.storage.files import map_bytes
-from shards.storage.remote import AnyPath
+from shards.storage.remote import AnyPath, relative
 from shards.summary import summary_html
 from shards.vocabulary import Vocabulary
 
@@ -265,8 +265,7 @@ class Dataset:
     def shown_directory(self) -> str:
         """The dataset's folder for reading: one below the working directory without that."""
         with suppress(ValueError, OSError):
-            if isinstance(self.directory, Path):
-                return str(self.directory.relative_to(Path.cwd()))
+            return relative(self.directory, Path.cwd())
         return str(self.directory)
 
     def __repr__(self) -> str:

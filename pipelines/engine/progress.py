@@ -16,8 +16,8 @@ from typing import Any, TextIO
 from pipelines.engine.figures import progress_counts
 from shards.errors import UserError
 from shards.shown import message, tell
-from shards.storage.files import read_json
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.files import file_names, read_json
+from shards.storage.remote import AnyPath
 
 PLAIN_SECONDS = 10.0
 
@@ -61,8 +61,7 @@ class Progress:
         self._look(end="\n")
 
     def _watch(self) -> None:
-        local = not isinstance(next(iter(self._waiting), None), RemotePath)
-        pause = 1.0 if (self._terminal or self._bar) and local else PLAIN_SECONDS
+        pause = 1.0 if self._terminal or self._bar else PLAIN_SECONDS
         while not self._stop.wait(pause):
             started = time.monotonic()
             self._look()
@@ -99,11 +98,9 @@ class Progress:
         return " | ".join(parts)
 
     def _finished(self) -> list[AnyPath]:
-        first = next(iter(self._waiting), None)
-        if isinstance(first, RemotePath):  # all are of one folder: one listing shows them
-            names = first.parent.files()
-            return [path for path in self._waiting if path.name in names]
-        return [path for path in self._waiting if path.exists()]
+        first = next(iter(self._waiting), None)  # all are of one folder: one listing shows them
+        names = file_names(first.parent) if first else ()
+        return [path for path in self._waiting if path.name in names]
 
 
 class NotebookBar:

@@ -109,9 +109,5 @@ class ExportFiles(Command):
 
 
 def _check_apart(dataset: Dataset, output: Path) -> None:
-    folder = dataset.directory
-    if isinstance(folder, Path) and folder.resolve() in (
-        output.resolve(),
-        *output.resolve().parents,
-    ):
+    if dataset.directory.resolve() in (output.resolve(), *output.resolve().parents):
         raise UserError(f"--output {output} lies in the dataset's own folder: name another one.")

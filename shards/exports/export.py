@@ -18,8 +18,7 @@ from shards.exports.formats import ExportFile, Settings
 from shards.manifest import Manifest
 from shards.records import sealed, unsealed
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import TEMPORARY, atomic_write, read_json, write_json
-from shards.storage.links import link
+from shards.storage.files import TEMPORARY, atomic_write, hard_link, read_json, write_json
 from shards.storage.lock import locked
 
 NAME = "export.json"
@@ -27,7 +26,7 @@ _BEGUN = ".export.json"
 _OWN = (".lock", TEMPORARY)
 """How files begin that say nothing of what the folder is."""
 
-KEPT, WRITTEN = "was there", "written"
+KEPT, LINKED, WRITTEN = "was there", "hard link", "written"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +61,7 @@ class Origin:
 def write_export(
     output: Path, origin: Origin, files: Sequence[ExportFile]
 ) -> Iterator[tuple[ExportFile, str]]:
-    """Write all files; yield each once it is there, with KEPT, WRITTEN or the kind of its link.
+    """Write all files; yield each once it is there, with KEPT, LINKED or WRITTEN.
 
     Raises:
         UserError: The folder holds something else, or has not enough room.
@@ -127,10 +126,8 @@ def _check_room(output: Path, files: Sequence[ExportFile]) -> None:
 
 def _write(output: Path, file: ExportFile, *, copy: bool) -> str:
     """Write a file, or link it to the shard that has the same bytes; return how."""
-    if file.same is not None and not copy:
-        source = file.same()
-        if isinstance(source, Path) and (kind := link(source, output / file.path)):
-            return kind
+    if file.same is not None and not copy and hard_link(file.same(), output / file.path):
+        return LINKED
     with atomic_write(output / file.path) as handle:
         for block in file.content():
             handle.write(block)

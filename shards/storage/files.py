@@ -11,9 +11,10 @@ import errno
 import json
 import os
 import re
+import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +76,18 @@ def crc32c(path: AnyPath) -> int:
     return value
 
 
-def intact(path: AnyPath, entry: FileEntry) -> bool:
+def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = None) -> bool:
     """Return whether a file exists with the size and checksum of its entry.
 
     On a disk the whole file is read. Behind a URL, where files are whole or absent, comparing the
     size is enough.
+
+    Args:
+        path: The file.
+        entry: What it must have.
+        sizes: Of the files in its folder, as `files` lists them; None asks for this file's.
     """
-    if size_if_there(path) != entry.bytes:
+    if (size_if_there(path) if sizes is None else sizes.get(path.name, -1)) != entry.bytes:
         return False
     return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
 
@@ -345,19 +351,65 @@ def whole_bytes(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
     return content
 
 
-def files(folder: AnyPath) -> dict[str, int]:
-    """Return the sizes in bytes of all files below a folder, by relative path.
+def files(folder: AnyPath, *, unfinished: bool = False) -> dict[str, int]:
+    """Return the sizes in bytes of all files below a folder, by relative path, sorted.
 
-    Unfinished files are left out. A folder that does not exist has no files.
+    Unfinished files are left out unless asked for. A folder that does not exist has no files.
     """
     if isinstance(folder, RemotePath):
         return dict(sorted(folder.files().items()))
     sizes = {}
     for path in sorted(folder.rglob("*")):
         with suppress(FileNotFoundError):  # deleted while we looked
-            if path.is_file() and not path.name.startswith(TEMPORARY):
+            if path.is_file() and (unfinished or not path.name.startswith(TEMPORARY)):
                 sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
     return sizes
+
+
+def delete(path: AnyPath) -> None:
+    """Delete a file, or a folder with all that is in it; of a link only the link.
+
+    Raises:
+        UserError: It cannot be deleted; on a disk also if it is not there.
+    """
+    if isinstance(path, RemotePath):
+        if names := path.files():
+            path.remove([*names])
+        else:
+            path.unlink(missing_ok=True)
+        return
+    with disk_errors_explained(path):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def hard_link(source: AnyPath, target: Path) -> bool:
+    """Give a file a second name, which replaces what has it; return False if it cannot be.
+
+    A symbolic link as the source stands for its file.
+
+    Raises:
+        UserError: The disk is full, the folder is not writable, or the like.
+    """
+    if isinstance(source, RemotePath):
+        return False
+    temporary = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{target.name}")
+    with disk_errors_explained(target):
+        make_folder(target.parent)
+    try:
+        temporary.hardlink_to(source.resolve())
+        temporary.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:  # another disk, too many links, a file of someone else
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise explain(error, target) from error
+        return False
+    finally:
+        with suppress(OSError):  # two names of one file: replacing did nothing
+            temporary.unlink(missing_ok=True)
+    return True
 
 
 def file_names(folder: AnyPath) -> set[str]:

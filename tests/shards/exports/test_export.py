@@ -1,3 +1,4 @@
+import errno
 import itertools
 import os
 import re
@@ -13,7 +14,6 @@ import pytest
 
 from shards.exports.formats import FORMATS
 from shards.manifest import TRAIN
-from shards.storage import links
 from shards.storage.remote import RemotePath
 from tests.shards.datasets import remove
 from tests.shards.exports.worlds import World, build, export, tree
@@ -98,8 +98,11 @@ def test_where_links_are_refused_it_copies(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert export(world, "olmo", tmp_path / "calm") == 0
-    monkeypatch.setattr(links, "_hard_link", lambda *_: False)
-    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EXDEV, "refused")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
     out = tmp_path / "out"
     assert export(world, "olmo", out) == 0
     assert tree(out) == tree(tmp_path / "calm")
