@@ -6,7 +6,6 @@ first group belong to the first range, and those after the last group, the foote
 
 import io
 import itertools
-from contextlib import suppress
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.inputs.files import read_exactly
 from shards.errors import UserError
+from shards.storage.arrow import check_parquet
 from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
@@ -62,31 +62,7 @@ def _check_footer(table: pq.ParquetFile) -> None:
         raise ValueError(
             f"it has {table.metadata.num_rows} rows, and its row groups have {rows[-1]}"
         )
-    # An exception over the metadata of a column ends the process where they are asked for, but is
-    # raised where the column is to be read.
-    unread = pq.ParquetFile(_Unreadable(), metadata=table.metadata, buffer_size=_BUFFER_BYTES)
-    for group in range(table.metadata.num_row_groups):
-        with suppress(io.UnsupportedOperation):
-            next(unread.iter_batches(row_groups=[group], use_threads=False), None)
-
-
-class _Unreadable(io.RawIOBase):
-    """A file that is as long as can be, and of which nothing can be read."""
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, *_: int) -> int:
-        return offset
-
-    def tell(self) -> int:
-        return 2**62
-
-    def read(self, *_: int) -> bytes:
-        raise io.UnsupportedOperation
+    check_parquet(table.metadata)
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:

@@ -25,7 +25,7 @@ from shards.erasure import Erasure
 from shards.errors import DamageError
 from shards.manifest import Generation, TableEntry
 from shards.reader import Dataset
-from shards.storage.arrow import damage_told
+from shards.storage.arrow import check_parquet, damage_told
 from shards.storage.files import size
 from shards.view.query import BadQuery
 from shards.view.scan import Found, matching, search
@@ -145,7 +145,9 @@ class Audit:
             )
         groups, first = [], table.first
         with self._damage_explained(table):
-            for part in _FORMAT.make_fragment(str(path), LocalFileSystem()).split_by_row_group():
+            fragment = _FORMAT.make_fragment(str(path), LocalFileSystem())
+            check_parquet(fragment.metadata)
+            for part in fragment.split_by_row_group():
                 rows = part.row_groups[0].num_rows
                 groups.append(RowGroup(table=table, first=first, rows=rows, fragment=part))
                 first += rows
