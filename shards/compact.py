@@ -17,11 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
@@ -54,7 +52,7 @@ from shards.prune import remove_work
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
-from shards.removals import SCHEMA, Rows, removed_rows, write_removal
+from shards.removals import Rows, removed_rows, write_removal
 from shards.storage.files import (
     canonical,
     files,
@@ -212,7 +210,7 @@ class Compaction:
         # A kind that a member lacks would say too little of it: dedup misses it, and says so.
         # One without documents has none at all.
         kinds = [
-            {_kind(table) for table in member.signatures}
+            {table.source for table in member.signatures}
             for member in self.members
             if member.signatures or any(table.rows for table in member.audit)
         ]
@@ -224,7 +222,7 @@ class Compaction:
     def _signatures(self, kind: str) -> list[tuple[Generation, list[TableEntry]]]:
         """Return the tables of signatures of a kind, by member."""
         return [
-            (member, [entry for entry in member.signatures if _kind(entry) == kind])
+            (member, [entry for entry in member.signatures if entry.source == kind])
             for member in self.members
         ]
 
@@ -398,9 +396,7 @@ class Compaction:
             for part, record in records.items()
             for row in record.removed.get(removal.documents.path, ())
         ]
-        columns = [list(values) for values in zip(*rows, strict=True)] or [[]] * len(SCHEMA)
-        table = pa.table(columns, schema=SCHEMA)
-        documents = write_removal(self.directory, self.number, table)
+        documents = write_removal(self.directory, self.number, rows)
         return replace(removal, number=self.number, documents=documents)
 
 
@@ -411,11 +407,6 @@ def _shards(records: Mapping[Part, PartRecord], source: str, split: str) -> tupl
         if (part.name, part.folder) == (source, split)
         for shard in record.shards
     )
-
-
-def _kind(table: TableEntry) -> str:
-    """Return what a signature table holds, by its name: KIND-NUMBER."""
-    return PurePosixPath(table.path).stem.rpartition("-")[0]
 
 
 def added(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

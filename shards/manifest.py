@@ -76,7 +76,7 @@ class TableEntry(FileEntry):
 
     @property
     def source(self) -> str:
-        """The source whose rows an audit or rejects table holds, by its name: SOURCE-NUMBER."""
+        """The source whose rows it holds, of signatures their kind, by its name: SOURCE-NUMBER."""
         return PurePosixPath(self.path).stem.rpartition("-")[0]
 
 

@@ -25,7 +25,15 @@ from shards.order.streams import is_common
 from shards.paths import check_links
 from shards.reader import Dataset
 from shards.records import from_json, to_json
-from shards.storage.files import FileEntry, atomic_write, blocks, read_json, size, write_json
+from shards.storage.files import (
+    FileEntry,
+    atomic_write,
+    blocks,
+    read_json,
+    size,
+    size_if_there,
+    write_json,
+)
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 from shards.verify import check_file
@@ -88,7 +96,7 @@ def require(dataset: Dataset, share: NodeShare) -> None:
     missing = [
         path
         for path, entry in needed_files(dataset.manifest, share)
-        if not _is_whole(dataset.directory / path, entry)
+        if size_if_there(dataset.directory / path) != entry.bytes
     ]
     if not missing:
         return
@@ -100,13 +108,6 @@ def require(dataset: Dataset, share: NodeShare) -> None:
         f"python -m shards place WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )
-
-
-def _is_whole(path: AnyPath, entry: FileEntry) -> bool:
-    try:
-        return size(path) == entry.bytes
-    except DamageError:
-        return False
 
 
 def format_ranges(numbers: Collection[int]) -> str:

@@ -310,6 +310,19 @@ def size_if_there(path: AnyPath) -> int:
             return -1
 
 
+def check_size(path: AnyPath, found: int, *, expected: int) -> None:
+    """Check that a file has the size that the manifest says.
+
+    Raises:
+        DamageError: It has another one.
+    """
+    if found != expected:
+        raise DamageError(
+            f"{path} has {found:,} bytes, the manifest says {expected:,}: it was truncated or "
+            "replaced. Restore it from a copy, or build the dataset again."
+        )
+
+
 def _missing_file(path: AnyPath) -> DamageError:
     return DamageError(f"{path} is missing: restore it, or build it again.")
 
