@@ -538,36 +538,33 @@ _EXPORT = (
 
 _FULL = r"name an empty folder, or delete that one first\.$"
 _OF = (
-    r"\(of text, manifest 3, --to numpy, or with other flags or before more documents were "
-    r"removed\): "
+    r", which export\.json there describes: of another dataset or manifest, with other flags, or "
+    r"before more documents were removed: "
 )
 _AGAIN = (
     _row(
         "export data --to numpy" + _NEW,
         "onto one of other sources",
         r"--output out "
-        r"holds another export " + _OF + _FULL,
+        r"holds another export" + _OF + _FULL,
         together(dataset, exported),
     ),
     _row(
         "export disk --to numpy" + _NEW,
         "onto one of another dataset",
-        r"--output out holds another export " + _OF + _FULL,
+        r"--output out holds another export" + _OF + _FULL,
         together(dataset, another, exported),
     ),
     _row(
         "export data@3 --to numpy --source docs" + _NEW,
         "onto one from before a removal",
-        r"--output out holds another export " + _OF + _FULL,
+        r"--output out holds another export" + _OF + _FULL,
         together(dataset, exported, removed),
     ),
     _row(
         "export data --to numpy" + _NEW,
-        "onto one that does not say of what",
-        r"out/export\.json does "
-        r"not say what was exported \(export\.json was changed after it was written\): delete "
-        r"out and "
-        r"run the same command again, or name an empty folder\.$",
+        "onto one whose description was changed",
+        r"--output out holds another export" + _OF + _FULL,
         together(dataset, exported, json_changed("out/export.json", "manifest", 9)),
     ),
     _well(

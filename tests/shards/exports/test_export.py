@@ -117,7 +117,7 @@ def test_what_is_removed_later_makes_it_another_export(
     before = tree(out)
     remove(own.directory, [("web", TRAIN, 1, 0)], number=4)
     assert export(own, "numpy", out) == 2
-    assert "holds another export (of world, manifest 3, --to numpy" in capsys.readouterr().err
+    assert "holds another export, which export.json there describes" in capsys.readouterr().err
     assert tree(out) == before
     assert export(f"{own.directory}@3", "numpy", out) == 2
     assert "before more documents were removed" in capsys.readouterr().err
