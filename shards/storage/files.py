@@ -399,29 +399,22 @@ def delete(path: AnyPath) -> None:
 
 
 def hard_link(source: AnyPath, target: Path) -> bool:
-    """Give a file a second name, which replaces what has it; return False if it cannot be.
+    """Give a file a second name, which nothing has yet; return False if it cannot be.
 
     A symbolic link as the source stands for its file.
 
     Raises:
-        UserError: The disk is full, the folder is not writable, or the like.
+        UserError: The folder is not writable, or the like.
     """
     if isinstance(source, RemotePath):
         return False
-    temporary = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{target.name}")
     with disk_errors_explained(target):
         make_folder(target.parent)
-    try:
-        temporary.hardlink_to(source.resolve())
-        temporary.replace(target)
+        try:
+            target.hardlink_to(source.resolve())
+        except OSError:  # another disk, too many links, a file of someone else
+            return False
         sync_folder(target.parent)
-    except OSError as error:  # another disk, too many links, a file of someone else
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise explain(error, target) from error
-        return False
-    finally:
-        with suppress(OSError):  # two names of one file: replacing did nothing
-            temporary.unlink(missing_ok=True)
     return True
 
 

@@ -87,9 +87,7 @@ class RemotePath:
         """Return whether there is such a file; folders exist only through the files in them."""
         return self.size() >= 0
 
-    def is_file(self) -> bool:
-        """Return whether there is such a file."""
-        return self.exists()
+    is_file = exists
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes of the file, all or those from `start` to `stop`.
