@@ -8,6 +8,7 @@ name.
 """
 
 import errno
+import io
 import json
 import os
 import re
@@ -113,8 +114,11 @@ def blocks(path: AnyPath) -> Iterator[Bytes]:
             yield block[:count]
 
 
-class Handle:
-    """A file being written, with its size and crc32c; pyarrow's writers accept it as a sink."""
+class Handle(io.RawIOBase):
+    """A file being written, with its size and crc32c; pyarrow's writers accept it as a sink.
+
+    Closing it does nothing to the file, which the block closes that writes it.
+    """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -122,7 +126,7 @@ class Handle:
         self._bytes = 0
         self._crc32c = 0
 
-    def write(self, data: Bytes) -> int:
+    def write(self, data: Bytes) -> int:  # type: ignore[override]  # an array is no Buffer yet
         """Append contiguous data and return its size in bytes."""
         view = np.frombuffer(data, np.uint8)
         try:  # A context manager would cost more than a small write.
@@ -145,17 +149,6 @@ class Handle:
     def writable(self) -> bool:
         """Return True; pyarrow asks."""
         return True
-
-    def flush(self) -> None:
-        """Do nothing: the file is flushed once, at the end of the block."""
-
-    def close(self) -> None:
-        """Do nothing: the block closes the file, not the writer that uses the handle."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether the block has ended."""
-        return self._file.closed
 
 
 @contextmanager
