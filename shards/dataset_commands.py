@@ -27,7 +27,7 @@ from shards.remove import check_complete, remove, select
 from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
-from shards.storage.files import write_json
+from shards.storage.files import delete, write_json
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
 from shards.verify import verify
@@ -121,9 +121,9 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
     """Delete what no manifest has named for some days, with a line for each."""
     now, freed = time.time(), 0
     for leftover in prune.leftovers(directory, read_manifest(directory)):
-        is_old = leftover.age(now) >= days * 86_400
+        is_old = now - leftover.replaced >= days * 86_400
         if is_old and not dry_run:
-            leftover.delete()
+            delete(leftover.path)
         freed += leftover.bytes if is_old else 0
         state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
         print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")

@@ -31,11 +31,12 @@ from shards.storage.files import (
     Count,
     FileEntry,
     canonical,
+    files,
     read_json,
     write_json,
 )
 from shards.storage.lock import locked
-from shards.storage.remote import AnyPath, RemotePath, any_path
+from shards.storage.remote import AnyPath, any_path
 
 NAME = "manifest.json"
 WORK = ".work"
@@ -76,7 +77,7 @@ class TableEntry(FileEntry):
 
     @property
     def source(self) -> str:
-        """The source whose rows an audit or rejects table holds, by its name: SOURCE-NUMBER."""
+        """The source whose rows it holds, of signatures their kind, by its name: SOURCE-NUMBER."""
         return PurePosixPath(self.path).stem.rpartition("-")[0]
 
 
@@ -427,7 +428,7 @@ def check_whereabouts(directory: AnyPath, manifest: Manifest) -> None:
 
 def _is_linked(directory: AnyPath) -> bool:
     # Where the manifest is a link as well, all files are: those of a cache or an annex.
-    return isinstance(directory, Path) and (directory / NAME).is_symlink()
+    return (directory / NAME).is_symlink()
 
 
 def _check(manifest: Manifest) -> None:
@@ -481,8 +482,7 @@ def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
 def _absence(directory: AnyPath) -> str:
     if isinstance(directory, Path) and not directory.exists():
         return f"{directory} does not exist: give a dataset's folder (--output of a pipeline)."
-    work = directory / WORK
-    if work.files() if isinstance(work, RemotePath) else work.exists():
+    if files(directory / WORK):
         return (
             f"{directory} holds no dataset yet: a build in it is unfinished. Run the same command "
             "again to finish it."

@@ -27,7 +27,15 @@ from shards.program import called
 from shards.progress import counted_files
 from shards.reader import Dataset
 from shards.records import from_json, to_json
-from shards.storage.files import FileEntry, atomic_write, blocks, read_json, size, write_json
+from shards.storage.files import (
+    FileEntry,
+    atomic_write,
+    blocks,
+    read_json,
+    size,
+    size_if_there,
+    write_json,
+)
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 from shards.verify import check_file
@@ -90,7 +98,7 @@ def require(dataset: Dataset, share: NodeShare) -> None:
     missing = [
         path
         for path, entry in needed_files(dataset.manifest, share)
-        if not _is_whole(dataset.directory / path, entry)
+        if size_if_there(dataset.directory / path) != entry.bytes
     ]
     if not missing:
         return
@@ -102,13 +110,6 @@ def require(dataset: Dataset, share: NodeShare) -> None:
         f"{called('shards place')} WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )
-
-
-def _is_whole(path: AnyPath, entry: FileEntry) -> bool:
-    try:
-        return size(path) == entry.bytes
-    except DamageError:
-        return False
 
 
 def format_ranges(numbers: Collection[int]) -> str:
@@ -166,7 +167,7 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
         DamageError: the mark cannot be read.
     """
     mark = directory / MARK
-    if not isinstance(mark, Path) or not mark.exists():
+    if not mark.exists():
         return None
     try:
         placed = from_json(_Mark, read_json(mark), where="share")
@@ -184,7 +185,7 @@ def _check_target(dataset: Dataset, to: Path) -> None:
     """Check that a share can be copied to a folder; nothing is written through a link there."""
     check_links(to, (path for path, _ in dataset.manifest.files()))
     whole, target = dataset.directory, to.resolve()
-    if isinstance(whole, Path) and whole.resolve() in (target, *target.parents):
+    if whole.resolve() in (target, *target.parents):
         raise UserError(
             f"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
             "own disk."

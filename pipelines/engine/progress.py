@@ -9,9 +9,9 @@ from typing import TextIO
 
 from pipelines.engine.figures import progress_counts
 from shards.errors import UserError
-from shards.progress import PLAIN_SECONDS, Display, line_of
-from shards.storage.files import read_json
-from shards.storage.remote import AnyPath, RemotePath
+from shards.progress import Display, line_of
+from shards.storage.files import file_names, read_json
+from shards.storage.remote import AnyPath
 
 PAUSE_FACTOR = 20
 """The pause between two looks is at least this many times as long as the last look took."""
@@ -51,8 +51,7 @@ class Progress:
         self._look(last=True)
 
     def _watch(self) -> None:
-        local = not isinstance(next(iter(self._waiting), None), RemotePath)
-        pause = self._display.seconds if local else PLAIN_SECONDS
+        pause = self._display.seconds
         while not self._stop.wait(pause):
             started = time.monotonic()
             self._look()
@@ -80,8 +79,6 @@ class Progress:
         )
 
     def _finished(self) -> list[AnyPath]:
-        first = next(iter(self._waiting), None)
-        if isinstance(first, RemotePath):  # all are of one folder: one listing shows them
-            names = first.parent.files()
-            return [path for path in self._waiting if path.name in names]
-        return [path for path in self._waiting if path.exists()]
+        first = next(iter(self._waiting), None)  # all are of one folder: one listing shows them
+        names = file_names(first.parent) if first else ()
+        return [path for path in self._waiting if path.name in names]

@@ -224,6 +224,14 @@ ROWS = (
         scene=wudao(b"[]"),
         found="0 documents | 0 kept | 0 dropped",
     ),
+    begun(
+        "parquet: a column that the schema says has no nulls, and the row groups that it has",
+        TEXT,
+        "The input …/in/a.parquet cannot be read as Parquet: Definition level histogram size"
+        " mismatch, size: 2, expected: 1. The footer at the end of the file says where the rows"
+        " are; without it nothing can be read.…",
+        scene=parquet(table(a="text").replace(b"%\x02\x18\x04text", b"%\x00\x18\x04text")),
+    ),
     refused(
         "parquet: packed",
         TEXT,

@@ -29,8 +29,8 @@ _NODE = r"^node 0 of 1: the whole corpus$"
 
 _FULL = r"name an empty folder, or delete that one first\.$"
 _OF = (
-    r"\(of text, manifest 3, --to numpy, or with other flags or before more documents were"
-    r" removed\): "
+    r", which export\.json there describes: of another dataset or manifest, with other flags, or "
+    r"before more documents were removed: "
 )
 _OF_NAMES = {
     "without names": (" \n\n", r"names has no names in it: write one a line\.$"),
@@ -43,11 +43,10 @@ _ONTO: Mapping[str, tuple[Scene, str]] = {
         r" empty folder\.$",
     ),
     "a file": (holding("out"), r"--output out is a file: name an empty folder\.$"),
-    "an export of other sources": (exported, r"--output out holds another export " + _OF + _FULL),
-    "an export that does not say of what": (
+    "an export of other sources": (exported, r"--output out holds another export" + _OF + _FULL),
+    "an export whose description was changed": (
         together(exported, json_changed("out/export.json", "manifest", 9)),
-        r"out/export\.json does not say what was exported \(export\.json was changed after it was"
-        r" written\): delete out and run the same command again, or name an empty folder\.$",
+        r"--output out holds another export" + _OF + _FULL,
     ),
 }
 _PLACED: Mapping[str, Said] = {
@@ -299,7 +298,7 @@ ROWS = (
     _row(
         "export data@3 --to numpy --source docs --output out",
         (
-            r"--output out holds another export " + _OF + _FULL,
+            r"--output out holds another export" + _OF + _FULL,
             together(dataset, exported, removed),
         ),
     ),

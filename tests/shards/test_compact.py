@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
 from shards.compact import Compaction
 from shards.manifest import TRAIN, VALIDATION, Removal, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
-from shards.removals import SCHEMA, write_removal
+from shards.removals import write_removal
 from shards.storage.remote import RemotePath
 from shards.verify import verify
 from tests.shards.datasets import tree
@@ -132,11 +131,7 @@ def test_removals_are_translated(dataset: Path) -> None:
         Removal(
             number=number,
             reason=reason,
-            documents=write_removal(
-                dataset,
-                number,
-                pa.table(list(map(list, zip(*part, strict=True))), schema=SCHEMA),
-            ),
+            documents=write_removal(dataset, number, part),
         )
         for number, reason, part in ((6, "asked", rows[::2]), (7, "law", rows[1::2]))
     ]

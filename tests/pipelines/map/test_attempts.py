@@ -1,4 +1,5 @@
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,11 +30,10 @@ def die(work: AnyPath, *, task: str = "t", run: str = "r") -> None:
 def test_a_full_disk_is_told_and_counts_as_no_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_text(path: Path, _: str) -> None:
-        path.touch()
+    def fsync(_: int) -> None:
         raise OSError(errno.ENOSPC, "?")
 
-    monkeypatch.setattr(Path, "write_text", write_text)
+    monkeypatch.setattr(os, "fsync", fsync)
     attempt = begin_attempt(tmp_path, "t", run="r", description="x")
     with pytest.raises(UserError, match=r"no space left on the disk that holds"), attempt:
         pass

@@ -22,7 +22,7 @@ def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> Non
     stay += [f"mine/.tmp-{mark}-manifest.json", ".tmp-1-manifest.json", ".work/map/thesis.txt"]
     gone = [f".tmp-{mark}-manifest.json", f"{folder}/s/.tmp-{mark}-00000.bin"]
     gone += [f".work/map/.tmp-{mark}-{task}.documents", f".work/attempts/{task}-{run}-{mark}.json"]
-    gone += [f".work/progress/{run}.json", ".work/attempts/thesis.txt", f"{folder}/.tmp-x"]
+    gone += [".work/attempts/thesis.txt", f"{folder}/.tmp-x"]
     for name in (*stay, *gone):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

@@ -52,7 +52,6 @@ def test_a_file_appears_whole_with_its_entry(tmp_path: Path) -> None:
         assert not path.exists()
         assert handle.tell() == 6
     assert path.read_bytes() == b"ab\x01\x00\x02\x00"
-    assert handle.closed
     assert handle.entry == FileEntry(bytes=6, crc32c=crc32c(path))
     assert names(path.parent) == ["x.bin"]
 
