@@ -10,7 +10,7 @@ from pipelines.corpus.old_spellings import OLD
 from pipelines.corpus.options import GROUPS, Options
 from pipelines.engine.flags import RUNNER, beam_names
 from shards.command import Parser, add_flag, add_flags
-from shards.flags import options_of
+from shards.flags import help_of, options_of
 from shards.spelling import nearest
 
 OptionsType = TypeVar("OptionsType", bound=Options)
@@ -61,7 +61,7 @@ def _parser(options_class: type[Options], program: str, about: str) -> Parser:
     for option_field in fields(options_class):
         if option_field.name not in shared:
             own = option_field.metadata["group"] or f"of {program} alone"
-            add_flag(parser, option_field, group=own)
+            add_flag(parser, option_field, group=own, text=help_of(option_field, options_class))
     for title in GROUPS:
         parser.group(title)
     add_flags(parser, Options)

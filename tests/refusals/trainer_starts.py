@@ -187,8 +187,8 @@ _RESUMED = (
         "--blanks bert_prob=0.4",
         "resumed with other blanks",
         r"this run cannot resume from run/step-4: blanks\."
-        r"bert_prob was 0\.5, now it is 0\.4\. Set it back, or start a new run from its weights: "
-        r"--init-from "
+        r"bert_prob was 0\.5, now it is 0\.4\. Set it back, or start a new run from its weights, "
+        r"which fit the same shape, or with --extend-positions more positions: --init-from "
         r"run/step-4 --save OTHER\.$",
         trained,
         command=_AGAIN,
@@ -218,9 +218,8 @@ _RESUMED = (
     _row(
         "",
         "resumed with more layers",
-        r"model\.num_layers was 2, now it is 3\. Set it back, or start a new run "
-        r"with another --save; it cannot begin with the weights of run/step-4, which do not fit "
-        r"another shape\.$",
+        r"model\.num_layers was 2, now it is 3\. Set it back, or start a new run from its weights, "
+        r"which fit the same shape",
         _model(num_layers=3),
         command=_AGAIN,
     ),
@@ -228,8 +227,7 @@ _RESUMED = (
         "--length 64",
         "resumed with more positions",
         r"model\.max_positions was 64, now it is 128\. Set it back, "
-        r"or start a new run from its weights: --init-from run/step-4 --extend-positions --save "
-        r"OTHER\.$",
+        r"or start a new run from its weights, which fit .* with --extend-positions more positions",
         _model(max_positions=128),
         command=_AGAIN,
     ),

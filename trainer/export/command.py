@@ -21,36 +21,19 @@ class Export(Command):
     STOPPED = "nothing was exported"
     OLD = FOREIGN_FLAGS
 
-    path: Path = option(
-        MISSING,
-        "a run's folder, one of its step-N, a published checkpoint, or a folder of transformers",
-        flag=WORD,
-        metavar="RUN|CHECKPOINT",
-        type=local_path,
-    )
-    to: str = option(
-        MISSING,
-        "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours.",
-        choices=(TRANSFORMERS, SAFETENSORS),
-        required=True,
-    )
-    output: Path = option(
-        MISSING, "The folder to make.", metavar="DIR", type=local_path, required=True
-    )
-    dtype: str = option("fp32", "The type of the weights.", choices=("fp32", "bf16", "fp16"))
-    shard_bytes: int | None = option(
-        None,
-        "Split the weights into files of at most this size (5G). Default: one file.",
-        metavar="N",
-        type=positive,
-    )
-    vocabulary: int | None = option(
-        None,
-        "hf: how many ids mean something; the embedding's rows after them are padding and left "
-        "out. Default: all rows.",
-        metavar="N",
-        type=count,
-    )
+    path: Path = option(MISSING, flag=WORD, metavar="RUN|CHECKPOINT", type=local_path)
+    """a run's folder, one of its step-N, a published checkpoint, or a folder of transformers"""
+    to: str = option(MISSING, choices=(TRANSFORMERS, SAFETENSORS), required=True)
+    """The form. hf: GPT-2 of transformers; safetensors: names and shape of ours."""
+    output: Path = option(MISSING, metavar="DIR", type=local_path, required=True)
+    """The folder to make."""
+    dtype: str = option("fp32", choices=("fp32", "bf16", "fp16"))
+    """The type of the weights."""
+    shard_bytes: int | None = option(None, metavar="N", type=positive)
+    """Split the weights into files of at most this size (5G). Default: one file."""
+    vocabulary: int | None = option(None, metavar="N", type=count)
+    """hf: how many ids mean something; the embedding's rows after them are padding and left out.
+    Default: all rows."""
     model: str | None = same_option(Opening, "model")
     tokenizer: str | None = same_option(Opening, "tokenizer")
 

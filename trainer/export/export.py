@@ -30,13 +30,13 @@ from shards.storage.remote import any_path
 from trainer.export.command import SAFETENSORS, TRANSFORMERS, Export
 from trainer.model.model import parameter_shapes
 from trainer.opening import Opening
+from trainer.ranks import DTYPES
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.weights import gpt2
 from trainer.weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
 from trainer.weights.read import read_weights
 
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _ONE_FILE = 2**62
 """Bytes that no model has."""
 _TOKENIZER = "tokenizer.json"
@@ -68,7 +68,7 @@ def export(options: Export) -> list[str]:
         )
     tokenizer = _tokenizer(origin, opening)
     config = _config(origin, tokenizer, options)
-    state = _state(origin, _DTYPES[options.dtype])
+    state = _state(origin, DTYPES[options.dtype])
     if options.to == TRANSFORMERS:
         state = gpt2.exported(state, vocabulary=config["vocab_size"])
     with _new_folder(options.output) as folder:
@@ -176,7 +176,7 @@ def _config(origin: Origin, tokenizer: TextTokenizer | None, options: Export) ->
             f"--vocabulary {vocabulary:,} leaves out the end of a text, id {special['eos']:,}: "
             "give at least one more than that."
         )
-    dtype = str(_DTYPES[options.dtype]).removeprefix("torch.")
+    dtype = str(DTYPES[options.dtype]).removeprefix("torch.")
     told = {TRAINING: to_json(_training(origin, tokenizer)), "torch_dtype": dtype}
     if options.to == TRANSFORMERS:
         eos = special.get("eos")
