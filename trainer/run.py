@@ -67,7 +67,7 @@ class Work(Protocol):
     def position(self, step: int) -> int:
         """Return how many samples were taken up to a step."""
 
-    def wait(self, step: int, *, look: bool, save: Callable[[], None]) -> None:
+    def wait(self, step: int, *, look: bool, save: Callable[[], None]) -> None:  # noqa: ARG002
         """Return once the step after this one has its data, or the run is asked to stop.
 
         Args:
@@ -75,6 +75,7 @@ class Work(Protocol):
             look: whether newer data may be taken, as at a checkpoint.
             save: makes a checkpoint of the step, whole, for a wait.
         """
+        return
 
     def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:
         """Judge the model and log figures if that is due; return whether it was.
@@ -93,6 +94,7 @@ class Work(Protocol):
 
     def saved(self) -> None:
         """Hear that a checkpoint may have become whole."""
+        return
 
     def hint(self, step: int) -> str:  # noqa: ARG002
         """Return what else can be done about losses that are not finite, up to a step."""
