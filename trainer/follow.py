@@ -170,15 +170,14 @@ class Follower:
     def _share(self, run: Run) -> NodeShare:
         """Return what the ranks of this node read of the data."""
         ranks, nodes = self.ranks, self.ranks.nodes()
-        ours = [rank for rank, node in enumerate(nodes) if node == nodes[ranks.rank]]
-        num_parts = sum(ranks.parts[rank] for rank in ours) if ranks.parts else len(ours)
+        parts, own = ranks.parts or (1,) * ranks.world, nodes[ranks.rank]
         ranges = (
             scatters_read(
                 batch.size,
                 run.scatters,
                 world=ranks.all_parts,
-                rank=ranks.first_part,
-                parts=num_parts,
+                rank=sum(parts[: nodes.index(own)]),
+                parts=sum(part for part, node in zip(parts, nodes, strict=True) if node == own),
             )
             for batch in run.batches
         )
