@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 
 from shards.errors import UserError
+from shards.progress import counted
 from trainer.checkpoints.torch_file import one_line
 from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
@@ -144,6 +146,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
             UserError: an answer does not fit in a row, or a task lets the model write.
         """
         self._answer, self._stop, self._is_finite = answer, stop, True
+        self._stream = sys.stderr  # before the harness's own progress is hidden
         try:
             with redirect_stderr(io.StringIO()):  # it shows progress
                 found = evaluate(self, {"tasks": self.tasks}, bootstrap_iters=0, log_samples=False)
@@ -187,7 +190,11 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         rows = [self._row(context, answer) for _, context, answer in requests]
         sums = torch.zeros(3, len(rows), dtype=torch.float64)
         batches = _batches([len(row) for row in rows], self.batch_tokens)
-        for turn in range(-(-len(batches) // self.ranks.world)):
+        num_turns = -(-len(batches) // self.ranks.world)
+        turns: Iterable[int] = range(num_turns)
+        if self.ranks.is_first:
+            turns = counted("tasks", turns, total=num_turns, stream=self._stream)
+        for turn in turns:
             number = turn * self.ranks.world + self.ranks.rank
             numbers = batches[min(number, len(batches) - 1)]
             columns = self._answer(collate([rows[i] for i in numbers], pad=self.eot_token_id))

@@ -1,7 +1,9 @@
 """Validation: the same windows with the same blanks each time, each counted once."""
 
+import math
 from collections.abc import Callable
 
+from shards.progress import counted
 from shards.shown import print_line
 from trainer.data import RunData, source_names
 from trainer.loader import Tensors
@@ -31,7 +33,11 @@ def evaluate(
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    for batch in data.validation(ranks.at_once(at_once), ranks):
+    size = ranks.at_once(at_once)
+    batches = data.validation(size, ranks)
+    if ranks.is_first:
+        batches = counted("validation", batches, total=math.ceil(len(data.held_out) / size))
+    for batch in batches:
         for part in micro_batches(batch, at_once):
             tally = tally.plus(part, losses(part))
         if stop():
