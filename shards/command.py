@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from shards.errors import UserError
 from shards.extras import missing_extra
-from shards.flags import REST, WORD, Either, default_text, flag_of, options_of
+from shards.flags import REST, WORD, Either, default_text, flag_of, help_of, options_of
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.program import called_program
@@ -210,15 +210,16 @@ def add_flags(parser: Parser, options_class: type[Any], *, group: str = "") -> N
     for option_field in fields(options_class):
         group = option_field.metadata["group"] or group
         if option_field.metadata["named"] != REST:
-            add_flag(parser, option_field, group=group)
+            text = help_of(option_field, options_class)
+            add_flag(parser, option_field, group=group, text=text)
 
 
-def add_flag(parser: Parser, option_field: Field[Any], *, group: str) -> None:
-    """Add the flag of a field, or the word, to a group of a parser."""
+def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str) -> None:
+    """Add the flag of a field, or the word, with its help to a group of a parser."""
     about, name = option_field.metadata, option_field.name
     said = default_text(option_field)
-    stop = "." if said and not about["help"].endswith((".", ")")) else ""
-    text = f"{about['help']}{stop}{said}".replace("%", "%%")
+    stop = "." if said and not text.endswith((".", ")")) else ""
+    text = f"{text}{stop}{said}".replace("%", "%%")
     either = about["either"]
     place = parser.choice(either, group) if either else parser.group(group)
     if about["named"] == WORD:

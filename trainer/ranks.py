@@ -19,6 +19,9 @@ from trainer.deepspeed_json import BF16, FP16, FP32
 
 T = TypeVar("T")
 
+DTYPES = {BF16: torch.bfloat16, FP16: torch.float16, FP32: torch.float32}
+"""The types of torch by the names of precisions."""
+
 _AMPERE = (8, 0)
 """The first CUDA capability that computes in bf16; older cards only emulate it, slowly."""
 

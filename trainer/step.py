@@ -30,7 +30,7 @@ from shards.program import called
 from shards.shown import visible_line
 from trainer.checkpoints.checkpoint import steps_in
 from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
-from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
+from trainer.deepspeed_json import FP32, precision_of, stage_of
 from trainer.loader import Tensors
 from trainer.log import TRAIN
 from trainer.loss_tally import LossTally
@@ -38,7 +38,7 @@ from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.ranks import Ranks
+from trainer.ranks import DTYPES, Ranks
 from trainer.settings import Learning
 
 WEIGHTS_SPLIT = 3
@@ -160,7 +160,7 @@ def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, dr
 def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
     """Return the type that DeepSpeed gives a model; fp32 where it does not treat all alike."""
     name = None if "data_types" in deepspeed else precision_of(deepspeed)
-    return {BF16: torch.bfloat16, FP16: torch.float16}.get(name or "", torch.float32)
+    return DTYPES[name or FP32]
 
 
 class Stepper:
@@ -319,7 +319,7 @@ class Stepper:
         self.engine.train()
         return sums
 
-    def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
+    def monitor(self, event: str, figures: Mapping[str, float], samples: int) -> None:
         """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
 
         The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning

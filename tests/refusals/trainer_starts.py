@@ -87,18 +87,18 @@ _RESUMED: Mapping[str, Said] = {
     ),
     "--blanks bert_prob=0.4": (
         r"this run cannot resume from run/step-4: blanks\.bert_prob was 0\.5, now it is 0\.4\. Set"
-        r" it back, or start a new run from its weights: --init-from run/step-4 --save OTHER\.$"
+        r" it back, or start a new run from its weights, which fit the same shape, or with"
+        r" --extend-positions more positions: --init-from run/step-4 --save OTHER\.$"
     ),
     "--precision bf16": r"precision was fp32, now it is bf16\. Set it back",
     "": (
-        r"model\.num_layers was 2, now it is 3\. Set it back, or start a new run with another"
-        r" --save; it cannot begin with the weights of run/step-4, which do not fit another"
-        r" shape\.$",
+        r"model\.num_layers was 2, now it is 3\. Set it back, or start a new run from its weights,"
+        r" which fit the same shape",
         _model(num_layers=3),
     ),
     "--length 64": (
         r"model\.max_positions was 64, now it is 128\. Set it back, or start a new run from its"
-        r" weights: --init-from run/step-4 --extend-positions --save OTHER\.$",
+        r" weights, which fit .* with --extend-positions more positions",
         _model(max_positions=128),
     ),
     "--batch-size 8": (

@@ -27,7 +27,9 @@ class Knobs:
     output_folder: Path | None = option(None, "Where to write.", type=Path)
     languages: tuple[str, ...] = option(("zh", "en"), "To keep.", type=names)
     betas: tuple[float, ...] = option((0.9, 0.95), "Of AdamW.", nargs=2, type=float)
-    separator: str = option(" ", "Between title and text.")
+    separator: str = option(" ")
+    """Between title
+    and text."""
     dry_run: bool = option(False, "List only.", action="store_true")
 
 

@@ -13,7 +13,6 @@ from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
 from trainer.evaluate.command import EvaluateModel
-from trainer.evaluate.validation import evaluate_model
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 
@@ -21,8 +20,9 @@ TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
 EXAMS = ("hellaswag", "lambada", "wikitext")
 
 
-def asked(words: Sequence[str]) -> EvaluateModel:
-    return EvaluateModel.read(words, "python -m trainer.evaluate")
+def evaluated(words: Sequence[str]) -> int:
+    command = EvaluateModel.read(words, "python -m trainer.evaluate")
+    return command.work(command, ALONE)
 
 
 def flags(name: str) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_causal_run_in_training_and_after_it(
     for one, other in zip(figures(alone), figures(parted), strict=True):
         assert one == pytest.approx(other, rel=1e-4)
     argv = [str(alone), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert evaluate_model(asked(argv), ALONE) == 0
+    assert evaluated(argv) == 0
     shown = capsys.readouterr().out
     assert f"{alone / 'step-2'}, step 2: causal" in shown
     assert "hellaswag: 16 items" in shown

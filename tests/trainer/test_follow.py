@@ -62,7 +62,7 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
     def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
         if os.environ["RANK"] == "0" and position in comes:
             grow(data, number=comes[position])
-        self._ranks.barrier()
+        self.ranks.barrier()
         look(self, run_data, position)
 
     def take_step(self: run.Running) -> None:
@@ -207,7 +207,7 @@ def arrives_on_nodes() -> None:
                 shard.rename(aside)
         elif position == 48 and aside.is_file():
             aside.rename(shard)
-        self._ranks.barrier()
+        self.ranks.barrier()
         look(self, run_data, position)
 
     setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned

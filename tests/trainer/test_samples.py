@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from shards.manifest import read_manifest, write_manifest
+from shards.records import to_json
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
@@ -67,12 +68,12 @@ def started_with(engine: Callable[[Cache], Tensor], folder: Path, *, stage: int 
     settings = Settings(
         model="tiny", sample_every=1, sample_prompts=folder / "prompts.txt", tokenizer=TOKENIZER
     )
-    data = SimpleNamespace(
-        shape=MODEL, blanks=None, tokenizer={}, datasets=[SimpleNamespace(directory=folder)]
-    )
+    data = SimpleNamespace(shape=MODEL, datasets=[SimpleNamespace(directory=folder)])
+    identity = {"model": to_json(MODEL), "objective": "glm", "tokenizer": {}}
     stepper = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
     return SimpleNamespace(
-        config=SimpleNamespace(settings=settings, run=SimpleNamespace(seed=0, objective="glm")),
+        config=SimpleNamespace(settings=settings, run=SimpleNamespace(seed=0)),
+        fixed={"identity": identity},
         ranks=ALONE,
         data=data,
         stepper=stepper,
@@ -86,10 +87,10 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     def diverged(cache: Cache) -> Tensor:
         return torch.full((len(cache.tokens), MODEL.vocab_size), math.nan)
 
-    samples = open_samples(started_with(diverged, tmp_path), stop=Stop())
+    samples = open_samples(started_with(diverged, tmp_path), stop=Stop(ALONE))
     assert samples is not None
     log = RunLog(tmp_path, step=0, steps=1, show=True)
-    samples.write(1, log, stop=lambda: 0)
+    samples.write(1, log)
     log.close()
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "step 1: no samples: the model's logits are NaN or infinite"
@@ -107,13 +108,13 @@ def test_a_signal_is_obeyed_before_the_next_token(tmp_path: Path, stage: int, ca
             signal.raise_signal(signal.SIGTERM)
         return torch.zeros(len(cache.tokens), MODEL.vocab_size)
 
-    with Stop() as stop:
+    with Stop(ALONE) as stop:
         samples = open_samples(started_with(signalled, tmp_path, stage=stage), stop=stop)
         assert samples is not None
         if not calls:
             signal.raise_signal(signal.SIGTERM)
         log = RunLog(tmp_path, step=0, steps=1, show=False)
-        samples.write(1, log, stop=lambda: stop.agreed_exit_code(ALONE))
+        samples.write(1, log)
         log.close()
     assert len(read) == calls
     assert not events(tmp_path, SAMPLE)

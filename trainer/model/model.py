@@ -15,7 +15,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -68,26 +68,6 @@ class GLM(nn.Module):
             config.vocab_size, config.hidden_size, std=config.init_std
         )
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
-
-    @overload
-    def forward(
-        self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None
-    ) -> LossSums | Tensor: ...
-
-    @overload
-    def forward(
-        self,
-        tokens: Tensor,
-        position_ids: Tensor | None = None,
-        *,
-        sep: Tensor | None = None,
-        causal: bool = False,
-        pieces: Tensor | None = None,
-        seeds: Seeds | None = None,
-    ) -> Tensor: ...
-
-    @overload
-    def forward(self, tokens: Cache) -> Tensor: ...
 
     def forward(
         self,

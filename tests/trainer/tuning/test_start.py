@@ -42,7 +42,7 @@ def test_ranks_share_the_reading_of_their_own_folder_alone(
     flags = ("--task", "copa", "--data", "items", "--init-from", "model", "--save", str(save))
     asked = tuning([*flags, "--resume", str(tmp_path / "run")])
     with pytest.raises(CheckedError):
-        module.start(asked, ALONE, stop=Stop())
+        module.start(asked, ALONE, stop=Stop(ALONE))
     # Another folder may be on the disk of one node only, whatever --save is.
     assert [disk is not None for disk in seen] == [is_own]
 
@@ -75,4 +75,4 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
     monkeypatch.setattr("trainer.tuning.settings.find_task", lambda _: task)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
-        module.start(given, ALONE, stop=Stop())
+        module.start(given, ALONE, stop=Stop(ALONE))
