@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import UserError
+from shards.fetch import fetch
 from shards.manifest import TRAIN, VALIDATION, ShardEntry
 from shards.mixture import Mix, parse_mix
 from shards.place import NodeShare, require
@@ -99,7 +100,8 @@ def blends(data: Sequence[str]) -> Blends:
     """
     splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
-    for each in parse_mix(Mix(start=0, data=tuple(data))):
+    given = parse_mix(Mix(start=0, data=tuple(data)))
+    for each in [each.brought(fetch) for each in given]:
         dataset = Dataset.open(each.dataset)
         dataset.check_source(each.source)
         require(dataset, NodeShare(scatters=(0,), num_scatters=1))

@@ -8,10 +8,11 @@ from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.held_out import open_held_out
+from trainer.held_out import held_out_run, open_held_out
 from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
+from trainer.published import brought
 from trainer.ranks import AgreedError, Ranks
 from trainer.start import start
 from trainer.step import micro_batches
@@ -76,12 +77,10 @@ def evaluate_model(asked: "EvaluateModel", ranks: Ranks) -> int:
     benchmarks = ranks.together(
         lambda: open_benchmarks(asked.files, origin, asked, length=asked.length, blank=asked.blank)
     )
-    is_read = bool(asked.data) or benchmarks is None
-    data = ranks.together(
-        lambda: (
-            open_held_out(origin, asked.data, eval_samples=asked.eval_samples) if is_read else None
-        )
-    )
+    data = None
+    if asked.data or benchmarks is None:
+        run = brought(ranks.together(lambda: held_out_run(origin, asked.data)), ranks)
+        data = ranks.together(lambda: open_held_out(origin, run, eval_samples=asked.eval_samples))
     model = ranks.together(lambda: load_model(origin, asked))
     step = "" if origin.step is None else f", step {origin.step:,}"
     if ranks.is_first:
