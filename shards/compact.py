@@ -51,6 +51,7 @@ from shards.merged import (
     write_merged_shard,
 )
 from shards.paths import FOLDERS, check_links, within
+from shards.progress import counted, counted_files
 from shards.prune import remove_work
 from shards.range import Range
 from shards.reader import Dataset
@@ -155,7 +156,7 @@ class Compaction:
 
     def _check(self) -> None:
         """Read all files of the members, so that no damage is written under a new checksum."""
-        for path, entry in self._files():
+        for path, entry in counted_files("check", self._files()):
             if not intact(self.directory / path, entry):
                 raise DamageError(
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
@@ -257,7 +258,8 @@ class Compaction:
         num_bytes = sum(entry.bytes for _, entry in self._files())
         yield f"{num_bytes:>16,}  bytes are checked first"
         self._check()
-        for number, part in enumerate(self.parts, 1):
+        parts = counted("compact", self.parts, total=len(self.parts))
+        for number, part in enumerate(parts, 1):
             record = self._finished(part)
             if record is None:
                 record = self._write(part)

@@ -23,6 +23,7 @@ from shards.manifest import (
 )
 from shards.order.streams import is_common
 from shards.paths import check_links
+from shards.progress import counted_files
 from shards.reader import Dataset
 from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, atomic_write, blocks, read_json, size, write_json
@@ -127,7 +128,7 @@ def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
         DamageError: A link leads out of the folder.
     """
     check_whereabouts(dataset.directory, dataset.manifest)
-    for path, entry in needed_files(dataset.manifest, share):
+    for path, entry in counted_files("verify", needed_files(dataset.manifest, share)):
         if problem := check_file(dataset.directory / path, entry):
             yield problem
 
@@ -147,7 +148,7 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
     """
     _check_target(dataset, to)
     with locked(to):
-        for path, entry in needed_files(dataset.manifest, share):
+        for path, entry in counted_files("place", needed_files(dataset.manifest, share)):
             copied = check_file(to / path, entry) is not None
             if copied:
                 _copy(dataset.directory / path, to / path, entry)

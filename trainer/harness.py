@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +26,7 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
+from shards.progress import counted
 from trainer.checkpoints.torch_file import one_line
 from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
@@ -176,6 +178,7 @@ class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
         self._length, self._mask = benchmarks.length, benchmarks.mask
         self._answer, self._ranks = answer, ranks
         self._batch_tokens, self._stop = batch_tokens, stop
+        self._stream = sys.stderr  # before the harness's own progress is hidden
         # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
         self._room = self._length + (1 if self._mask is None else -3)
         # How the harness encodes a text and what follows: as one, or apart.
@@ -212,7 +215,11 @@ class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
         rows = [self._row(context, answer) for _, context, answer in requests]
         sums = torch.zeros(3, len(rows), dtype=torch.float64)
         batches = _batches([len(row) for row in rows], self._batch_tokens)
-        for turn in range(-(-len(batches) // self._ranks.world)):
+        num_turns = -(-len(batches) // self._ranks.world)
+        turns: Iterable[int] = range(num_turns)
+        if self._ranks.is_first:
+            turns = counted("tasks", turns, total=num_turns, stream=self._stream)
+        for turn in turns:
             number = turn * self._ranks.world + self._ranks.rank
             numbers = batches[min(number, len(batches) - 1)]
             columns = self._answer(collate([rows[i] for i in numbers], pad=self.eot_token_id))

@@ -9,9 +9,10 @@ Dropout is seeded from (seed, step, slot of the global batch), so it does not de
 either, and no state of a random number generator has to be saved.
 """
 
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -181,16 +182,17 @@ class Stepper:
         self.stage = stage_of(deepspeed)
         self._vocab_size = model.config.vocab_size
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
-        self.engine: Any = library.initialize(
-            model=model,
-            optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
-            config=dict(deepspeed),
-        )[0]
+        # With bf16 and sums of gradients in fp32, DeepSpeed prints what memory it has.
+        with redirect_stdout(io.StringIO()):
+            self.engine: Any = library.initialize(
+                model=model,
+                optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
+                config=dict(deepspeed),
+            )[0]
         if settings.compile and deepspeed.get("compile", {}).get("deepcompile"):
             self.engine.compile()
         elif settings.compile:
-            # Not the whole model: which tokens carry loss, and how many, differs at every step.
-            model.transformer.compile()
+            model.compile_parts()
 
     def __call__(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]

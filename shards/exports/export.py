@@ -16,6 +16,7 @@ from pathlib import Path
 from shards.errors import UserError
 from shards.exports.formats import ExportFile, Settings
 from shards.manifest import Manifest
+from shards.progress import counted_files
 from shards.records import sealed, unsealed
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import TEMPORARY, atomic_write, read_json, write_json
@@ -75,7 +76,8 @@ def write_export(
         if not (output / NAME).exists():
             write_json(output / _BEGUN, sealed(origin))
         _check_room(output, [file for file in files if not (output / file.path).exists()])
-        for file in files:
+        named = counted_files("export", [(file.path, file) for file in files])
+        for _, file in named:
             is_there = (output / file.path).exists()
             yield file, KEPT if is_there else _write(output, file, copy=origin.settings.copy)
         if (output / _BEGUN).exists():

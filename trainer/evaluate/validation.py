@@ -1,9 +1,11 @@
 """Validation: the same windows with the same blanks each time, each counted once."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from shards.progress import counted
 from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.config import Config
@@ -42,7 +44,11 @@ def evaluate(
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    for batch in data.validation(ranks.at_once(at_once), ranks):
+    size = ranks.at_once(at_once)
+    batches = data.validation(size, ranks)
+    if ranks.is_first:
+        batches = counted("validation", batches, total=math.ceil(len(data.held_out) / size))
+    for batch in batches:
         for part in micro_batches(batch, at_once):
             tally = tally.plus(part, losses(part))
         if stop():

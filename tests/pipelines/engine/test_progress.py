@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.engine import progress
 from pipelines.engine.progress import Progress
+from shards.progress import in_notebook
 from tests.pipelines.duties import wait_for
 
 DONE = "map 100 % | 2 documents | 2 kept | 0 dropped | 0:00"
@@ -94,7 +95,7 @@ def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
 def test_the_line_is_shown_while_the_block_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr("shards.progress.PLAIN_SECONDS", 0.01)
     stream = io.StringIO()
     with shown(tmp_path, {"a": 1}, stream=stream):
         wait_for(lambda: stream.getvalue().count("\n") >= 3)
@@ -127,7 +128,7 @@ def test_in_a_notebook_a_bar_belongs_to_the_cell(
     }
     for elsewhere in (None, SimpleNamespace()):  # a script, IPython on a terminal
         shells.append(elsewhere)
-        assert not progress.in_notebook()
+        assert not in_notebook()
 
 
 def test_the_line_goes_to_the_current_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
