@@ -88,7 +88,7 @@ def parse_data(text: str) -> WeightedData:
     """Return what a text like `DIR:SOURCE=2` means; the name of an existing folder is taken whole.
 
     Raises:
-        UserError: the weight is not a number, or the dataset is at a URL.
+        UserError: the weight is not a number, or the dataset is at a URL or no name of the hub.
     """
     if is_url(text):
         raise UserError(
@@ -98,10 +98,11 @@ def parse_data(text: str) -> WeightedData:
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
         name, weight = split[1], _parse_weight(split[2], text)
-    if _is_folder(name) or ":" not in name.removeprefix(PREFIX):
-        return WeightedData(dataset=name, weight=weight)
-    dataset, _, source = name.rpartition(":")
-    return WeightedData(dataset=dataset, source=source, weight=weight)
+    source = None
+    if not _is_folder(name) and ":" in name.removeprefix(PREFIX):
+        name, _, source = name.rpartition(":")
+    parse_dataset(name)  # refuses what is no name of the hub
+    return WeightedData(dataset=name, source=source, weight=weight)
 
 
 def _is_folder(text: str) -> bool:

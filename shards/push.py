@@ -16,6 +16,7 @@ from pathlib import Path
 from shards.card import CARD, OURS, card_of
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, Manifest, read_manifest
+from shards.progress import counted
 from shards.prune import leftovers
 from shards.storage.files import FileEntry, files, size_if_there
 from shards.storage.hub import HubName, endpoint, push_reason, quiet
@@ -66,7 +67,7 @@ def push(
         before, there = repository.head(), repository.files
         present = files(there)
         new = {path: each for path, each in manifest.files() if present.get(path) != each.bytes}
-        for batch in _batches(new):
+        for batch in counted("push", _batches(new), total=_size(new), weight=_size, unit="MB"):
             _check_content(directory, batch)
             repository.commit(f"Files of {what}", {path: directory / path for path in batch})
             for path, entry in batch.items():
@@ -78,10 +79,10 @@ def push(
             NAME: directory / NAME,
         }
         head = repository.commit(what.capitalize(), about, without=old)
-    sent = sum(entry.bytes for entry in new.values())
+    sent = _size(new)
     return Pushed(
         sent=sent,
-        kept=sum(entry.bytes for _, entry in manifest.files()) - sent,
+        kept=_size(dict(manifest.files())) - sent,
         deleted=len(old),
         commit=head,
         is_new=head != before,
@@ -96,7 +97,7 @@ class _Repository:
         # It takes a second to import, and is part of an extra.
         from huggingface_hub import HfApi  # noqa: PLC0415
 
-        quiet(bars=True)
+        quiet()
         self._api, self._name, self._branch = HfApi(), name.repository, name.revision
         self._api.create_repo(
             self._name, repo_type="dataset", private=private or None, exist_ok=True
@@ -149,20 +150,24 @@ def _batches(new: Mapping[str, FileEntry]) -> Iterator[dict[str, FileEntry]]:
     batch: dict[str, FileEntry] = {}
     for path, entry in new.items():
         batch[path] = entry
-        if len(batch) == _MOST_FILES or sum(each.bytes for each in batch.values()) >= _MOST_BYTES:
+        if len(batch) == _MOST_FILES or _size(batch) >= _MOST_BYTES:
             yield batch
             batch = {}
     if batch:
         yield batch
 
 
+def _size(entries: Mapping[str, FileEntry]) -> int:
+    return sum(entry.bytes for entry in entries.values())
+
+
 def _check(directory: Path, manifest: Manifest) -> None:
     """Check that all files are there, and that none has text which somebody has removed."""
     if number := sum(removal.documents.rows for removal in manifest.removals):
         raise UserError(
-            f"{number:,} documents are removed from {directory}, and their text is still in its "
-            "files, which a push would publish. Take it out first: python -m shards compact "
-            f"{directory} --erase"
+            f"the text of removed documents ({number:,}) is still in the files of {directory}, and "
+            f"a push would publish it. Take it out first: python -m shards compact {directory} "
+            "--erase"
         )
     short = [p for p, entry in manifest.files() if size_if_there(directory / p) != entry.bytes]
     if short:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from shards.fetch import at_commit, fetch
 from shards.mixture import parse_mix
+from shards.published import at_commit, fetch
 from shards.run import Run
 from shards.storage.hub import HubName
 from trainer.ranks import Ranks

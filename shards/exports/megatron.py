@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.fetch import fetch
 from shards.manifest import TRAIN, VALIDATION, ShardEntry
 from shards.mixture import Mix, parse_mix
 from shards.place import NodeShare, require
+from shards.published import fetch
 from shards.reader import Dataset
 from shards.storage.files import write_json
 

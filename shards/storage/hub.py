@@ -84,10 +84,10 @@ def endpoint() -> str:
 
 
 def quiet(*, bars: bool = False) -> None:
-    """Let the hub's library show no progress where nobody sees it move, and only its errors.
+    """Let the hub's library show nothing but its errors.
 
     Args:
-        bars: Whether there is any progress worth to be seen on a terminal.
+        bars: Let it show its progress too, on a terminal.
     """
     from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415  see above
 

@@ -1,11 +1,14 @@
 """Command lines of `python -m shards` and of the console script that are refused."""
 
+from pathlib import Path
+
 from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.scenes import Scene, holding, together
 from tests.refusals.scenes_shards import (
     another,
     dataset,
     exported,
+    first,
     holding_json,
     json_changed,
     linked,
@@ -633,6 +636,50 @@ _MEGATRON = (
     _row("megatron data --output s3://b/x", "a list at a URL", r"--output: s3://b/x is a URL"),
 )
 
+
+def _cut_short(folder: Path) -> None:
+    shard = next((folder / "data").glob("g*/docs/00001.bin"))
+    shard.write_bytes(shard.read_bytes()[:-2])
+
+
+_PUSH = (
+    _row(
+        "push data words",
+        "a name without its owner",
+        r"words names no dataset of the hub: write OWNER/NAME, where OWNER is a user or an "
+        r"organization there\.$",
+    ),
+    _row("push gone me/words", "no folder", r"gone does not exist: give a dataset's folder"),
+    _row(
+        "push empty me/words",
+        "a folder without a dataset",
+        r"empty holds no dataset: it has no manifest\.json\.",
+        holding("empty/a.txt"),
+    ),
+    _row(
+        "push s3://bucket/data me/words",
+        "a dataset at a URL",
+        r"DIR: s3://bucket/data is a URL; give a path on this machine\.",
+    ),
+    _row(
+        "push data me/words",
+        "text that was removed",
+        r"the text of removed documents \(1\) is still in the files of data, and a push would "
+        r"publish it\. Take it out first: python -m shards compact data --erase$",
+    ),
+    _row(
+        "push data me/words --private",
+        "a file that is cut short",
+        r"data lacks 1 of its files, or has them cut short; the first is "
+        r"g0001-\w+/docs/00001\.bin\.",
+        together(first, _cut_short),
+    ),
+    _row(
+        "inspect hf:words",
+        "a name on the hub without its owner",
+        r"hf:words names no dataset of the hub: write OWNER/NAME",
+    ),
+)
 _VIEW = (
     _row(
         "view data --port 65536",
@@ -725,6 +772,7 @@ ROWS = (
     *_EXPORT,
     *_AGAIN,
     *_MEGATRON,
+    *_PUSH,
     *_VIEW,
     *_CONSOLE,
 )

@@ -28,6 +28,13 @@ def _goes_on(flags: str, name: str) -> Refusal:
     )
 
 
+_DATA = (
+    _row(
+        "trainer.train --data hf:words --model tiny --batch-size 4",
+        "published data without their owner",
+        r"hf:words names no dataset of the hub: write OWNER/NAME, where OWNER is",
+    ),
+)
 _FOREIGN = (
     Refusal(
         name="train: flags of other trainers",
@@ -616,6 +623,7 @@ _EVALUATIONS = (
 )
 
 ROWS = (
+    *_DATA,
     *_FOREIGN,
     *_SETTINGS,
     *_ENDS,

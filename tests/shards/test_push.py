@@ -19,7 +19,7 @@ pytest.importorskip("huggingface_hub", reason="the extra [hub] is not installed"
 pytestmark = pytest.mark.slow
 
 NAME = "me/words"
-FETCH = "import sys; from shards.fetch import fetch; print(fetch(sys.argv[1]))"
+FETCH = "import sys; from shards import fetch; print(fetch(sys.argv[1]))"
 
 
 @dataclass

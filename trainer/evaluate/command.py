@@ -84,8 +84,9 @@ class EvaluateModel(Opening, RankCommand):
     )
     data: tuple[str, ...] = option(
         (),
-        "Held-out loss on the validation documents of these data; may be repeated. Default "
-        "without --task: those of the model's run.",
+        "Held-out loss on the validation documents of these data (a folder, or "
+        "hf:OWNER/NAME[@REVISION]); may be repeated. Default without --task: those of the model's "
+        "run.",
         metavar="DIR",
         action="append",
     )
