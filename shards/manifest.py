@@ -27,6 +27,7 @@ from shards.format import SUFFIXES
 from shards.paths import Name, RelativePath, check_links
 from shards.program import called
 from shards.records import from_json, short, to_json
+from shards.storage.address import is_url
 from shards.storage.files import (
     Count,
     FileEntry,
@@ -35,6 +36,7 @@ from shards.storage.files import (
     read_json,
     write_json,
 )
+from shards.storage.hub import PREFIX, HubName, dataset_name
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
 
@@ -472,11 +474,31 @@ class _Counts:
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
-    """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole."""
-    matched = re.fullmatch(r"(.+)@(\d{1,18})", str(text), re.DOTALL)
-    if matched is None or Path(str(text)).is_dir():
-        return any_path(str(text)), None
-    return any_path(matched[1]), int(matched[2])
+    """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole.
+
+    That of hf:OWNER/NAME[@REVISION] is its address on the hub.
+    """
+    name, number = split_number(str(text))
+    published = hub_name(name)
+    return any_path(name if published is None else published.url), number
+
+
+def split_number(text: str) -> tuple[str, int | None]:
+    """Return `DIR` and n of `DIR@n`; an existing folder is taken whole."""
+    matched = re.fullmatch(r"(.+)@(\d{1,18})", text, re.DOTALL)
+    if matched is None or Path(text).is_dir():
+        return text, None
+    return matched[1], int(matched[2])
+
+
+def hub_name(text: str) -> HubName | None:
+    """Return which published dataset hf:OWNER/NAME[@REVISION] is; None of a folder or a URL.
+
+    Raises:
+        UserError: It begins with hf: and names none.
+    """
+    is_published = text.startswith(PREFIX) and not is_url(text)
+    return dataset_name(text) if is_published else None
 
 
 def _absence(directory: AnyPath) -> str:

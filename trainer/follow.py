@@ -39,6 +39,7 @@ from trainer.checkpoints.disk import Disk
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.loader import scatters_read
+from trainer.published import brought
 from trainer.ranks import AgreedError, Ranks
 from trainer.settings import WAIT, Settings
 
@@ -238,10 +239,12 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
     if settings.follow:
         ranks.together(lambda: check_can_follow(given))
     if checkpoint is None or "run" not in checkpoint.state:  # the latter: of a former version
-        decided = ranks.together(lambda: pinned(given))
+        here = brought(given, ranks)
+        decided = ranks.together(lambda: pinned(here))
     else:
         saved = _saved_run(checkpoint, ranks)
-        decided = ranks.together(lambda: _resumed(given, saved, checkpoint.folder))
+        here = brought(given, ranks, saved=saved)
+        decided = ranks.together(lambda: _resumed(here, saved, checkpoint.folder))
     run = agreed(ranks.gather(decided))
     if not settings.follow or run.followed is not None:
         return run

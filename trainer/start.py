@@ -13,7 +13,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest, told_apart
-from shards.mixture import open_mixture, parse_data
+from shards.mixture import WeightedData, open_mixture
 from shards.order.cells import Cells
 from shards.order.onepass import OnePass
 from shards.records import to_json
@@ -318,11 +318,7 @@ def _ended(run: Run, epochs: float | None, *, epoch: int) -> Run:
 
 def _found_anywhere(run: Run) -> Run:
     """Return a run whose data are found from every folder that a command may be started in."""
-    mixes = (
-        replace(mix, data=tuple(str(parse_data(text).absolute()) for text in mix.data))
-        for mix in run.mixes
-    )
-    return replace(run, mixes=tuple(mixes))
+    return run.with_data(WeightedData.absolute)
 
 
 def _undecided_at(run: Run, position: int) -> Run:

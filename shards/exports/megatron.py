@@ -17,6 +17,7 @@ from shards.manifest import TRAIN, VALIDATION, ShardEntry
 from shards.mixture import Mix, parse_mix
 from shards.place import NodeShare, require
 from shards.program import called
+from shards.published import fetch
 from shards.reader import Dataset
 from shards.storage.files import write_json
 
@@ -100,7 +101,8 @@ def blends(data: Sequence[str]) -> Blends:
     """
     splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
-    for each in parse_mix(Mix(start=0, data=tuple(data))):
+    given = parse_mix(Mix(start=0, data=tuple(data)))
+    for each in [each.brought(fetch) for each in given]:
         dataset = Dataset.open(each.dataset)
         dataset.check_source(each.source)
         require(dataset, NodeShare(scatters=(0,), num_scatters=1))

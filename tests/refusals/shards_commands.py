@@ -1,6 +1,7 @@
 """Command lines of `python -m shards` and of the console script that are refused."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tests.refusals.refusal import Accepted, Refusal, Said, with_scene
@@ -9,6 +10,7 @@ from tests.refusals.scenes_shards import (
     another,
     dataset,
     exported,
+    first,
     holding_json,
     json_changed,
     linked,
@@ -83,6 +85,12 @@ _TAKEN: Mapping[str, Said] = {
     "megatron data:notes": r"^--train-data-path \d+ /",
 }
 """At bounds, on the side that is taken; more of it is in golden rows."""
+
+
+def _cut_short(folder: Path) -> None:
+    shard = next((folder / "data").glob("g*/docs/00001.bin"))
+    shard.write_bytes(shard.read_bytes()[:-2])
+
 
 _REFUSED: Mapping[str, Said] = {
     "inspct data": (
@@ -210,6 +218,27 @@ _REFUSED: Mapping[str, Said] = {
         r"s3://bucket/data is a URL, and training reads from a disk\. Place it there first: python"
         r" -m shards place s3://bucket/data --to DISK; then give DISK\.$"
     ),
+    "push data words": (
+        r"words names no dataset of the hub: write OWNER/NAME, where OWNER is a user or an"
+        r" organization there\.$"
+    ),
+    "push empty me/words": (
+        r"empty holds no dataset: it has no manifest\.json\.",
+        holding("empty/a.txt"),
+    ),
+    "push s3://bucket/data me/words": (
+        r"DIR: s3://bucket/data is a URL; give a path on this machine\."
+    ),
+    "push data me/words": (
+        r"the text of removed documents \(1\) is still in the files of data, and a push would"
+        r" publish it\. Take it out first: python -m shards compact data --erase$"
+    ),
+    "push data me/words --private": (
+        r"data lacks 1 of its files, or has them cut short; the first is"
+        r" g0001-\w+/docs/00001\.bin\.",
+        together(first, _cut_short),
+    ),
+    "inspect hf:words": r"hf:words names no dataset of the hub: write OWNER/NAME",
     "view data --port 65536": (
         r"--port 65536: 127\.0\.0\.1 cannot be listened on there \(.*0-65535\.?\): give another"
         r" one, or 0 for any that is free\.$"

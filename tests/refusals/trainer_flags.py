@@ -54,6 +54,9 @@ _COMMANDS: Mapping[str, Said] = {
         r"say which model to train: --model NAME, one of glm-base, glm-large, glm-large-chinese,"
         r" glm-2b, glm-10b, glm-10b-chinese, gpt2-d12, tiny, or FILE\.json\.$"
     ),
+    "trainer.train --data hf:words --model tiny --batch-size 4": (
+        r"hf:words names no dataset of the hub: write OWNER/NAME, where OWNER is"
+    ),
     "trainer.train --model tiny --batch-size 4": r"give --data, or the file of a run's opt",
     "trainer.train --model tiny --data data": r"give --batch-size, or the file of a run's",
     "trainer.train --model tiny --data data --micro-batch 2,1": (

@@ -81,8 +81,8 @@ class EvaluateModel(Opening, RankCommand):
     """A task of lm-evaluation-harness (hellaswag, arc_easy, copa, lambada, wikitext, …), or choices
     or language_model, and the JSON lines of its items; may be repeated."""
     data: tuple[str, ...] = option((), metavar="DIR", action="append")
-    """Held-out loss on the validation documents of these data; may be repeated. Default without
-    --task: those of the model's run."""
+    """Held-out loss on the validation documents of these data (a folder, or
+    hf:OWNER/NAME[@REVISION]); may be repeated. Default without --task: those of the model's run."""
     eval_samples: int = option(1024, type=count)
     """Held-out loss: windows that are read, the same as in training; 0: all."""
     length: int | None = option(None, type=positive)
@@ -111,7 +111,8 @@ class EvaluateModel(Opening, RankCommand):
         with ended_by_interrupt():  # as above
             from trainer.benchmarks import answers_of, open_benchmarks, print_figures  # noqa: PLC0415
             from trainer.evaluate.validation import evaluate, print_tally  # noqa: PLC0415
-            from trainer.held_out import open_held_out  # noqa: PLC0415
+            from trainer.held_out import held_out_run, open_held_out  # noqa: PLC0415
+            from trainer.published import brought  # noqa: PLC0415
             from trainer.trained import find_origin, load_model  # noqa: PLC0415
         opening: Opening = self
         if ranks.world > 1 and self.device is None:
@@ -126,8 +127,9 @@ class EvaluateModel(Opening, RankCommand):
             benchmarks.batch_tokens = self.batch_tokens
         data = None
         if self.data or benchmarks is None:
+            run = brought(ranks.together(lambda: held_out_run(origin, self.data)), ranks)
             data = ranks.together(
-                lambda: open_held_out(origin, self.data, eval_samples=self.eval_samples)
+                lambda: open_held_out(origin, run, eval_samples=self.eval_samples)
             )
         model = ranks.together(lambda: load_model(origin, opening))
         answer = answers_of(model)
