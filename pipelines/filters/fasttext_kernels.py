@@ -424,7 +424,8 @@ class Classifier:
         self._num_words, self._end_of_line = len(model.words), model.words.index(END_OF_LINE)
         rows, norms = model.input.rows()
         # A norm is applied to each number of a row before the row is added to others.
-        self._rows = rows * norms[:, np.newaxis]
+        rows *= norms[:, np.newaxis]
+        self._rows = rows
         self._ngrams = _ngrams(model)
         self._tree = Tree(*model.output.rows(), tree(model.counts))
         num_nodes = len(self._tree.children)

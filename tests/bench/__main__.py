@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from pipelines.engine.runner import silence_beam
 from tests.bench import (
@@ -38,7 +39,10 @@ def main() -> None:
             "The chain against its stages, the engines that a plain run takes",
             stages.measure,
         ),
-        "rules": ("Rules: compiled, plain, and datatrove's own filters", rules.measure),
+        "rules": (
+            "Rules: compiled, plain, and datatrove's own filters",
+            partial(rules.measure, asked.lid_model),
+        ),
         "rivals": (
             "The pipeline beside datatrove's",
             partial(rivals.measure, asked.python),
@@ -120,6 +124,11 @@ def _arguments() -> argparse.Namespace:
         type=float,
         default=3.0,
         help="how long the watch lasts. Default: 3",
+    )
+    parser.add_argument(
+        "--lid-model",
+        type=Path,
+        help="the model of languages in rules, such as lid.176.bin. Default: the installed one",
     )
     parser.add_argument(
         "--python",

@@ -55,12 +55,16 @@ class Way:
         return f"{self.num_bytes / 1e6 / self.seconds:.3g}"
 
 
-def measure() -> str:
-    """Return the table of rates, and what loading takes."""
+def measure(model: Path | None) -> str:
+    """Return the table of rates.
+
+    Args:
+        model: A model of languages; None for the installed one.
+    """
     if not inputs.REAL_TEXT.exists():
         return "skipped: it takes the real text of ../shared/data/bench"
     rows = []
-    for name, language, ways in _questions():
+    for name, language, ways in _questions(model):
         for texts, num_bytes in _slices(inputs.REAL_TEXT.with_name(f"{language}.jsonl.zst")):
             for way in ways.values():
                 way.turn(texts, num_bytes)
@@ -74,7 +78,7 @@ def measure() -> str:
     return render(("MB per CPU second", "", "plain", "compiled", "datatrove", "MB taken"), rows)
 
 
-def _questions() -> Iterator[tuple[str, str, dict[str, Way]]]:
+def _questions(model: Path | None) -> Iterator[tuple[str, str, dict[str, Way]]]:
     for language, spec in (
         ("en", recipes.FINEWEB),
         ("en", recipes.PAPERS),
@@ -90,7 +94,7 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Way]]]:
             f"language, {LID_CHARS} characters",
             language,
             {
-                name: Way(_loaded(fast, partial(load_identifier, chars=LID_CHARS)).identify)
+                name: Way(_loaded(fast, partial(load_identifier, model, chars=LID_CHARS)).identify)
                 for name, fast in _both()
             },
         )
