@@ -216,6 +216,23 @@ def test_verdicts_are_those_of_datatrove(
         assert len(set(ours[name])) > 3, name
 
 
+def test_the_whole_of_fineweb(real: dict[str, list[str]]) -> None:
+    texts = real["en"][::4]
+    spec = "en=gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code"
+    judgement = Quality.parse((spec,)).judge(texts, ["en"] * len(texts))
+    recipe = [
+        (repetition(), "gopher-repetition", REPETITION),
+        (gopher(), "gopher", GOPHER),
+        (c4(filter_no_terminal_punct=False), "c4", C4),
+        (fineweb(), "fineweb", FINEWEB),
+    ]
+    for index, text in enumerate(texts):
+        wanted, left = theirs(recipe, text)
+        assert same(judgement.reasons[index], wanted), text
+        assert wanted or judgement.texts[index] == left
+    assert 0 < judgement.reasons.count(None) < len(texts)
+
+
 def test_sets_of_characters_are_those_of_datatrove() -> None:
     theirs = datatrove("utils.text")
     assert theirs.TERMINAL_PUNCTUATION == TERMINAL
