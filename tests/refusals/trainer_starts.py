@@ -235,8 +235,7 @@ _RESUMED = (
         "--length 32",
         "resumed with fewer positions",
         r"model\.max_positions was 64, now it is 32\. Set it back, "
-        r"or start a new run with another --save; it cannot begin with the weights of run/step-4, "
-        r"which do",
+        r"or start a new run from its weights, which fit the same shape, or with ",
         _model(max_positions=32),
         command=_AGAIN,
     ),
