@@ -13,7 +13,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
 from types import ModuleType
@@ -25,15 +25,14 @@ from pipelines.corpus.code import check_unchanged
 from pipelines.corpus.keywords import (
     described,
     engine_words,
-    nearest,
     options_of_keywords,
     parameters,
 )
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import CORPORA, Recipe, corpus_module, corpus_names, load_recipe
+from pipelines.corpus.recipe import CORPORA, corpus_module, corpus_names, load_recipe
 from pipelines.corpus.sources import other_modules
-from pipelines.engine.flags import beam_flags
+from pipelines.engine.flags import beam_flags, refuse_unknown
 from pipelines.engine.runner import level_kept
 from pipelines.filters.filter_spec import parse_filter
 from pipelines.quality import Quality
@@ -51,8 +50,9 @@ from shards.summary import html_table
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
-_OF_COMMANDS = ("plan", "watch", "every", "settle", "until")
-"""Options that no call takes: estimate() is --plan, and a watch never returns."""
+_OF_COMMANDS = ("plan", "watch", "every", "settle", "until", "engine")
+"""Options that no call takes: estimate() is --plan, a watch never returns, and flags of Beam are
+keywords too."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -187,15 +187,15 @@ def build(
             options as flags.
     """
     started = time.monotonic()
-    asked = _asked(corpus, options, engine={"runner": runner}, runner_flags=runner_flags)
-    if is_share(asked.options.part):
+    module, asked = _asked(corpus, {"runner": runner, **options}, runner_flags=runner_flags)
+    if is_share(asked.part):
         raise UserError(
             "part maps a share and makes no dataset: that is for the command on each machine "
             "(docs/large.md); part='merge' can be called"
         )
     with level_kept():
-        made = make(asked.module, asked.options, flags=asked.flags)
-    output = asked.options.output
+        made = make(module, asked)
+    output = asked.output
     if made is None:
         raise UserError(
             f"{output}: no dataset was made, because the input has no file yet that can be read. "
@@ -224,13 +224,13 @@ def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
     Raises:
         UserError: The input cannot be read, or an option does not fit.
     """
-    asked = _asked(corpus, {**options, "plan": True}, engine={}, runner_flags=())
+    module, asked = _asked(corpus, {**options, "plan": True})
     from pipelines.planning.run import plan  # noqa: PLC0415  as in the command: it takes a second
     from pipelines.planning.table import plan_lines  # noqa: PLC0415
 
-    took = plan(asked.module, asked.options)
+    took = plan(module, asked)
     return Estimated(
-        text="\n".join(map(visible_line, plan_lines(took, asked.options))),
+        text="\n".join(map(visible_line, plan_lines(took, asked))),
         workers=took.workers,
         seconds=took.seconds,
         documents=took.extent.count("documents"),
@@ -242,44 +242,34 @@ def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    module: str
-    options: Options
-    flags: Sequence[str]
-
-
 def _asked(
-    corpus: str | ModuleType,
-    options: Mapping[str, Any],
-    *,
-    engine: Mapping[str, Any],
-    runner_flags: Sequence[str],
-) -> _Asked:
-    """Return what a call asks for, as its command would understand it."""
+    corpus: str | ModuleType, options: Mapping[str, Any], *, runner_flags: Sequence[str] = ()
+) -> tuple[str, Options]:
+    """Return the module of a corpus and its options, as its command would understand a call."""
     module = _module_of(corpus)
     recipe = load_recipe(module)
     known = {field.name for field in fields(recipe.options)}
     own = {name: value for name, value in options.items() if name in known}
     others = {name: value for name, value in options.items() if name not in known}
-    for name in others:
-        _check_keyword(name, recipe, module)
+    parser = recipe.options.parser(f"python -m {module}")
+    refuse_unknown(parser, [f"--{name}" for name in others], behind='into runner_flags=["--…"]')
     if own.get("watch"):
         raise UserError(
             f"a watch never returns: run it as a command, python -m {module} --watch "
             "(docs/growing.md); append=True adds what is new and returns"
         )
     filled = options_of_keywords(recipe.options, own, module=module)
-    words = engine_words({**engine, **others})
+    words = engine_words(others)
     if runner_flags:
         words += ["--", *runner_flags]
+    filled = replace(filled, engine=tuple(beam_flags([*filled.engine, *words])))
     filters = (parse_filter(spec).module for spec in filled.filter)
     quality = Quality.parse(filled.quality, filled.threshold, labels=None)
     for named in (module, *filters, *quality.own, *other_modules(filled)):
         _check_not_script(named)
         if named in sys.modules:
             check_unchanged(named)
-    return _Asked(module=module, options=checked(filled, recipe), flags=beam_flags(words))
+    return module, checked(filled, recipe)
 
 
 def _module_of(corpus: str | ModuleType) -> str:
@@ -304,32 +294,6 @@ def _check_not_script(name: str) -> None:
             "(__main__): worker processes import it by name. Put it into a file of its own beside "
             "it, such as notes.py, and name that module"
         )
-
-
-def _check_keyword(name: str, recipe: Recipe, module: str) -> None:
-    """Check that a keyword which is no option of the corpus is a flag of Beam."""
-    near = nearest(name, recipe.options, likeness=0.8)
-    if near is None:
-        if name == "runner" or not _is_unknown_to_beam(name):
-            return
-        near = nearest(name, recipe.options, likeness=0.65)
-    hint = (
-        f"did you mean {near}?"
-        if near
-        else f'what only the runner knows goes into runner_flags=["--{name}=..."].'
-    )
-    raise UserError(
-        f"unknown keyword {name!r}: {hint} Neither {module} nor Beam's Python SDK has it; "
-        "help(pipelines.build) lists what the corpora have"
-    )
-
-
-def _is_unknown_to_beam(name: str) -> bool:
-    try:
-        beam_flags([f"--{name}"])
-    except UserError as error:  # it may as well miss its value
-        return f"unknown flag --{name}" in str(error)
-    return False
 
 
 def _reasons(records: int | Mapping[str, int]) -> Mapping[str, int]:

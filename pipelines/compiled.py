@@ -32,7 +32,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Fast = TypeVar("_Fast")
@@ -157,8 +157,28 @@ def _compile(function: _Function, options: dict[str, Any]) -> _Function:
     folder = _folder()
     numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined] # set at run time
     make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy", **options)
-    compiled: _Function = make(function)
-    return compiled
+    compiled: Any = make(function)
+    _take_constants_as_numbers(compiled)
+    return cast(_Function, compiled)
+
+
+def _take_constants_as_numbers(compiled: Any) -> None:
+    """Let kernels that pass constants to a kernel share its version for numbers.
+
+    numba would compile one more for each constant, which is a third of all it does here, and then
+    use the one for numbers.
+    """
+    kinds: Any = importlib.import_module("numba.core.types")
+
+    def plain(kind: Any) -> Any:
+        if isinstance(kind, kinds.Tuple):
+            return kinds.Tuple([*map(plain, kind.types)])
+        return kinds.unliteral(kind)
+
+    resolve = compiled.get_call_template
+    compiled.get_call_template = lambda types, named: resolve(
+        tuple(map(plain, types)), {name: plain(kind) for name, kind in named.items()}
+    )
 
 
 @contextmanager

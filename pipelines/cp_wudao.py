@@ -30,6 +30,7 @@ from shards.command import Command
 from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import WORD, Either, count, fraction, local_path, option, positive
+from shards.program import called
 from shards.shown import print_line, tell
 from shards.storage.files import atomic_write, crc32c
 
@@ -105,7 +106,7 @@ class CopyWudao(Command):
                 seed=self.seed,
             )
         where = shlex.quote(str(self.output))
-        print_line(f"{done}; next: python -m pipelines.wudao --input {where} --tokenizer ...")
+        print_line(f"{done}; next: {called('wudao')} --input {where} --tokenizer ...")
 
 
 def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: int) -> str:

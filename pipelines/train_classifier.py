@@ -35,6 +35,7 @@ from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import count, fraction, local_path, option
 from shards.flags import positive as at_least_one
+from shards.program import called
 from shards.shown import print_lines
 from shards.storage.files import atomic_write
 
@@ -227,7 +228,7 @@ class TrainClassifier(TrainOptions, TextOptions, Command):
                     "--character-ngrams 3."
                 )
         path = shlex.quote(f"{self.output}:{sides[0].label}>=0.5")
-        yield f"next: python -m pipelines.CORPUS --input PATH --classifier {path}"
+        yield f"next: {called('CORPUS')} --input PATH --classifier {path}"
 
 
 def read_side(name: str, options: TrainClassifier) -> Side:

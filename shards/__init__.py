@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shards.order.onepass import OnePass as OnePass
     from shards.order.sampler import Sampler as Sampler
     from shards.order.streams import streams_of as streams_of
+    from shards.published import fetch as fetch
     from shards.reader import Dataset as Dataset
     from shards.reader import Documents as Documents
     from shards.reader import Shard as Shard
@@ -52,6 +53,7 @@ else:
         "VALIDATION": "shards.manifest",
         "Vocabulary": "shards.vocabulary",
         "causal_windows": "shards.windows",
+        "fetch": "shards.published",
         "glm_windows": "shards.windows",
         "pinned": "shards.switches",
         "streams_of": "shards.order.streams",

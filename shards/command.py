@@ -14,11 +14,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 from shards.errors import UserError
 from shards.extras import missing_extra
-from shards.flags import WORD, Either, default_text, flag_of, options_of
+from shards.flags import REST, WORD, Either, default_text, flag_of, help_of, options_of
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.program import called_program
@@ -56,9 +56,6 @@ class Parser(argparse.ArgumentParser):
     Flags that it does not know are told all at once, before anything else that may be wrong.
     """
 
-    seen: ClassVar[Callable[["Parser"], None] | None] = None
-    """What is called with the parser of a command instead of parsing, if anything is."""
-
     def __init__(self, *, old: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> None:
         """Make a parser.
 
@@ -91,8 +88,6 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
-        if Parser.seen is not None and self.add_help:
-            Parser.seen(self)
         for word in sys.argv[1:] if args is None else args:
             if any("\ud800" <= character <= "\udfff" for character in word):
                 self.error(f"the word {word} is not UTF-8; rename what it names")
@@ -214,15 +209,17 @@ def add_flags(parser: Parser, options_class: type[Any], *, group: str = "") -> N
     """
     for option_field in fields(options_class):
         group = option_field.metadata["group"] or group
-        add_flag(parser, option_field, group=group)
+        if option_field.metadata["named"] != REST:
+            text = help_of(option_field, options_class)
+            add_flag(parser, option_field, group=group, text=text)
 
 
-def add_flag(parser: Parser, option_field: Field[Any], *, group: str) -> None:
-    """Add the flag of a field, or the word, to a group of a parser."""
+def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str) -> None:
+    """Add the flag of a field, or the word, with its help to a group of a parser."""
     about, name = option_field.metadata, option_field.name
     said = default_text(option_field)
-    stop = "." if said and not about["help"].endswith((".", ")")) else ""
-    text = f"{about['help']}{stop}{said}".replace("%", "%%")
+    stop = "." if said and not text.endswith((".", ")")) else ""
+    text = f"{text}{stop}{said}".replace("%", "%%")
     either = about["either"]
     place = parser.choice(either, group) if either else parser.group(group)
     if about["named"] == WORD:
@@ -328,7 +325,7 @@ class Command:
         return parser
 
     @classmethod
-    def parse(cls, words: Sequence[str], program: str) -> "Command":
+    def parse(cls, words: Sequence[str], program: str) -> Self:
         """Return the command that a command line describes.
 
         Raises:

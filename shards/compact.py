@@ -15,14 +15,11 @@ import hashlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
@@ -51,13 +48,16 @@ from shards.merged import (
     write_merged_shard,
 )
 from shards.paths import FOLDERS, check_links, within
+from shards.program import called
+from shards.progress import counted, counted_files
 from shards.prune import remove_work
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
-from shards.removals import SCHEMA, Rows, removed_rows, write_removal
+from shards.removals import Rows, removed_rows, write_removal
 from shards.storage.files import (
     canonical,
+    files,
     intact,
     read_json,
     shape_expected,
@@ -155,11 +155,11 @@ class Compaction:
 
     def _check(self) -> None:
         """Read all files of the members, so that no damage is written under a new checksum."""
-        for path, entry in self._files():
+        for path, entry in counted_files("check", self._files()):
             if not intact(self.directory / path, entry):
                 raise DamageError(
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
-                    f"restore it from a copy. python -m shards verify {self.directory} names all."
+                    f"restore it from a copy. {called('shards verify')} {self.directory} names all."
                 )
 
     def _check_idle(self) -> None:
@@ -212,7 +212,7 @@ class Compaction:
         # A kind that a member lacks would say too little of it: dedup misses it, and says so.
         # One without documents has none at all.
         kinds = [
-            {_kind(table) for table in member.signatures}
+            {table.source for table in member.signatures}
             for member in self.members
             if member.signatures or any(table.rows for table in member.audit)
         ]
@@ -224,7 +224,7 @@ class Compaction:
     def _signatures(self, kind: str) -> list[tuple[Generation, list[TableEntry]]]:
         """Return the tables of signatures of a kind, by member."""
         return [
-            (member, [entry for entry in member.signatures if _kind(entry) == kind])
+            (member, [entry for entry in member.signatures if entry.source == kind])
             for member in self.members
         ]
 
@@ -257,7 +257,8 @@ class Compaction:
         num_bytes = sum(entry.bytes for _, entry in self._files())
         yield f"{num_bytes:>16,}  bytes are checked first"
         self._check()
-        for number, part in enumerate(self.parts, 1):
+        parts = counted("compact", self.parts, total=len(self.parts))
+        for number, part in enumerate(parts, 1):
             record = self._finished(part)
             if record is None:
                 record = self._write(part)
@@ -377,9 +378,8 @@ class Compaction:
         write_manifest(self.directory, manifest)
         rewrite_history(self.directory, manifest, self.members)
         remove_work(self.directory / WORK, FOLDER)
-        if isinstance(self.directory, Path):
-            with suppress(OSError):  # a run may have left something of its own there
-                (self.directory / WORK).rmdir()
+        if not files(self.directory / WORK):  # a run may have left something of its own there
+            remove_work(self.directory / WORK)
         return generation
 
     def _libraries(self) -> dict[str, str]:
@@ -399,9 +399,7 @@ class Compaction:
             for part, record in records.items()
             for row in record.removed.get(removal.documents.path, ())
         ]
-        columns = [list(values) for values in zip(*rows, strict=True)] or [[]] * len(SCHEMA)
-        table = pa.table(columns, schema=SCHEMA)
-        documents = write_removal(self.directory, self.number, table)
+        documents = write_removal(self.directory, self.number, rows)
         return replace(removal, number=self.number, documents=documents)
 
 
@@ -412,11 +410,6 @@ def _shards(records: Mapping[Part, PartRecord], source: str, split: str) -> tupl
         if (part.name, part.folder) == (source, split)
         for shard in record.shards
     )
-
-
-def _kind(table: TableEntry) -> str:
-    """Return what a signature table holds, by its name: KIND-NUMBER."""
-    return PurePosixPath(table.path).stem.rpartition("-")[0]
 
 
 def added(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

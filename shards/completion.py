@@ -5,17 +5,14 @@ printed is as new as the corpusmill that printed it.
 """
 
 import argparse
-import io
-import sys
 from collections.abc import Iterable
-from contextlib import redirect_stderr, suppress
 from dataclasses import MISSING, dataclass
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 import shtab
 
 from shards.command import Command, Parser
-from shards.console import OTHERS, run_entry
+from shards.console import OTHERS, command_of
 from shards.extras import missing_extra
 from shards.flags import WORD, option
 from shards.program import COMMANDS, PROGRAM, Entry
@@ -27,12 +24,6 @@ _PATHS = frozenset(
     {"DATASET", "DIR", "DISK", "FILE", "FOLDER", "MODEL", "PATH", "RUN", "RUN|CHECKPOINT"}
 )
 """What flags and words call a value that is a file or a folder."""
-
-
-class _FoundError(Exception):
-    def __init__(self, parser: Parser) -> None:
-        super().__init__(parser.prog)
-        self.parser = parser
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,27 +71,15 @@ def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> s
 
 
 def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
-    """Return the parser of a command; None where it has none, or an extra is `missing`."""
-
-    def found(parser: Parser) -> NoReturn:
-        raise _FoundError(parser)
-
-    before, sys.argv = sys.argv, [entry.module, "--help"]
-    Parser.seen = staticmethod(found)
+    """Return the parser of a command; None where an extra is `missing`."""
     try:
-        with redirect_stderr(io.StringIO()), suppress(SystemExit):  # of one that has no parser
-            run_entry(entry, ["--help"])
-    except _FoundError as error:
-        return error.parser
+        return command_of(entry).parser(entry.program)
     except ModuleNotFoundError as error:
         told = missing_extra(error)
         if told is None:
             raise
         missing.setdefault(told, []).append(entry.name)
-    finally:
-        sys.argv = before
-        Parser.seen = None
-    return None
+        return None
 
 
 def _name_files(parser: argparse.ArgumentParser) -> None:

@@ -118,15 +118,18 @@ def _called(entry: Entry, words: Sequence[str]) -> int:
     return exit_code(entry.program, lambda: run_entry(entry, words), stopped="nothing was begun")
 
 
-def run_entry(entry: Entry, words: Sequence[str]) -> int | None:
-    """Run a command of the table and return its exit code, None for 0."""
+def run_entry(entry: Entry, words: Sequence[str]) -> int:
+    """Run a command of the table and return its exit code."""
+    return run_command(command_of(entry, words), words, program=entry.program)
+
+
+def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
+    """Return the command of the table that a command line is of."""
     module, _, name = entry.made_by.partition(":")
     with ended_by_interrupt():
         made = getattr(importlib.import_module(module), name)
-    if isinstance(made, type) and issubclass(made, Command):
-        return run_command(made, words, program=entry.program)
-    code: int = made(entry.module, words)
-    return code
+    command: type[Command] = made if isinstance(made, type) else made(entry.module, words)
+    return command
 
 
 def _page(start: str, entries: Mapping[str, Entry], others: Mapping[str, str]) -> Iterator[str]:

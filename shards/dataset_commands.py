@@ -20,13 +20,16 @@ from shards.manifest import TRAIN, VALIDATION, held, parse_dataset, read_manifes
 from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
+from shards.program import called
+from shards.push import push
 from shards.reader import Dataset
 from shards.records import to_json
 from shards.remove import check_complete, remove, select
 from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
-from shards.storage.files import write_json
+from shards.storage.files import delete, write_json
+from shards.storage.hub import dataset_name
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
 from shards.verify import verify
@@ -120,9 +123,9 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
     """Delete what no manifest has named for some days, with a line for each."""
     now, freed = time.time(), 0
     for leftover in prune.leftovers(directory, read_manifest(directory)):
-        is_old = leftover.age(now) >= days * 86_400
+        is_old = now - leftover.replaced >= days * 86_400
         if is_old and not dry_run:
-            leftover.delete()
+            delete(leftover.path)
         freed += leftover.bytes if is_old else 0
         state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
         print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
@@ -155,7 +158,7 @@ class Compact(Command):
             made = compaction.commit()
         print_line(
             f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
-            f"go on until python -m shards prune {directory} deletes them"
+            f"go on until {called('shards prune')} {directory} deletes them"
         )
 
 
@@ -232,6 +235,35 @@ def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
     problems = print_lines(place.check_placed(dataset, share))
     print_line(f"{dataset.directory}: {problems or 'no'} problems")
     return DAMAGED if problems else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push(Command):
+    """Publish a dataset on the Hugging Face hub, or what is new of one that is published."""
+
+    dataset: Path = option(
+        MISSING, "a dataset on a disk", flag=WORD, type=local_path, metavar="DIR"
+    )
+    name: str = option(MISSING, "its name there", flag=WORD, metavar="OWNER/NAME")
+    revision: str | None = option(
+        None, "the branch, made if there is none. Default: main", metavar="BRANCH"
+    )
+    private: bool = option(False, "a repository that this makes is private")
+
+    def run(self) -> None:
+        """Send the files, with a line for each that was not there."""
+        name = dataset_name(self.name)
+        name = replace(name, revision=self.revision or name.revision)
+
+        def tell(path: str, num_bytes: int) -> None:
+            print_line(f"{num_bytes:>16,}  {path}", flush=True)
+
+        done = push(self.dataset, name, private=self.private, tell=tell)
+        print_line(f"{done.sent:>16,}  bytes are new there, {done.kept:,} were there before")
+        if done.deleted:
+            print_line(f"{done.deleted:>16,}  files deleted, which no manifest names any more")
+        state = "is now commit" if done.is_new else "is as it was, commit"
+        print_line(f"{name} {state} {done.commit}; to train on it: --data {name}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,7 +390,7 @@ class Remove(Command):
             f"manifest {selection.removed_in}: from here on these documents are padding. A run "
             f"that follows {directory} takes it at its next checkpoint, others when they are "
             f"resumed with --data {directory}@{selection.removed_in}, copies when they are placed "
-            f"again. The bytes stay until python -m shards compact {directory} --erase"
+            f"again. The bytes stay until {called('shards compact')} {directory} --erase"
         )
 
     def _names(self) -> Names:

@@ -17,7 +17,6 @@ report once more.
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -117,7 +116,7 @@ class Erasure:
         for generation in self.dataset.manifest.generations:
             orders = np.append(self.orders(generation.name), np.uint64(BARE))
             for entry in generation.signatures:
-                if PurePosixPath(entry.path).name.startswith("exact-"):
+                if entry.source == "exact":
                     path = self.dataset.directory / entry.path
                     table = read_all(whole_bytes(path, entry), path)
                     rows = np.isin(column(table, "order"), orders)

@@ -1,11 +1,16 @@
 """Flags of all commands: values as people write them, and dataclass fields that become flags."""
 
 import argparse
+import ast
+import inspect
 import math
 import re
+import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +19,9 @@ from shards.storage.address import is_url
 
 WORD = "word"
 """In place of a flag: the value is given without one."""
+
+REST = "rest"
+"""In place of a flag: the value is what words there are besides all flags."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
@@ -113,7 +121,7 @@ class Either:
 
 def option(
     default: Any,
-    help: str,
+    help: str = "",
     *,
     group: str = "",
     either: Either | None = None,
@@ -126,10 +134,10 @@ def option(
     Args:
         default: Its default; dataclasses.MISSING for none. False makes a flag without a value.
             Numbers that are counted are called N.
-        help: One or two sentences for `--help`, with the unit.
+        help: One or two sentences for `--help`, with the unit; "": the text below the field.
         group: The title in `--help` of this flag and of those after it; "": that of the one before.
         either: Those that it excludes.
-        flag: Its flag where that is not the name of the field; WORD: it is given without one.
+        flag: Its flag where that is not the name of the field; WORD or REST: it has none.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
     """
@@ -154,7 +162,28 @@ def same_option(
     """
     (other,) = (other for other in fields(options_class) if other.name == name)
     default = other.default if default is MISSING else default
-    return field(default=default, metadata={**other.metadata, "group": group})
+    about = {**other.metadata, "help": help_of(other, options_class), "group": group}
+    return field(default=default, metadata=about)
+
+
+def help_of(option_field: "Field[Any]", options_class: type[Any]) -> str:
+    """Return what the help of an option says: what its field was given, or the text below it."""
+    text: str = option_field.metadata["help"]
+    return text or _texts_below(options_class)[option_field.name]  # type: ignore[arg-type]  # a class
+
+
+@cache
+def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
+    """Return the text below each field of a dataclass, of those that it inherits too."""
+    texts: dict[str, str] = {}
+    for one in filter(is_dataclass, reversed(options_class.__mro__)):
+        tree = ast.parse(inspect.getsource(sys.modules[one.__module__]))
+        (named,) = (x for x in tree.body if isinstance(x, ast.ClassDef) and x.name == one.__name__)
+        for above, below in pairwise(named.body):
+            match above, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    texts[name] = " ".join(text.split())
+    return texts
 
 
 def flag_of(name: str) -> str:

@@ -25,16 +25,20 @@ import numpy as np
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
 from shards.paths import Name, RelativePath, check_links
+from shards.program import called
 from shards.records import from_json, short, to_json
+from shards.storage.address import is_url
 from shards.storage.files import (
     Count,
     FileEntry,
     canonical,
+    files,
     read_json,
     write_json,
 )
+from shards.storage.hub import PREFIX, HubName, dataset_name
 from shards.storage.lock import locked
-from shards.storage.remote import AnyPath, RemotePath, any_path
+from shards.storage.remote import AnyPath, any_path
 
 NAME = "manifest.json"
 WORK = ".work"
@@ -75,7 +79,7 @@ class TableEntry(FileEntry):
 
     @property
     def source(self) -> str:
-        """The source whose rows an audit or rejects table holds, by its name: SOURCE-NUMBER."""
+        """The source whose rows it holds, of signatures their kind, by its name: SOURCE-NUMBER."""
         return PurePosixPath(self.path).stem.rpartition("-")[0]
 
 
@@ -426,7 +430,7 @@ def check_whereabouts(directory: AnyPath, manifest: Manifest) -> None:
 
 def _is_linked(directory: AnyPath) -> bool:
     # Where the manifest is a link as well, all files are: those of a cache or an annex.
-    return isinstance(directory, Path) and (directory / NAME).is_symlink()
+    return (directory / NAME).is_symlink()
 
 
 def _check(manifest: Manifest) -> None:
@@ -470,25 +474,44 @@ class _Counts:
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
-    """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole."""
-    matched = re.fullmatch(r"(.+)@(\d{1,18})", str(text), re.DOTALL)
-    if matched is None or Path(str(text)).is_dir():
-        return any_path(str(text)), None
-    return any_path(matched[1]), int(matched[2])
+    """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole.
+
+    That of hf:OWNER/NAME[@REVISION] is its address on the hub.
+    """
+    name, number = split_number(str(text))
+    published = hub_name(name)
+    return any_path(name if published is None else published.url), number
+
+
+def split_number(text: str) -> tuple[str, int | None]:
+    """Return `DIR` and n of `DIR@n`; an existing folder is taken whole."""
+    matched = re.fullmatch(r"(.+)@(\d{1,18})", text, re.DOTALL)
+    if matched is None or Path(text).is_dir():
+        return text, None
+    return matched[1], int(matched[2])
+
+
+def hub_name(text: str) -> HubName | None:
+    """Return which published dataset hf:OWNER/NAME[@REVISION] is; None of a folder or a URL.
+
+    Raises:
+        UserError: It begins with hf: and names none.
+    """
+    is_published = text.startswith(PREFIX) and not is_url(text)
+    return dataset_name(text) if is_published else None
 
 
 def _absence(directory: AnyPath) -> str:
     if isinstance(directory, Path) and not directory.exists():
         return f"{directory} does not exist: give a dataset's folder (--output of a pipeline)."
-    work = directory / WORK
-    if work.files() if isinstance(work, RemotePath) else work.exists():
+    if files(directory / WORK):
         return (
             f"{directory} holds no dataset yet: a build in it is unfinished. Run the same command "
             "again to finish it."
         )
     return (
         f"{directory} holds no dataset: it has no {NAME}. Give the folder that a pipeline wrote "
-        "(its --output), or run one: python -m pipelines.wudao --output DIR"
+        f"(its --output), or run one: {called('wudao')} --output DIR"
     )
 
 

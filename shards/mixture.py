@@ -5,23 +5,27 @@ DIR@n           the dataset as it was at manifest number n
 DIR:SOURCE      one of its sources
 DIR=0.3         any of these with a weight
 
+DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is brought to a folder first.
+
     Mix, as the user writes it ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.manifest import parse_dataset
+from shards.manifest import hub_name, parse_dataset, split_number
 from shards.order.quotas import MAX_PERIOD, draws_per_period
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
+from shards.program import called
 from shards.reader import Dataset
 from shards.secrets import without_secrets
 from shards.storage.address import is_url
-from shards.storage.remote import AnyPath
+from shards.storage.hub import PREFIX, HubName
+from shards.storage.remote import AnyPath, any_path
 from shards.windows import num_windows
 
 
@@ -54,13 +58,26 @@ class WeightedData:
         """Return the same data as they are at a manifest number."""
         return replace(self, dataset=f"{self.directory}@{number}")
 
+    @property
+    def published(self) -> HubName | None:
+        """Its name on the hub; None of data in a folder."""
+        return hub_name(split_number(self.dataset)[0])
+
     def absolute(self) -> "WeightedData":
         """Return the same data by a path that holds in every folder."""
-        directory, number = parse_dataset(self.dataset)
-        if not isinstance(directory, Path):
-            return self
-        at = "" if number is None else f"@{number}"
-        return replace(self, dataset=f"{directory.absolute()}{at}")
+        directory = self.directory
+        return self._in(directory.absolute()) if isinstance(directory, Path) else self
+
+    def brought(self, where: Callable[[HubName], object]) -> "WeightedData":
+        """Return the same data where they lie instead, as a function of its name on the hub says.
+
+        Data in a folder stay as they are.
+        """
+        return self if self.published is None else self._in(where(self.published))
+
+    def _in(self, directory: object) -> "WeightedData":
+        at = "" if self.number is None else f"@{self.number}"
+        return replace(self, dataset=f"{directory}{at}")
 
     def names(self, stream: Stream) -> bool:
         """Return whether a stream is one of these data, at whatever manifest number."""
@@ -72,24 +89,25 @@ def parse_data(text: str) -> WeightedData:
     """Return what a text like `DIR:SOURCE=2` means; the name of an existing folder is taken whole.
 
     Raises:
-        UserError: the weight is not a number, or the dataset is at a URL.
+        UserError: the weight is not a number, or the dataset is at a URL or no name of the hub.
     """
     if is_url(text):
         raise UserError(
             f"{without_secrets(text)} is a URL, and training reads from a disk. Place it there "
-            f"first: python -m shards place {without_secrets(text)} --to DISK; then give DISK."
+            f"first: {called('shards place')} {without_secrets(text)} --to DISK; then give DISK."
         )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
         name, weight = split[1], _parse_weight(split[2], text)
-    if _is_folder(name) or ":" not in name:
-        return WeightedData(dataset=name, weight=weight)
-    dataset, _, source = name.rpartition(":")
-    return WeightedData(dataset=dataset, source=source, weight=weight)
+    source = None
+    if not _is_folder(name) and ":" in name.removeprefix(PREFIX):
+        name, _, source = name.rpartition(":")
+    parse_dataset(name)  # refuses what is no name of the hub
+    return WeightedData(dataset=name, source=source, weight=weight)
 
 
 def _is_folder(text: str) -> bool:
-    directory = parse_dataset(text)[0]
+    directory = any_path(split_number(text)[0])
     return isinstance(directory, Path) and directory.is_dir()
 
 

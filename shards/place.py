@@ -23,9 +23,19 @@ from shards.manifest import (
 )
 from shards.order.streams import is_common
 from shards.paths import check_links
+from shards.program import called
+from shards.progress import counted_files
 from shards.reader import Dataset
 from shards.records import from_json, to_json
-from shards.storage.files import FileEntry, atomic_write, blocks, read_json, size, write_json
+from shards.storage.files import (
+    FileEntry,
+    atomic_write,
+    blocks,
+    read_json,
+    size,
+    size_if_there,
+    write_json,
+)
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 from shards.verify import check_file
@@ -88,7 +98,7 @@ def require(dataset: Dataset, share: NodeShare) -> None:
     missing = [
         path
         for path, entry in needed_files(dataset.manifest, share)
-        if not _is_whole(dataset.directory / path, entry)
+        if size_if_there(dataset.directory / path) != entry.bytes
     ]
     if not missing:
         return
@@ -97,16 +107,9 @@ def require(dataset: Dataset, share: NodeShare) -> None:
     raise DamageError(
         f"{dataset.directory} lacks {len(missing):,} files that this node needs for "
         f"{share}, or has them cut short. Copy them from the whole dataset: "
-        f"python -m shards place WHOLE --to {dataset.directory} (with the run's --nodes, --node "
+        f"{called('shards place')} WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )
-
-
-def _is_whole(path: AnyPath, entry: FileEntry) -> bool:
-    try:
-        return size(path) == entry.bytes
-    except DamageError:
-        return False
 
 
 def format_ranges(numbers: Collection[int]) -> str:
@@ -127,7 +130,7 @@ def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
         DamageError: A link leads out of the folder.
     """
     check_whereabouts(dataset.directory, dataset.manifest)
-    for path, entry in needed_files(dataset.manifest, share):
+    for path, entry in counted_files("verify", needed_files(dataset.manifest, share)):
         if problem := check_file(dataset.directory / path, entry):
             yield problem
 
@@ -147,7 +150,7 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
     """
     _check_target(dataset, to)
     with locked(to):
-        for path, entry in needed_files(dataset.manifest, share):
+        for path, entry in counted_files("place", needed_files(dataset.manifest, share)):
             copied = check_file(to / path, entry) is not None
             if copied:
                 _copy(dataset.directory / path, to / path, entry)
@@ -164,7 +167,7 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
         DamageError: the mark cannot be read.
     """
     mark = directory / MARK
-    if not isinstance(mark, Path) or not mark.exists():
+    if not mark.exists():
         return None
     try:
         placed = from_json(_Mark, read_json(mark), where="share")
@@ -173,7 +176,7 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
     except ValueError as error:
         raise DamageError(
             f"{mark} does not say which share was placed here ({error}): give the same command "
-            "python -m shards place again, which writes it."
+            f"{called('shards place')} again, which writes it."
         ) from error
     return NodeShare(scatters=placed.scatters, num_scatters=placed.num_scatters)
 
@@ -182,7 +185,7 @@ def _check_target(dataset: Dataset, to: Path) -> None:
     """Check that a share can be copied to a folder; nothing is written through a link there."""
     check_links(to, (path for path, _ in dataset.manifest.files()))
     whole, target = dataset.directory, to.resolve()
-    if isinstance(whole, Path) and whole.resolve() in (target, *target.parents):
+    if whole.resolve() in (target, *target.parents):
         raise UserError(
             f"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
             "own disk."

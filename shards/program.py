@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 PROGRAM = "corpusmill"
 
-CORPUS = "pipelines.run.command:main"
-"""What runs a corpus."""
+CORPUS = "pipelines.run.command:corpus_command"
+"""What makes the command of a corpus."""
 
 CORPUS_GROUP = "corpusmill.corpora"
 """Entry points of installed packages: the short name of a corpus, which is a command as well, and
@@ -23,8 +23,8 @@ class Entry(NamedTuple):
     about: str
     """What it does, in a few words."""
     made_by: str
-    """MODULE:NAME of a `shards.command.Command`, or of a function from `module` and words to an
-    exit code."""
+    """MODULE:NAME of a `shards.command.Command`, or of a function from `module` and words to
+    one."""
 
     @property
     def program(self) -> str:
@@ -88,6 +88,7 @@ GROUPS = {
         _on_datasets("compact", "Compact", "one generation of many, with the same documents"),
         _on_datasets("prune", "Prune", "delete what the manifest does not name"),
         _on_datasets("place", "Place", "copy what one node needs onto its disk"),
+        _on_datasets("push", "Push", "publish it on the Hugging Face hub"),
         _on_datasets(
             "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy"
         ),
@@ -99,7 +100,7 @@ GROUPS = {
     TRAIN: (
         _of_trainer("train", ".command:Train", "train GLM on datasets"),
         _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
-        _of_trainer("evaluate", ".command:main", "held-out loss, and tasks"),
+        _of_trainer("evaluate", ".command:evaluated", "held-out loss, and tasks"),
         _of_trainer("tasks", ".command:ShowTask", "what a task makes of a file"),
         _of_trainer("generate", ":Generate", "let a model write"),
         _of_trainer("export", ".command:Export", "a model as files that other programs read"),
@@ -122,3 +123,14 @@ def called_program(program: str) -> str:
     """Return the name of a program as it was started: `corpusmill wudao`, else as it is given."""
     started = sys.argv[0]
     return started if started.startswith(f"{PROGRAM} ") else program
+
+
+def called(name: str) -> str:
+    """Return what starts a command in the way that this one was: `corpusmill` or `python -m`.
+
+    Args:
+        name: Of a command of the table, or of another corpus.
+    """
+    if sys.argv[0].startswith(f"{PROGRAM} "):
+        return f"{PROGRAM} {name}"
+    return COMMANDS.get(name, _corpus(name, "")).program

@@ -10,18 +10,20 @@ stays for a grace period after another manifest replaced that one, whose time sa
 (manifest.py).
 """
 
+import itertools
 import math
 import re
-import shutil
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from shards import removals
+from shards.errors import UserError
 from shards.manifest import WORK, Manifest
-from shards.storage.disk import disk_errors_explained
-from shards.storage.files import TEMPORARY, files
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.files import TEMPORARY, delete, files
+from shards.storage.remote import AnyPath
 
 GRACE_DAYS = 30
 """A training run is long."""
@@ -39,83 +41,46 @@ class Leftover:
 
     path: AnyPath
     bytes: int
-    name: str = ""
-    """By which a manifest may have named it (Manifest.names); "" if none ever did."""
-
-    def age(self, now: float) -> float:
-        """Return the seconds since a manifest may have named it; at a URL nobody knows: no end."""
-        if isinstance(self.path, RemotePath) or not self.name or self.name.startswith("."):
-            return math.inf
-        return now - self.path.stat().st_mtime
-
-    def delete(self) -> None:
-        """Delete it.
-
-        Raises:
-            UserError: It cannot be deleted; the message says why.
-        """
-        if isinstance(self.path, RemotePath):
-            self.path.unlink(missing_ok=True)
-            return
-        with disk_errors_explained(self.path):
-            if self.path.is_dir() and not self.path.is_symlink():
-                shutil.rmtree(self.path)
-            else:
-                self.path.unlink()
+    replaced: float
+    """When a manifest that named it was replaced; -inf if none ever did, or nobody knows (URLs)."""
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
-    """Yield, sorted, what may be deleted: whole folders if nothing in them is named.
-
-    At a URL there are only files.
-    """
-    named = {path for path, _ in manifest.files()}
-    if isinstance(directory, RemotePath):
-        for name, size in files(directory).items():
-            if name not in named and _OWN.fullmatch(name.partition("/")[0]):
-                yield Leftover(path=directory / name, bytes=size)
-        return
-    kept_files = {directory / path for path in named}
-    kept = kept_files | {folder for path in kept_files for folder in path.parents}
-    for path in _own_paths(directory):
-        if path.name == removals.FOLDER:
-            for child in sorted(path.iterdir()):
-                yield from _leftovers_below(child, kept, name=f"{path.name}/{child.name}")
-        else:
-            yield from _leftovers_below(path, kept, name=path.name)
+    """Yield, sorted, what may be deleted: whole folders if nothing in them is named."""
+    kept = {removals.FOLDER}.union(*(_way(path) for path, _ in manifest.files()))
+    sizes: Counter[str] = Counter()
+    for file, size in _own_files(directory).items():
+        if whole := next((path for path in _way(file) if path not in kept), None):
+            sizes[whole] += size
+    for name, size in sizes.items():
+        path, folder = directory / name, name.rpartition("/")[0]
+        named = folder in ("", removals.FOLDER) and not name.startswith(".")
+        replaced = path.stat().st_mtime if named and isinstance(path, Path) else -math.inf
+        yield Leftover(path=path, bytes=size, replaced=replaced)
 
 
-def _leftovers_below(path: Path, kept: set[Path], *, name: str) -> Iterator[Leftover]:
-    """Yield what is not kept; `name` is that of the path in the dataset, "" below what has one."""
-    if path not in kept:
-        below = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
-        sizes = (each.lstat().st_size for each in below if each.is_symlink() or each.is_file())
-        yield Leftover(path=path, bytes=sum(sizes), name=name)
-    elif path.is_dir():
-        for child in sorted(path.iterdir()):
-            yield from _leftovers_below(child, kept, name="")
+def _own_files(directory: AnyPath) -> dict[str, int]:
+    """Return the sizes of corpusmill's files in a dataset's folder, by path."""
+    found = files(directory, unfinished=True)
+    tops = {name.partition("/")[0] for name in found}
+    own = {top for top in tops if _OWN.fullmatch(top) and not (directory / top).is_symlink()}
+    return {name: size for name, size in found.items() if name.partition("/")[0] in own}
 
 
-def _own_paths(directory: Path) -> list[Path]:
-    """Return what is corpusmill's at the top of a dataset's folder, sorted."""
-    paths = directory.iterdir() if directory.exists() else ()
-    return sorted(path for path in paths if _OWN.fullmatch(path.name) and not path.is_symlink())
+def _way(path: str) -> list[str]:
+    """Return the folders that lead to a file, from the top, and the file."""
+    return [*itertools.accumulate(path.split("/"), "{}/{}".format)]
 
 
 def remove_work(work: AnyPath, folder: str = "") -> None:
     """Delete what a build has left in `.work`, or in one folder of it."""
-    path = work / folder if folder else work
-    if isinstance(path, RemotePath):
-        path.remove([*files(path)])
-    elif isinstance(work, Path) and not work.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+    if not work.is_symlink():
+        with suppress(UserError):  # there is nothing, or prune deletes it
+            delete(work / folder if folder else work)
 
 
-def remove_unfinished(directory: Path) -> None:
-    """Delete the unfinished files of killed processes in a dataset's folder."""
-    for path in _own_paths(directory):
-        if path.is_dir():
-            for unfinished in path.rglob(f"{TEMPORARY}*"):
-                unfinished.unlink(missing_ok=True)
-        elif path.name.startswith(TEMPORARY):
-            path.unlink(missing_ok=True)
+def remove_unfinished(directory: AnyPath) -> None:
+    """Delete the unfinished files of killed processes in a dataset's folder; URLs show none."""
+    for name in _own_files(directory) if isinstance(directory, Path) else ():
+        if name.rpartition("/")[2].startswith(TEMPORARY):
+            (directory / name).unlink(missing_ok=True)

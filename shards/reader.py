@@ -26,12 +26,13 @@ from shards.manifest import (
     read_manifest,
     sum_shards,
 )
+from shards.program import called
 from shards.removals import Rows, removed_rows
 from shards.shown import visible_line
 from shards.spelling import expected
 from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
-from shards.storage.files import map_bytes
-from shards.storage.remote import AnyPath
+from shards.storage.files import check_size, map_bytes
+from shards.storage.remote import AnyPath, relative
 from shards.summary import summary_html
 from shards.vocabulary import Vocabulary
 
@@ -152,7 +153,7 @@ class Shard:
     def damage(self, suffix: str, what: str) -> DamageError:
         """Return the error that one of the shard's files contradicts itself or another."""
         return DamageError(
-            f"{self.file(suffix)} is damaged: {what}. python -m shards verify {self.directory} "
+            f"{self.file(suffix)} is damaged: {what}. {called('shards verify')} {self.directory} "
             "lists all damaged files; restore them from a copy, or build the dataset again."
         )
 
@@ -176,11 +177,7 @@ class Shard:
 
 def _map_file(path: AnyPath, *, expected: int) -> NDArray[np.uint8]:
     content = map_bytes(path)
-    if content.size != expected:
-        raise DamageError(
-            f"{path} has {content.size:,} bytes, the manifest says {expected:,}: it was truncated "
-            "or replaced. Restore it from a copy, or build the dataset again."
-        )
+    check_size(path, content.size, expected=expected)
     return content
 
 
@@ -265,8 +262,7 @@ class Dataset:
     def shown_directory(self) -> str:
         """The dataset's folder for reading: one below the working directory without that."""
         with suppress(ValueError, OSError):
-            if isinstance(self.directory, Path):
-                return str(self.directory.relative_to(Path.cwd()))
+            return relative(self.directory, Path.cwd())
         return str(self.directory)
 
     def __repr__(self) -> str:

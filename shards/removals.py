@@ -6,7 +6,7 @@ same.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -81,15 +81,18 @@ def removed_by_now(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, di
     return newest, {path: rows for path, rows in removed.items() if path in own}
 
 
-def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry:
+def write_removal(
+    directory: AnyPath, number: int, rows: Sequence[tuple[str, str, str, int, int]]
+) -> TableEntry:
     """Write the removal of manifest `number` under a name with its checksum; return its entry.
 
     Args:
         directory: the dataset's folder.
         number: of the manifest that will name the removal.
-        rows: columns of `SCHEMA`, in any order of rows; each document once.
+        rows: the values of `SCHEMA` of each document, which is there once, in any order.
     """
-    ranked = rows.cast(SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names])
+    columns = [list(values) for values in zip(*sorted(rows), strict=True)] or [[]] * len(SCHEMA)
+    ranked = pa.table(columns, schema=SCHEMA)
     check_links(directory, [f"{FOLDER}/-"], files=False)
     return write_named(directory / FOLDER / f"{number:05d}", ranked, directory=directory)
 

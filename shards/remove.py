@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from shards.errors import UserError
 from shards.format import ARROW, shard_file
@@ -29,8 +28,9 @@ from shards.manifest import (
     write_manifest,
 )
 from shards.names import Hits, Names
+from shards.program import called
 from shards.reader import Dataset
-from shards.removals import SCHEMA, write_removal
+from shards.removals import write_removal
 from shards.run import Run
 from shards.storage.arrow import check_values
 from shards.storage.remote import AnyPath
@@ -228,9 +228,9 @@ def check_complete(selection: Selection) -> None:
     if not selection.documents:
         raise UserError(
             f"{selection.dataset} has no document {listed(selection.missing)}: give SHARD:ROW, the "
-            "input's PATH:POSITION, an id or a URL as the dataset has it (python -m shards "
-            "inspect DIR --doc 0 shows which columns there are); or --missing-ok, if there may "
-            "be none. What was dropped, and why, is in the audit tables."
+            "input's PATH:POSITION, an id or a URL as the dataset has it "
+            f"({called('shards inspect')} DIR --doc 0 shows which columns there are); or "
+            "--missing-ok, if there may be none. What was dropped, and why, is in the audit tables."
         )
     if selection.missing:
         number = len(selection.missing)
@@ -250,9 +250,8 @@ def remove(directory: AnyPath, manifest: Manifest, selection: Selection) -> Mani
     """
     keys = {entry.path: key for entry, key in _places(manifest)}
     rows = [(*keys[document.shard], document.row) for document in selection.new]
-    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
     number = manifest.number + 1
-    entry = write_removal(directory, number, pa.table([*map(list, columns)], schema=SCHEMA))
+    entry = write_removal(directory, number, rows)
     removal = Removal(number=number, reason=selection.reason, documents=entry)
     changed = replace(manifest, number=number, removals=(*manifest.removals, removal))
     write_manifest(directory, changed)

@@ -4,12 +4,12 @@ step ── batches ──▶ positions ── seed, scatters, mixes, window ─
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.mixture import Mix, epoch_caps, open_mixture
+from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
 from shards.order.sampler import Sampler
 from shards.records import from_json, to_json
 from shards.spelling import expected
@@ -88,6 +88,18 @@ class Run:
     def save(self, path: Path) -> None:
         """Write the run as JSON, atomically."""
         write_json(path, to_json(self))
+
+    def with_data(self, change: Callable[[WeightedData], WeightedData]) -> "Run":
+        """Return the run with each of its data changed."""
+
+        def changed(text: str) -> str:
+            return str(change(parse_data(text)))
+
+        return replace(
+            self,
+            mixes=tuple(replace(mix, data=tuple(map(changed, mix.data))) for mix in self.mixes),
+            max_epochs={changed(text): cap for text, cap in self.max_epochs.items()},
+        )
 
     @property
     def window(self) -> WindowSpec:

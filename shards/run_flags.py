@@ -18,7 +18,7 @@ class RunOptions:
 
     data: tuple[str, ...] = option(
         (),
-        "DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none",
+        "DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none. DIR may be hf:OWNER/NAME[@REVISION]",
         nargs="+",
         metavar="DATA",
         group=DATA,

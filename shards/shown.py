@@ -2,7 +2,8 @@
 
     a line or table on the standard output    print_line, print_lines
     a text that grows                         PartPrinter
-    an error, a warning, progress             tell, MessageFormatter
+    an error, a warning                       tell, MessageFormatter
+    a line that changes on a terminal         replace_line
     the page of a report                      visible
     JSON for programs                         json_text, exact
 
@@ -47,6 +48,10 @@ _JSON = {code: json.dumps(chr(code))[1:-1] for code in _SIGNS.keys() - range(0x2
 _OWN_LOGS = ("corpusmill", "pipelines", "shards", "trainer")
 """Whose messages are on one line; a line break there is part of a name."""
 
+_START_OF_LINE = "\r\033[K"
+_changing: list[TextIO] = []
+"""The terminal whose last line may be replaced, if there is one."""
+
 _BREAK = re.compile("\n(?!  )")
 
 
@@ -85,6 +90,7 @@ def print_lines(lines: Iterable[str]) -> int:
     """Print lines as they come, and return how many there were."""
     num_lines = 0
     for line in lines:
+        _erase_line()
         sys.stdout.write(f"{visible_line(line)}\n")
         num_lines += 1
     return num_lines
@@ -105,12 +111,34 @@ def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str =
     Args:
         text: The message.
         stream: Where to; the standard error by default.
-        start: Written before it as it is, such as what returns to the start of a line.
+        start: Written before it as it is.
         end: Written after it.
     """
+    _erase_line()
     stream = stream or sys.stderr
     stream.write(f"{start}{message(text)}{end}")
     stream.flush()
+
+
+def replace_line(text: str, *, stream: TextIO, end: str = "") -> None:
+    """Show a message in place of the last line of a terminal, until anything else is printed.
+
+    Args:
+        text: The message.
+        stream: The terminal.
+        end: A line break, if the message is to stay.
+    """
+    stream.write(f"{_START_OF_LINE}{message(text)}{end}")
+    stream.flush()
+    _changing[:] = [] if end else [stream]
+
+
+def _erase_line() -> None:
+    """Make room where a line that changes stands."""
+    while _changing:
+        stream = _changing.pop()
+        stream.write(_START_OF_LINE)
+        stream.flush()
 
 
 class MessageFormatter(logging.Formatter):

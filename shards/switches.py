@@ -240,11 +240,17 @@ def _groups(sampler: Sampler, mix: Mix) -> Iterator[Group]:
 
 
 def check_can_follow(run: Run) -> None:
-    """Check that switches would not meet other changes of the mix that a user gives.
+    """Check that newer manifests can come, and meet no other changes of the mix that a user gives.
 
     Raises:
-        UserError: the run changes its data at given positions, or caps epochs.
+        UserError: the data are published, change at given positions, or have capped epochs.
     """
+    published = [str(data) for mix in run.mixes for data in parse_mix(mix) if data.published]
+    if published:
+        raise UserError(
+            f"--follow takes newer manifests out of a folder, and {published[0]} is published: a "
+            "run reads the commit that it began with. Leave --follow out, or follow a folder."
+        )
     if len(run.mixes) > 1:
         raise UserError(
             "--follow changes the data as manifests come, and --data-from at given positions: "

@@ -12,9 +12,10 @@ import numpy as np
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
 from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry
+from shards.progress import counted_files
 from shards.reader import Dataset, Shard
 from shards.removals import check_removals
-from shards.storage.files import FileEntry, crc32c, size, size_if_there
+from shards.storage.files import FileEntry, crc32c, size_if_there
 from shards.storage.remote import AnyPath
 
 _BLOCK_TOKENS = 16 << 20
@@ -28,7 +29,7 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
         needed: Paths of the files that may not be missing; None for all.
     """
     damaged: set[str] = set()
-    for path, entry in dataset.manifest.files():
+    for path, entry in counted_files("verify", dataset.manifest.files()):
         if problem := check_file(dataset.directory / path, entry):
             damaged.add(path)
             if needed is None or path in needed or size_if_there(dataset.directory / path) >= 0:
@@ -46,9 +47,7 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
 
 def check_file(path: AnyPath, entry: FileEntry) -> str | None:
     """Return what is wrong with a file's size or checksum, None if nothing."""
-    try:
-        num_bytes = size(path)
-    except DamageError:
+    if (num_bytes := size_if_there(path)) < 0:
         return f"{path} is missing ({entry.bytes:,} bytes expected)"
     if num_bytes != entry.bytes:
         return f"{path} has {num_bytes:,} bytes, {entry.bytes:,} expected"

@@ -98,7 +98,7 @@ from shards import Nothing
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mypy_sees_the_types_from_outside(tmp_path: Path) -> None:
     (tmp_path / "outside.py").write_text(OUTSIDE)
     flags = ["--strict", "--no-error-summary", "--config-file=", "--follow-imports=silent"]

@@ -24,7 +24,7 @@ from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
-from trainer.task_files import BATCH_TOKENS, GMASK, MASK, parse_tasks
+from trainer.task_files import GMASK, MASK, parse_tasks
 from trainer.tasks.collate import placed
 from trainer.trained import Origin, find_tokenizer, origin_of
 
@@ -37,6 +37,7 @@ def open_benchmarks(
     origin: Origin,
     opening: Opening,
     *,
+    ranks: Ranks,
     length: int | None = None,
     blank: str | None = None,
 ) -> "Benchmarks | None":
@@ -46,6 +47,7 @@ def open_benchmarks(
         files: of tasks, by name.
         origin: the model's.
         opening: says the tokenizer, where the model does not.
+        ranks: that answer together.
         length: tokens of a row at most; None: the model's positions.
         blank: what a glm fills; None: gmask, but mask for a run without task masks.
 
@@ -62,9 +64,9 @@ def open_benchmarks(
     is_causal = origin.objective == CAUSAL
     if blank is not None and is_causal:
         raise UserError("--blank is for a glm; this model is causal and fills none.")
+    tokenizer = find_tokenizer(origin, opening)
     from trainer.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
 
-    tokenizer = find_tokenizer(origin, opening)
     # A run without task masks has seen no other blank.
     blank = blank or (GMASK if origin.task_mask else MASK)
     return Benchmarks(
@@ -72,6 +74,7 @@ def open_benchmarks(
         tokenizer=tokenizer,
         length=length or positions,
         mask=None if is_causal else tokenizer.special[blank],
+        ranks=ranks,
     )
 
 
@@ -80,7 +83,7 @@ def benchmarks_of(started: StartedRun) -> "Benchmarks | None":
     settings = started.config.settings
     files = parse_tasks("--eval-task", settings.eval_task)
     opening = Opening(tokenizer=settings.tokenizer)
-    return open_benchmarks(files, origin_of(started), opening)
+    return open_benchmarks(files, origin_of(started), opening, ranks=started.ranks)
 
 
 def answers_of(model: GLM) -> "Answer":
@@ -94,23 +97,16 @@ def answers_of(model: GLM) -> "Answer":
     return answer
 
 
-def print_figures(
-    benchmarks: "Benchmarks | None",
-    answer: "Answer",
-    ranks: Ranks,
-    *,
-    batch_tokens: int = BATCH_TOKENS,
-) -> None:
+def print_figures(benchmarks: "Benchmarks | None", answer: "Answer") -> None:
     """Print what a model's answers are worth, accuracies with their standard error.
 
     All ranks call this.
     """
-    if benchmarks is None:
+    figures = None if benchmarks is None else benchmarks.score(answer)
+    if benchmarks is None or figures is None or not benchmarks.ranks.is_first:
         return
-    figures = benchmarks.score(answer, ranks=ranks, batch_tokens=batch_tokens)
-    if figures is None or not ranks.is_first:
-        return
-    for name, count in benchmarks.counts.items():
+    for name, task in benchmarks.tasks.items():
+        count = len(task.eval_docs)
         print_line(f"{name}: {count:,} items")
         for figure, value in _of_task(name, figures).items():
             error = ""

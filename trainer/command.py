@@ -6,9 +6,9 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from shards.command import REFUSED, Command, Parser, exit_code, log_plainly
 from shards.errors import UserError
@@ -21,8 +21,6 @@ from trainer.json_file import is_file
 
 if TYPE_CHECKING:
     from trainer.ranks import Ranks
-
-T = TypeVar("T")
 
 _ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
 """Flags that end a run."""
@@ -55,7 +53,7 @@ class RankCommand(Command):
     @classmethod
     def read(cls, words: Sequence[str], program: str) -> Self:
         """Return what a command line describes, as `Command.parse` does."""
-        return super().parse(words, program)  # type: ignore[return-value]  # of this class
+        return super().parse(words, program)
 
     def run(self) -> NoReturn:
         """Do the work on all ranks, and end the process with its exit code."""
@@ -75,8 +73,8 @@ class RankCommand(Command):
         ranks.leave()
         return code
 
-    def prepared(self, *, world: int) -> Any:
-        """Return what `work` takes, checked as far as that goes without torch.
+    def prepared(self, *, world: int) -> Any:  # noqa: ARG002
+        """Return what `work` takes, checked as far as that goes without torch: the flags.
 
         Args:
             world: The number of ranks.
@@ -84,16 +82,11 @@ class RankCommand(Command):
         Raises:
             UserError: The flags do not fit each other.
         """
-        raise NotImplementedError
+        return self
 
     def work(self, asked: Any, ranks: "Ranks") -> int:
         """Do the work and return the exit code."""
         raise NotImplementedError
-
-
-def part_of(options: Any, part: type[T]) -> T:
-    """Return options of a class whose fields are among those of others."""
-    return part(**{one.name: getattr(options, one.name) for one in fields(part)})  # type: ignore[arg-type]
 
 
 @contextmanager

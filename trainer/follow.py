@@ -8,17 +8,16 @@ that a run that was killed repeats it, whatever has come meanwhile.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from shards.errors import DamageError, UserError
+from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
 from shards.mixture import parse_mix
 from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
 from shards.reader import Dataset
-from shards.records import from_json
 from shards.run import Run
 from shards.storage.remote import AnyPath, any_path
 from shards.switches import (
@@ -40,6 +39,7 @@ from trainer.checkpoints.disk import Disk
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.loader import scatters_read
+from trainer.published import brought
 from trainer.ranks import AgreedError, Ranks
 from trainer.settings import WAIT, Settings
 
@@ -47,25 +47,20 @@ NAME = "run.json"
 """In the run's folder: what decides its samples, all switches included."""
 
 
+@dataclass(eq=False)
 class Follower:
     """What is decided of a run's data: switches so far, and whether more may come."""
 
-    def __init__(
-        self,
-        config: Config,
-        *,
-        disk: Disk | None,
-        ranks: Ranks,
-        say: Callable[[str], None],
-    ) -> None:
-        """Take over a run with all switches that are decided."""
-        self._config = config
-        self._run = config.run
-        self._settings = config.settings
+    config: Config
+    """Its run has all switches that are decided."""
+    _: KW_ONLY
+    disk: Disk | None
+    ranks: Ranks
+    say: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self._run, self._settings = self.config.run, self.config.settings
         self._opened: RunData | None = None
-        self._disk = disk
-        self._ranks = ranks
-        self._say = say
         self._said: set[str] = set()
         self._problem: str | None = None
 
@@ -77,10 +72,10 @@ class Follower:
         """Record what is decided in the run's folder; all ranks call this."""
 
         def write() -> None:
-            if self._disk is not None and self._ranks.rank == self._disk.leader:
-                self._run.save(self._disk.folder / NAME)
+            if self.disk is not None and self.ranks.rank == self.disk.leader:
+                self._run.save(self.disk.folder / NAME)
 
-        self._ranks.together(write)
+        self.ranks.together(write)
 
     def open(self, run: Run) -> RunData:
         """Return the data of a run after a switch, opened once; all ranks call this.
@@ -89,12 +84,12 @@ class Follower:
             AgreedError: they cannot be read on some rank, or do not fit the model or the ranks.
         """
         if self._opened is None or self._opened.run.mixes != run.mixes:
-            self._opened = self._ranks.together(lambda: self._open_here(run))
+            self._opened = self.ranks.together(lambda: self._open_here(run))
         return replace(self._opened, run=run)
 
     def _open_here(self, run: Run) -> RunData:
-        data = open_data(replace(self._config, run=run))
-        data.check_layout(self._ranks)
+        data = open_data(replace(self.config, run=run))
+        data.check_layout(self.ranks)
         return data
 
     def look(self, data: RunData, position: int) -> None:
@@ -129,7 +124,7 @@ class Follower:
         shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
         try:
             weight = parse_weight(self._settings.follow_weight)
-            run = self._ranks.together(
+            run = self.ranks.together(
                 lambda: switched(data.run, position, numbers=numbers, weight=weight)
             )
         except AgreedError as error:
@@ -146,18 +141,22 @@ class Follower:
             return None
 
     def _numbers_everywhere(self, data: RunData, current: Mapping[str, int]) -> dict[str, int]:
-        """Return the highest manifest number of each dataset that is whole on all ranks."""
+        """Return the highest manifest number of each dataset that is whole on all nodes.
+
+        The first rank of a node looks for all of it.
+        """
         lineages = {str(each.directory): each.manifest.lineage for each in data.datasets}
         share = self._share(data.run)
-        seen_by_ranks = self._ranks.gather(
+        looks = current.items() if self.ranks.local_rank == 0 else ()
+        seen_by_nodes = self.ranks.gather(
             {
                 directory: _highest_whole(directory, number, lineages[directory], share)
-                for directory, number in current.items()
+                for directory, number in looks
             }
         )
         newest = {}
         for directory, number in current.items():
-            seen = [of_rank[directory] for of_rank in seen_by_ranks]
+            seen = [of_node[directory] for of_node in seen_by_nodes if of_node]
             problems = [view for view in seen if isinstance(view, str)]
             if problems:
                 self._say_once(f"no newer text for now: {problems[0]}")
@@ -170,15 +169,16 @@ class Follower:
         return newest
 
     def _share(self, run: Run) -> NodeShare:
-        """Return what this rank reads of the data."""
-        ranks = self._ranks
+        """Return what the ranks of this node read of the data."""
+        ranks, nodes = self.ranks, self.ranks.nodes()
+        parts, own = ranks.parts or (1,) * ranks.world, nodes[ranks.rank]
         ranges = (
             scatters_read(
                 batch.size,
                 run.scatters,
                 world=ranks.all_parts,
-                rank=ranks.first_part,
-                parts=ranks.num_parts,
+                rank=sum(parts[: nodes.index(own)]),
+                parts=sum(part for part, node in zip(parts, nodes, strict=True) if node == own),
             )
             for batch in run.batches
         )
@@ -196,7 +196,7 @@ class Follower:
     def _say_once(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
-            self._say(text)
+            self.say(text)
 
 
 def text_ends(data: RunData) -> int:
@@ -239,10 +239,12 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
     if settings.follow:
         ranks.together(lambda: check_can_follow(given))
     if checkpoint is None or "run" not in checkpoint.state:  # the latter: of a former version
-        decided = ranks.together(lambda: pinned(given))
+        here = brought(given, ranks)
+        decided = ranks.together(lambda: pinned(here))
     else:
         saved = _saved_run(checkpoint, ranks)
-        decided = ranks.together(lambda: _resumed(given, saved, checkpoint.folder))
+        here = brought(given, ranks, saved=saved)
+        decided = ranks.together(lambda: _resumed(here, saved, checkpoint.folder))
     run = agreed(ranks.gather(decided))
     if not settings.follow or run.followed is not None:
         return run
@@ -274,7 +276,7 @@ def _resumed(given: Run, saved: Run, folder: Path) -> Run:
 
 def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run:
     """Return the run of a checkpoint, with the switches that any node's folder records."""
-    saved = ranks.together(lambda: _run_in(checkpoint))
+    saved = ranks.together(lambda: checkpoint.part("run", Run))
     position = int(checkpoint.state["loader"]["position"])
     path = checkpoint.folder.parent / NAME
     recorded = ranks.gather(ranks.together(lambda: Run.load(path) if path.is_file() else None))
@@ -284,13 +286,3 @@ def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run:
         if run is not None and run.followed is not None and same_until(run, saved, position)
     ]
     return max(candidates, key=lambda run: run.followed or 0, default=saved)
-
-
-def _run_in(checkpoint: Checkpoint) -> Run:
-    try:
-        return from_json(Run, checkpoint.state["run"], where="run")
-    except (ValueError, UserError) as error:
-        raise DamageError(
-            f"{checkpoint.folder} holds no run ({str(error).rstrip('.')}): bring its whole-*.json "
-            "back as it was."
-        ) from error

@@ -6,10 +6,12 @@ lm-evaluation-harness; docs/coming-from.md says more of some. Dashes stand for u
 
 from collections.abc import Mapping
 
+from shards.program import called
+
 _SIZES = "here --micro-batch N, and --batch-size N for all ranks together"
 _SHAPE = "here --model NAME, or --model FILE.json with the shape"
 _PRECISION = "here --precision of training, --dtype of the other commands"
-_DATA = "here --data DIR, which python -m pipelines.CORPUS makes, with its --tokenizer"
+_DATA = f"here --data DIR, which {called('CORPUS')} makes, with its --tokenizer"
 _STEPS = "here --max-steps N, --max-tokens N or --epochs N"
 _MODEL = "here --init-from PATH of training, the first word of the other commands"
 _DEEPSPEED = "here a key of the JSON of --deepspeed FILE"

@@ -46,31 +46,21 @@ class Generate(Command, Decoding, Opening):
     OLD = FOREIGN_FLAGS
 
     path: Path = option(
-        MISSING,
-        "a run, a checkpoint, a published one",
-        flag=WORD,
-        group="prompts and answers",
-        metavar="MODEL",
-        type=local_path,
+        MISSING, flag=WORD, group="prompts and answers", metavar="MODEL", type=local_path
     )
-    texts: tuple[str, ...] = option(
-        (), "with [MASK], [sMASK], [gMASK]", flag=WORD, metavar="PROMPT", nargs="*"
-    )
-    prompt: tuple[str, ...] = option(
-        (),
-        "A prompt, as the words after the model; may be repeated.",
-        metavar="TEXT",
-        action="append",
-    )
-    prompts: Path | None = option(
-        None,
-        "A file of prompts: one a line, or .jsonl with objects that have a prompt.",
-        metavar="FILE",
-        type=local_path,
-    )
-    samples: int = option(1, "Texts of each prompt.", metavar="N", type=positive)
-    batch_size: int = option(8, "Texts that are written at once.", metavar="N", type=positive)
-    json: bool = option(False, "Print JSON lines, with the tokens of every blank.")
+    """a run, a checkpoint, a published one"""
+    texts: tuple[str, ...] = option((), flag=WORD, metavar="PROMPT", nargs="*")
+    """with [MASK], [sMASK], [gMASK]"""
+    prompt: tuple[str, ...] = option((), metavar="TEXT", action="append")
+    """A prompt, as the words after the model; may be repeated."""
+    prompts: Path | None = option(None, metavar="FILE", type=local_path)
+    """A file of prompts: one a line, or .jsonl with objects that have a prompt."""
+    samples: int = option(1, metavar="N", type=positive)
+    """Texts of each prompt."""
+    batch_size: int = option(8, metavar="N", type=positive)
+    """Texts that are written at once."""
+    json: bool = option(False)
+    """Print JSON lines, with the tokens of every blank."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness (EleutherAI, 0.4.13), asked of a model here with items in local files.
+"""lm-evaluation-harness (EleutherAI, 0.4.13): its tasks with items in local files, and its model.
 
     causal   text, then what follows                        the two encoded as one
     glm      [CLS] text [gMASK] eos | sop what follows      encoded apart; no end: it may go on
@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,9 +23,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from shards.errors import UserError
+from shards.progress import counted
 from trainer.checkpoints.torch_file import one_line
 from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
@@ -33,7 +34,7 @@ from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row, blank_row, causal_row
 from trainer.tokenizer import TextTokenizer
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when it is imported; items are local files
+os.environ.setdefault("HF_DATASETS_OFFLINE", "1")  # read on import; items are local files
 import lm_eval.tasks
 from lm_eval.api.model import TemplateLM
 from lm_eval.evaluator import evaluate
@@ -47,7 +48,7 @@ _OWN = Path(__file__).parent / "configs" / "benchmarks"
 """Tasks of one's own items, in the form of the harness's."""
 
 Tokens = Sequence[int]
-Answer = Callable[[dict[str, Tensor]], LossSums]
+Answer = Callable[[dict[str, torch.Tensor]], LossSums]
 """What a model makes of a batch, without gradients."""
 
 
@@ -108,9 +109,9 @@ class _StoppedError(Exception):
     """The run was asked to stop."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Benchmarks:
-    """Tasks that a model is asked, and how."""
+@dataclass(kw_only=True, eq=False)
+class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
+    """Tasks that a model is asked, and the model as the harness asks it."""
 
     tasks: Mapping[str, Any]
     """Of `load_tasks`."""
@@ -119,90 +120,67 @@ class Benchmarks:
     """Tokens of a row at most."""
     mask: int | None
     """The id of the blank; None for a causal model."""
+    ranks: Ranks
+    batch_tokens: int = BATCH_TOKENS
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many items each task has."""
-        return {name: len(task.eval_docs) for name, task in self.tasks.items()}
+    def __post_init__(self) -> None:
+        super().__init__()
+        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
+        self._room = self.length + (1 if self.mask is None else -3)
+        # How the harness encodes a text and what follows: as one, or apart.
+        self.backend = "causal" if self.mask is None else "seq2seq"
 
     def score(
-        self,
-        answer: Answer,
-        *,
-        ranks: Ranks,
-        batch_tokens: int = BATCH_TOKENS,
-        stop: Callable[[], int] = lambda: 0,
+        self, answer: Answer, *, stop: Callable[[], int] = lambda: 0
     ) -> dict[str, float] | None:
         """Return figures as FIGURE/NAME, the same on all ranks; None if stopped.
+
+        All ranks call this.
 
         Args:
             answer: all ranks call it equally often: at ZeRO stage 3 they lend each other the
                 weights.
-            ranks: all of them call this.
-            batch_tokens: tokens of a batch.
             stop: called after each batch, with the same result on all ranks; nonzero: return None.
 
         Raises:
             UserError: an answer does not fit in a row, or a task lets the model write.
         """
-        asked = _Asked(self, answer, ranks, batch_tokens, stop)
+        self._answer, self._stop, self._is_finite = answer, stop, True
+        self._stream = sys.stderr  # before the harness's own progress is hidden
         try:
             with redirect_stderr(io.StringIO()):  # it shows progress
-                found = evaluate(asked, {"tasks": self.tasks}, bootstrap_iters=0, log_samples=False)
+                found = evaluate(self, {"tasks": self.tasks}, bootstrap_iters=0, log_samples=False)
         except _StoppedError:
             return None
         assert found is not None  # each rank is the first to the harness
         return {
-            f"{figure.removesuffix(',none')}/{name}": value if asked.is_finite else float("nan")
+            f"{figure.removesuffix(',none')}/{name}": value if self._is_finite else float("nan")
             for name in self.tasks
             for figure, value in found["results"][name].items()
             if isinstance(value, float) and "_stderr" not in figure
         }
 
-
-class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
-    """A model as the harness asks one."""
-
-    def __init__(
-        self,
-        benchmarks: Benchmarks,
-        answer: Answer,
-        ranks: Ranks,
-        batch_tokens: int,
-        stop: Callable[[], int],
-    ) -> None:
-        super().__init__()
-        self._tokenizer = benchmarks.tokenizer
-        self._length, self._mask = benchmarks.length, benchmarks.mask
-        self._answer, self._ranks = answer, ranks
-        self._batch_tokens, self._stop = batch_tokens, stop
-        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
-        self._room = self._length + (1 if self._mask is None else -3)
-        # How the harness encodes a text and what follows: as one, or apart.
-        self.backend = "causal" if self._mask is None else "seq2seq"
-        self.is_finite = True
-
     @property
-    def eot_token_id(self) -> int:
-        return self._tokenizer.special["eos"]
+    def eot_token_id(self) -> int:  # noqa: D102
+        return self.tokenizer.special["eos"]
 
-    def tok_encode(self, string: str, **_: Any) -> list[int]:
-        return self._tokenizer.encode(string)
+    def tok_encode(self, string: str, **_: Any) -> list[int]:  # noqa: D102
+        return self.tokenizer.encode(string)
 
     def _row(self, context: Tokens, answer: Tokens) -> Row:
         """Return the row that asks for an answer; a long context loses its beginning."""
-        room = self._room - (1 if self._mask is None else 0)
+        room = self._room - (1 if self.mask is None else 0)
         if len(answer) > room:
             raise UserError(
-                f"an answer has {len(answer):,} tokens, and in a row of {self._length:,} there is "
+                f"an answer has {len(answer):,} tokens, and in a row of {self.length:,} there is "
                 f"room for {room:,}: give a longer --length, as far as the model reaches, or leave "
                 "the item out."
             )
         kept = context[max(0, len(context) + len(answer) - self._room) :]
-        if self._mask is None:
+        if self.mask is None:
             return causal_row(kept, answer)
-        special, eos = self._tokenizer.special, self.eot_token_id
-        part_a = [special.get("cls", eos), *kept, self._mask, eos]
+        special, eos = self.tokenizer.special, self.eot_token_id
+        part_a = [special.get("cls", eos), *kept, self.mask, eos]
         return blank_row(part_a, mask_at=len(kept) + 1, sop=special["sop"], answer=answer)
 
     def _loglikelihood_tokens(
@@ -211,17 +189,21 @@ class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
         """Return how probable answers are, and whether each token is the most probable one."""
         rows = [self._row(context, answer) for _, context, answer in requests]
         sums = torch.zeros(3, len(rows), dtype=torch.float64)
-        batches = _batches([len(row) for row in rows], self._batch_tokens)
-        for turn in range(-(-len(batches) // self._ranks.world)):
-            number = turn * self._ranks.world + self._ranks.rank
+        batches = _batches([len(row) for row in rows], self.batch_tokens)
+        num_turns = -(-len(batches) // self.ranks.world)
+        turns: Iterable[int] = range(num_turns)
+        if self.ranks.is_first:
+            turns = counted("tasks", turns, total=num_turns, stream=self._stream)
+        for turn in turns:
+            number = turn * self.ranks.world + self.ranks.rank
             numbers = batches[min(number, len(batches) - 1)]
             columns = self._answer(collate([rows[i] for i in numbers], pad=self.eot_token_id))
             if number < len(batches):
                 sums[:, numbers] = torch.stack([column.double() for column in columns]).cpu()
             if self._stop():
                 raise _StoppedError
-        sums = self._ranks.sum(sums)
-        self.is_finite &= bool(sums.isfinite().all())
+        sums = self.ranks.sum(sums)
+        self._is_finite &= bool(sums.isfinite().all())
         return [(-loss, right == count) for loss, right, count in sums.T.tolist()]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
@@ -242,7 +224,7 @@ class _Asked(TemplateLM):  # type: ignore[misc]  # it has no types
         ends = np.cumsum([0, *map(len, windows)]).tolist()
         return [sum(x for x, _ in found[a:b]) for a, b in pairwise(ends)]
 
-    def generate_until(self, requests: Sequence[Any], **_: Any) -> list[str]:
+    def generate_until(self, requests: Sequence[Any], **_: Any) -> list[str]:  # noqa: D102
         raise UserError(
             f"{requests[0].task_name} lets the model write, which is not asked here: give a task "
             "that compares given answers."

@@ -1,6 +1,7 @@
 """The held-out text of a trained model's run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +17,15 @@ from trainer.settings import Settings
 from trainer.trained import Origin
 
 
-def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> RunData:
-    """Return the data of a model's run, as it cut windows and made blanks.
+def held_out_run(origin: Origin, data: Sequence[str]) -> Run:
+    """Return the run of a model at its step, on its data or on others.
 
     Args:
         origin: of the model.
-        data: other ones instead, as `--data` has them; none: the run's own.
-        eval_samples: windows that are read, as `--eval-samples`.
+        data: other ones, as `--data` has them; none: the run's own.
 
     Raises:
-        UserError: the model is not one of a run, or the data cannot be read or do not fit it.
+        UserError: the model is not one of a run.
     """
     if not origin.state:
         raise UserError(
@@ -38,14 +38,27 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
             f"{origin.path} was fine-tuned by trainer.finetune: it has no held-out text. Give what "
             "it is to be asked: --task NAME=FILE."
         )
-    try:
-        run = _run(origin, data)
+    with _state_of_run(origin):
+        run = from_json(Run, origin.state["run"], where="run")
+        if data:
+            mixes = (Mix(start=0, data=tuple(data)),)
+            run = replace(run, mixes=mixes, scatters=1, max_epochs={}, followed=None)
+        return before_later_switches(run, run.position_of(origin.step or 0))
+
+
+def open_held_out(origin: Origin, run: Run, *, eval_samples: int) -> RunData:
+    """Return the data of a model's run, as it cut windows and made blanks.
+
+    Args:
+        origin: of the model.
+        run: of `held_out_run`.
+        eval_samples: windows that are read, as `--eval-samples`.
+
+    Raises:
+        UserError: the data cannot be read, or do not fit the model.
+    """
+    with _state_of_run(origin):
         settings = _settings(origin, eval_samples=eval_samples)
-    except (KeyError, ValueError) as error:
-        raise UserError(
-            f"{origin.path} does not hold the state of a run ({error}): bring its whole-*.json "
-            "back as they were."
-        ) from error
     config = Config(run=run, settings=settings, shape=origin.shape)
     opened = open_data(config)
     sha256 = origin.tokenizer["sha256"]
@@ -60,13 +73,15 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
     return opened
 
 
-def _run(origin: Origin, data: Sequence[str]) -> Run:
-    """Return the run of a model, at its step, on its data or on others."""
-    run = from_json(Run, origin.state["run"], where="run")
-    if data:
-        mixes = (Mix(start=0, data=tuple(data)),)
-        run = replace(run, mixes=mixes, scatters=1, max_epochs={}, followed=None)
-    return before_later_switches(run, run.position_of(origin.step or 0))
+@contextmanager
+def _state_of_run(origin: Origin) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{origin.path} does not hold the state of a run ({error}): bring its whole-*.json "
+            "back as they were."
+        ) from error
 
 
 def _settings(origin: Origin, *, eval_samples: int) -> Settings:

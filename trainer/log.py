@@ -12,7 +12,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,11 +49,22 @@ _NAMES: Mapping[str, str] = {
 
 _log = logging.getLogger(__name__)
 
+Monitor = Callable[[str, Mapping[str, float], int], None]
+"""Takes an event, its figures, and the number of samples up to it."""
+
 
 class RunLog:
     """The log of a run, open from some step on."""
 
-    def __init__(self, folder: Path | None, *, step: int, steps: int, show: bool) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        *,
+        step: int,
+        steps: int,
+        show: bool,
+        monitor: Monitor = lambda *_: None,
+    ) -> None:
         """Open the log.
 
         Args:
@@ -61,8 +72,10 @@ class RunLog:
             step: the last step whose events are kept from before.
             steps: of the whole run.
             show: write to the terminal as well.
+            monitor: is told what was counted up to a number of samples, too.
         """
         self._steps = steps
+        self._monitor = monitor
         self._file: TextIO | None = None
         self._board: Any = None
         if folder is not None:
@@ -80,28 +93,41 @@ class RunLog:
         if self._bar is not None:
             self._bar.update(step - self._bar.n)
 
-    def write(self, event: str, step: int, figures: Mapping[str, float]) -> None:
-        """Log the figures of an event, and show the main ones."""
-        self.record(event, step, figures)
-        shown = [
-            f"{_NAMES.get(name, name)} {form.format(figures[name])}"
-            for name, form in _SHOWN.items()
-            if name in figures
-        ]
-        self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
+    def write(
+        self,
+        event: str,
+        step: int,
+        figures: Mapping[str, float],
+        *,
+        samples: int | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Log the figures of an event, and show the main ones.
 
-    def record(self, event: str, step: int, figures: Mapping[str, float]) -> None:
-        """Log the figures of an event, and show nothing."""
+        Args:
+            event: what they are of.
+            step: after which they were counted.
+            figures: by name.
+            samples: how many were taken up to the step; None: the monitors hear nothing.
+            line: what is shown instead.
+        """
         if self._file is not None:
             # JSON has no NaN and no infinity.
             plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
-            line = {"event": event, "step": step, **plain}
-            self._file.write(json_text(line) + "\n")
+            self._file.write(json_text({"event": event, "step": step, **plain}) + "\n")
             self._file.flush()
         if self._board is not None:
             for name, value in figures.items():
                 self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
             self._board.flush()
+        if samples is not None:
+            self._monitor(event, figures, samples)
+        shown = [
+            f"{_NAMES.get(name, name)} {form.format(figures[name])}"
+            for name, form in _SHOWN.items()
+            if name in figures
+        ]
+        self.say(line or f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
     def write_sample(self, step: int, number: int, *, prompt: str, text: str) -> None:
         """Log and show what the model makes of a prompt."""

@@ -92,12 +92,10 @@ class Plot(Command):
 
     STOPPED = "no picture was written"
 
-    runs: tuple[Path, ...] = option(
-        MISSING, "what --save named", flag=WORD, nargs="+", type=local_path, metavar="RUN"
-    )
-    output: Path | None = option(
-        None, "a .png, .svg or .pdf. Default: RUN/curves.png", type=local_path, metavar="FILE"
-    )
+    runs: tuple[Path, ...] = option(MISSING, flag=WORD, nargs="+", type=local_path, metavar="RUN")
+    """what --save named"""
+    output: Path | None = option(None, type=local_path, metavar="FILE")
+    """a .png, .svg or .pdf. Default: RUN/curves.png"""
 
     def run(self) -> None:
         """Draw them, and print the name of the file."""

@@ -46,14 +46,13 @@ class RankWriter:
     """As of `search.fill`."""
 
     def fill(
-        self, num_prompts: int, prompt_of: Callable[[int], Prompt], *, stop: Callable[[], int]
+        self, num_prompts: int, prompt_of: Callable[[int], Prompt]
     ) -> list[list[Filling]] | None:
-        """Return what fills the blanks of prompts, in their order, or None if stopped.
+        """Return what fills the blanks of prompts, in their order, or None if asked to stop.
 
         Args:
             num_prompts: the same on all ranks.
             prompt_of: makes a prompt, by its number.
-            stop: called between batches, with the same result on all ranks; nonzero: stop.
 
         Raises:
             AgreedError: some rank could not write, as what a model gives is no number.
@@ -63,11 +62,13 @@ class RankWriter:
         begin = share * self.ranks.rank
         with self.stepper.answering():
             for first in range(begin, begin + share, self.batch_size):
-                if stop():
+                if self.stop.exit_code():
                     break
                 numbers = range(first, min(first + self.batch_size, begin + share, num_prompts))
                 own += self.ranks.together(partial(self._batch, numbers, prompt_of))
-        return None if stop() else [one for part in self.ranks.gather(own) for one in part]
+        if self.stop.exit_code():
+            return None
+        return [one for part in self.ranks.gather(own) for one in part]
 
     def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Filling]]:
         """Return what fills a batch, once all ranks have filled theirs."""

@@ -19,6 +19,9 @@ from trainer.deepspeed_json import BF16, FP16, FP32
 
 T = TypeVar("T")
 
+DTYPES = {BF16: torch.bfloat16, FP16: torch.float16, FP32: torch.float32}
+"""The types of torch by the names of precisions."""
+
 _AMPERE = (8, 0)
 """The first CUDA capability that computes in bf16; older cards only emulate it, slowly."""
 
@@ -63,6 +66,8 @@ class Ranks:
             os.environ.setdefault("DS_ACCELERATOR", "cpu")
         # From inside DeepSpeed with torch 2.13 and later, once per rank.
         warnings.filterwarnings("ignore", r".*is deprecated", FutureWarning, "torch.distributed")
+        # A single process has one device, which DeepSpeed does not name to NCCL.
+        warnings.filterwarnings("ignore", r"barrier\(\): using the device", UserWarning)
         import deepspeed  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
         from deepspeed.accelerator import get_accelerator  # noqa: PLC0415 - as above
 
@@ -197,7 +202,8 @@ def _supported_precisions(device: torch.device) -> tuple[str, ...]:
 def leave() -> None:
     """Leave the process group at the end of a run that succeeded.
 
-    Without the barrier gloo sometimes aborts the process (pytorch/pytorch#190489).
+    Without the barrier gloo sometimes aborts the process (pytorch/pytorch#190489); NCCL does not.
     """
-    torch.distributed.barrier()
+    if torch.distributed.get_backend() == "gloo":
+        torch.distributed.barrier()
     torch.distributed.destroy_process_group()

@@ -67,25 +67,24 @@ class Work(Protocol):
     def position(self, step: int) -> int:
         """Return how many samples were taken up to a step."""
 
-    def ready(self, step: int, *, look: bool, save: Callable[[], None]) -> int:
-        """Return once the step after this one has its data; the exit code if asked to stop.
+    def wait(self, step: int, *, look: bool, save: Callable[[], None]) -> None:  # noqa: ARG002
+        """Return once the step after this one has its data, or the run is asked to stop.
 
         Args:
             step: the last one.
             look: whether newer data may be taken, as at a checkpoint.
             save: makes a checkpoint of the step, whole, for a wait.
         """
+        return
 
-    def judges(self, step: int, *, is_taken: bool) -> bool:
-        """Return whether the model is to be judged after a step.
+    def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:
+        """Judge the model and log figures if that is due; return whether it was.
 
         Args:
             step: the last one.
             is_taken: whether this start took it.
+            bad_streak: how many losses in a row were not finite.
         """
-
-    def judge(self, step: int, *, bad_streak: int) -> bool:
-        """Judge the model and log figures; return whether that was not stopped."""
 
     def saves(self, step: int) -> bool:
         """Return whether a checkpoint is due after a step."""
@@ -95,51 +94,20 @@ class Work(Protocol):
 
     def saved(self) -> None:
         """Hear that a checkpoint may have become whole."""
+        return
 
-    def hint(self, step: int) -> str:
+    def hint(self, step: int) -> str:  # noqa: ARG002
         """Return what else can be done about losses that are not finite, up to a step."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Journal:
-    """Where the figures of a run go: its log, and the monitors of DeepSpeed's JSON."""
-
-    log: RunLog
-    stepper: Stepper
-
-    def write(
-        self,
-        event: str,
-        step: int,
-        figures: Mapping[str, float],
-        *,
-        samples: int,
-        line: str | None = None,
-    ) -> None:
-        """Write figures, and show the main ones.
-
-        Args:
-            event: what they are of.
-            step: after which they were counted.
-            figures: by name.
-            samples: how many were taken up to the step.
-            line: what is shown instead.
-        """
-        if line is None:
-            self.log.write(event, step, figures)
-        else:
-            self.log.record(event, step, figures)
-            self.log.say(line)
-        self.stepper.monitor(event, figures, samples=samples)
+        return ""
 
 
 class Running:
     """The steps of a run."""
 
-    def __init__(self, ready: Ready, work: Work, *, journal: Journal, stop: Stop) -> None:
+    def __init__(self, ready: Ready, work: Work, *, log: RunLog, stop: Stop) -> None:
         """Take over a run that is ready."""
         self._ready, self._work = ready, work
-        self._journal, self._log, self._stop = journal, journal.log, stop
+        self._log, self._stop = log, stop
         self.step = ready.step
         """The last one taken."""
         self._is_saved = True
@@ -162,12 +130,12 @@ class Running:
 
     def _take_steps(self) -> int:
         self._work.saved()
-        code = self._judge() or self._make_ready(look=True)
+        code = self._judge() or self._wait(look=True)
         with self._profiler() as after_step:
             while self.step < self._ready.steps and not code:
                 self._take_step()
                 after_step()
-                code = self._asked() or self._between_steps()
+                code = self._stop.exit_code() or self._between_steps()
         if not self._is_saved:
             self._save()
         self._finish_saving()
@@ -203,7 +171,7 @@ class Running:
                 **self._meter.read(peak_flops=self._ready.peak_flops),
             }
             self._skipped = 0
-            self._journal.write(TRAIN, self.step, figures, samples=samples)
+            self._log.write(TRAIN, self.step, figures, samples=samples)
 
     def _count(self, outcome: Outcome) -> None:
         """Count what went wrong in a step.
@@ -250,32 +218,32 @@ class Running:
         is_due = not code and self._work.saves(self.step)
         if is_due and not self._is_saved:
             self._save()
-        code = code or self._asked() or self._make_ready(look=is_due)
+        code = code or self._wait(look=is_due)
         for meter in (self._meter, self._speed):
             meter.pause(time.perf_counter() - begin)
         return code
 
     def _judge(self, *, is_taken: bool = False) -> int:
         """Judge when due; return the exit code if that was stopped, else 0."""
-        if not self._work.judges(self.step, is_taken=is_taken):
+        if not self._work.judge(self.step, is_taken=is_taken, bad_streak=self._bad_streak):
             return 0
         self._is_saved = False
-        is_done = self._work.judge(self.step, bad_streak=self._bad_streak)
-        if not is_taken and is_done:
+        code = self._stop.exit_code()
+        if not is_taken and not code:
             self._save()
-        return 0 if is_done else self._asked()
+        return code
 
-    def _make_ready(self, *, look: bool) -> int:
+    def _wait(self, *, look: bool) -> int:
+        """Wait for the data of the next step; return the exit code if asked to stop, else 0."""
+
         def save() -> None:
             if not self._is_saved:
                 self._save()
             self._finish_saving()
 
-        return self._work.ready(self.step, look=look, save=save)
-
-    def _asked(self) -> int:
-        """Return the exit code if a rank was asked to stop, else 0; all ranks call this."""
-        return self._stop.agreed_exit_code(self._ready.ranks)
+        if self.step < self._ready.steps:
+            self._work.wait(self.step, look=look, save=save)
+        return self._stop.exit_code()
 
     def _save(self) -> None:
         self._is_saved = True
@@ -304,12 +272,12 @@ class Running:
             return
         speed = self._speed.read(peak_flops=self._ready.peak_flops)
         mfu = f", MFU {speed['mfu']:.1%}" if "mfu" in speed else ""
-        self._log.record(SPEED, self.step, speed)
-        self._log.say(
+        line = (
             f"{speed['samples_per_second']:,.1f} samples/s, {speed['tokens_per_second']:,.0f} "
             f"tokens/s{mfu}: the mean of steps {self.step - steps + 1:,} to {self.step:,}, "
             "without validating and saving"
         )
+        self._log.write(SPEED, self.step, speed, line=line)
 
     @contextmanager
     def _profiler(self) -> Iterator[Callable[[], None]]:

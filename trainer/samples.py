@@ -4,7 +4,7 @@ Tokens are drawn as THUDM/GLM ships it, at a temperature of 0.9 among the 40 mos
 same numbers each time, so that samples of two steps differ by what was learned.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.decode.decoding import Decoding
@@ -34,7 +34,7 @@ class Samples:
     tokenizer: TextTokenizer | None
     """On the first rank."""
 
-    def write(self, step: int, log: RunLog, *, stop: Callable[[], int]) -> None:
+    def write(self, step: int, log: RunLog) -> None:
         """Fill the prompts and log them; all ranks call this.
 
         A model that says nothing any more is a line in the log: what becomes of its run is decided
@@ -43,10 +43,9 @@ class Samples:
         Args:
             step: the one before.
             log: where they go.
-            stop: called before each batch, with the same result on all ranks; nonzero: stop.
         """
         try:
-            filled = self.writer.fill(len(self.prompts), self.prompts.__getitem__, stop=stop)
+            filled = self.writer.fill(len(self.prompts), self.prompts.__getitem__)
         except AgreedError:
             log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
             return

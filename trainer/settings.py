@@ -16,6 +16,7 @@ from shards.errors import UserError
 from shards.flags import (
     count,
     flag_of,
+    help_of,
     local_path,
     option,
     options_of,
@@ -94,87 +95,55 @@ class Learning(RankCommand):
     RECIPES: ClassVar[Path]
     """The folder of its recipes."""
 
-    model: str = option(
-        "",
-        "Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says.",
-        metavar="NAME",
-        group=MODEL,
-    )
-    init_from: Path | None = option(
-        None,
-        "Start from these weights: a published checkpoint, or one of this trainer.",
-        metavar="PATH",
-        type=local_path,
-    )
+    model: str = option("", metavar="NAME", group=MODEL)
+    """Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says."""
+    init_from: Path | None = option(None, metavar="PATH", type=local_path)
+    """Start from these weights: a published checkpoint, or one of this trainer."""
     tokenizer: str | None = same_option(Opening, "tokenizer")
-    dropout: float | None = option(
-        None, "All dropout probabilities, instead of the model's.", metavar="P", type=share
-    )
-    deepspeed: Mapping[str, Any] | None = option(
-        None,
-        "DeepSpeed's JSON: a file, or the name of a preset.",
-        metavar="FILE",
-        type=read_json,
-        group=BATCH,
-    )
-    precision: str | None = option(
-        None,
-        "Precision of the computation. Default: what the JSON says, else the best of the device.",
-        choices=(AUTO, BF16, FP16, FP32),
-    )
-    micro_batch: tuple[int, ...] | None = option(
-        None,
-        "Samples that a rank computes at once. N,N,...: those of each node, in the order of the "
-        "launcher; the loss is the same.",
-        type=positives,
-    )
-    checkpoint_activations: bool = option(
-        False, "Recompute layers in the backward pass to save memory."
-    )
-    compile: bool = option(False, "Compile the layers with torch.compile.")
-    lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float, group=OPTIMIZER)
-    schedule: str = option(
-        COSINE, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
-    )
-    warmup: float = option(
-        0.05, "Steps of warm-up; below 1: share of the decay steps.", metavar="N", type=amount
-    )
-    decay_steps: int | None = option(
-        None,
-        "The step from which the rate is constant. Default: the last.",
-        type=positive,
-    )
-    lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
-    betas: tuple[float, ...] = option((0.9, 0.95), "Of AdamW.", metavar="B", nargs=2, type=share)
-    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=above_zero)
-    weight_decay: float = option(
-        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=amount
-    )
-    save: Path | None = option(
-        None,
-        "Folder of checkpoints and logs; it may be on each node's own disk.",
-        metavar="DIR",
-        type=local_path,
-        group=CHECKPOINTS,
-    )
-    resume: str = option(
-        RESUME_AUTO,
-        "auto: from the newest whole checkpoint in --save, if there is any; none: --save must "
-        "hold none; DIR: from a run's folder or one of its checkpoints.",
-        metavar="WHAT",
-    )
-    save_every: int | str = option(
-        1000,
-        "Steps between checkpoints; epoch: one at the end of each.",
-        metavar="N",
-        type=_or_epoch(positive),
-    )
-    keep: int = option(3, "Checkpoints to keep.", type=positive)
-    log_every: int = option(10, "Steps between lines of the log.", type=positive, group=LOG)
-    max_bad_losses: int = option(
-        10, "Give up after this many NaN or infinite losses in a row.", type=positive
-    )
-    profile: bool = option(False, "Write a trace of steps 6 to 8 of this start.")
+    dropout: float | None = option(None, metavar="P", type=share)
+    """All dropout probabilities, instead of the model's."""
+    deepspeed: Mapping[str, Any] | None = option(None, metavar="FILE", type=read_json, group=BATCH)
+    """DeepSpeed's JSON: a file, or the name of a preset."""
+    precision: str | None = option(None, choices=(AUTO, BF16, FP16, FP32))
+    """Precision of the computation. Default: what the JSON says, else the best of the device."""
+    micro_batch: tuple[int, ...] | None = option(None, type=positives)
+    """Samples that a rank computes at once. N,N,...: those of each node, in the order of the
+    launcher; the loss is the same."""
+    checkpoint_activations: bool = option(False)
+    """Recompute layers in the backward pass to save memory."""
+    compile: bool = option(False)
+    """Compile the layers with torch.compile."""
+    lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER)
+    """Peak learning rate."""
+    schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT))
+    """How the learning rate decays."""
+    warmup: float = option(0.05, metavar="N", type=amount)
+    """Steps of warm-up; below 1: share of the decay steps."""
+    decay_steps: int | None = option(None, type=positive)
+    """The step from which the rate is constant. Default: the last."""
+    lr_floor: float = option(0.1, metavar="F", type=float)
+    """The last rate as a share of --lr."""
+    betas: tuple[float, ...] = option((0.9, 0.95), metavar="B", nargs=2, type=share)
+    """Of AdamW."""
+    eps: float = option(1e-8, metavar="EPS", type=above_zero)
+    """Of AdamW."""
+    weight_decay: float = option(0.1, metavar="F", type=amount)
+    """Of all weights but biases and LayerNorms."""
+    save: Path | None = option(None, metavar="DIR", type=local_path, group=CHECKPOINTS)
+    """Folder of checkpoints and logs; it may be on each node's own disk."""
+    resume: str = option(RESUME_AUTO, metavar="WHAT")
+    """auto: from the newest whole checkpoint in --save, if there is any; none: --save must hold
+    none; DIR: from a run's folder or one of its checkpoints."""
+    save_every: int | str = option(1000, metavar="N", type=_or_epoch(positive))
+    """Steps between checkpoints; epoch: one at the end of each."""
+    keep: int = option(3, type=positive)
+    """Checkpoints to keep."""
+    log_every: int = option(10, type=positive, group=LOG)
+    """Steps between lines of the log."""
+    max_bad_losses: int = option(10, type=positive)
+    """Give up after this many NaN or infinite losses in a row."""
+    profile: bool = option(False)
+    """Write a trace of steps 6 to 8 of this start."""
 
     @classmethod
     def parser(cls, program: str) -> Parser:
@@ -201,7 +170,7 @@ class Learning(RankCommand):
         for one in fields(cls):
             if one.default is MISSING and one.name not in values:
                 shown = f"{flag_of(one.name)} {one.metadata['flag']['metavar']}"
-                raise UserError(f"{shown} is missing: {one.metadata['help']}")
+                raise UserError(f"{shown} is missing: {help_of(one, cls)}")
         return cls(**options_of(cls, {**values, "deepspeed": found.deepspeed}))
 
     def schedule_of(self, steps: int) -> Schedule:
@@ -233,80 +202,41 @@ class Settings(Learning, RunOptions):
     GROUPS = (DATA, MODEL, END, BATCH, OPTIMIZER, CHECKPOINTS, VALIDATION, LOG)
     RECIPES = CONFIGS
 
-    extend_positions: bool = option(
-        False,
-        "Give the model more positions than --init-from has; those come first.",
-        group=MODEL,
-    )
+    extend_positions: bool = option(False, group=MODEL)
+    """Give the model more positions than --init-from has; those come first."""
     blanks: tuple[str, ...] = option(
-        (),
-        "Options of blank infilling, as bert_prob=0.5 (trainer/blanks/blanks.py lists them).",
-        metavar="NAME=VALUE",
-        nargs="+",
-        action="extend",
-        group=DATA,
+        (), metavar="NAME=VALUE", nargs="+", action="extend", group=DATA
     )
-    isolate_documents: bool = option(False, "Documents in one window do not see each other.")
-    follow: bool = option(
-        False,
-        "After each checkpoint, take newer manifests of the data, as a growing dataset has them.",
-    )
-    follow_weight: str = option(
-        UNSEEN,
-        "Between old and new text. unseen: all windows are seen once before any is repeated; a "
-        "number: how much a window of the last switch weighs beside an older one.",
-        metavar="W",
-        type=_weight,
-    )
-    at_end: str = option(
-        REPEAT,
-        "When all text has been seen: repeat it, or wait for a newer manifest (with --follow).",
-        choices=(REPEAT, WAIT),
-    )
-    max_steps: int | None = option(None, "as --steps", type=count, group=END)
-    max_tokens: int | None = option(
-        None,
-        "End after this many tokens (samples x --length) instead of --max-steps.",
-        type=positive,
-    )
-    epochs: float | None = option(
-        None,
-        "End once as many samples were taken as there are windows in the data, so many times. "
-        "Default: 1, without --max-steps and --max-tokens.",
-        metavar="N",
-        type=above_zero,
-    )
-    eval_every: int | str = option(
-        1000,
-        "Steps between validations; 0: none; epoch: one at the end of each.",
-        metavar="N",
-        type=_or_epoch(count),
-        group=VALIDATION,
-    )
-    eval_samples: int = option(
-        1024,
-        "Windows of a validation, the same each time, spread over all there are; 0: all.",
-        type=count,
-    )
-    eval_task: tuple[str, ...] = option(
-        (),
-        "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
-        "(docs/using.md has the tasks).",
-        metavar="NAME=FILE",
-        action="append",
-    )
-    sample_every: int = option(
-        0,
-        "Steps between texts that the model makes of --sample-prompts; 0: none.",
-        type=count,
-    )
-    sample_prompts: Path | None = option(
-        None,
-        "A file of prompts, as of trainer.generate; the first rank reads it.",
-        metavar="FILE",
-        type=local_path,
-    )
-    sample_tokens: int = option(64, "The most tokens of a blank of a sample.", type=positive)
+    """Options of blank infilling, as bert_prob=0.5 (trainer/blanks/blanks.py lists them)."""
+    isolate_documents: bool = option(False)
+    """Documents in one window do not see each other."""
+    follow: bool = option(False)
+    """After each checkpoint, take newer manifests of the data, as a growing dataset has them."""
+    follow_weight: str = option(UNSEEN, metavar="W", type=_weight)
+    """Between old and new text. unseen: all windows are seen once before any is repeated; a number:
+    how much a window of the last switch weighs beside an older one."""
+    at_end: str = option(REPEAT, choices=(REPEAT, WAIT))
+    """When all text has been seen: repeat it, or wait for a newer manifest (with --follow)."""
+    max_steps: int | None = option(None, type=count, group=END)
+    """as --steps"""
+    max_tokens: int | None = option(None, type=positive)
+    """End after this many tokens (samples x --length) instead of --max-steps."""
+    epochs: float | None = option(None, metavar="N", type=above_zero)
+    """End once as many samples were taken as there are windows in the data, so many times. Default:
+    1, without --max-steps and --max-tokens."""
+    eval_every: int | str = option(1000, metavar="N", type=_or_epoch(count), group=VALIDATION)
+    """Steps between validations; 0: none; epoch: one at the end of each."""
+    eval_samples: int = option(1024, type=count)
+    """Windows of a validation, the same each time, spread over all there are; 0: all."""
+    eval_task: tuple[str, ...] = option((), metavar="NAME=FILE", action="append")
+    """At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated
+    (docs/using.md has the tasks)."""
+    sample_every: int = option(0, type=count)
+    """Steps between texts that the model makes of --sample-prompts; 0: none."""
+    sample_prompts: Path | None = option(None, metavar="FILE", type=local_path)
+    """A file of prompts, as of trainer.generate; the first rank reads it."""
+    sample_tokens: int = option(64, type=positive)
+    """The most tokens of a blank of a sample."""
 
     @property
     def counts_epochs(self) -> bool:

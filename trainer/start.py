@@ -5,8 +5,7 @@ Everything that can be refused is refused here, before the first step, and by al
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest, told_apart
-from shards.mixture import open_mixture, parse_data
+from shards.mixture import WeightedData, open_mixture
 from shards.order.cells import Cells
 from shards.order.onepass import OnePass
 from shards.records import to_json
@@ -46,18 +45,12 @@ from trainer.follow import run_of
 from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
-from trainer.run import Journal, Ready
+from trainer.run import Ready
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Learning
 from trainer.step import Stepper, after_removal, check_settings, make_model
 from trainer.weights.read import read_weights
-from trainer.weights.weights import Weights, parameters_of
+from trainer.weights.weights import Weights
 
-_WEIGHTS = tuple(
-    f"model.{name}"
-    for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "block_positions")
-)
-"""What weights must agree in, by its name in a run's identity."""
-_POSITIONS = "model.max_positions"
 _FOREVER = 2**62
 """Beyond any position."""
 _log = logging.getLogger(__name__)
@@ -148,22 +141,19 @@ def span_line(ready: Ready, epochs: str) -> str:
     return f"the run {begin} and ends after step {ready.steps:,}{epochs}{saved}"
 
 
-@contextmanager
-def journal_of(ready: Ready, lines: Sequence[str]) -> Iterator[Journal]:
-    """Open the log of a run, and say lines there first."""
+def log_of(ready: Ready, lines: Sequence[str]) -> RunLog:
+    """Return the log of a run, open, with lines that were said first."""
     ranks, folder = ready.ranks, ready.disk.folder if ready.disk else None
     log = RunLog(
         folder if ranks.is_first else None,
         step=ready.step,
         steps=ready.steps,
         show=ranks.is_first,
+        monitor=ready.stepper.monitor,
     )
     for line in lines:
         log.say(line)
-    try:
-        yield Journal(log=log, stepper=ready.stepper)
-    finally:
-        log.close()
+    return log
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -328,11 +318,7 @@ def _ended(run: Run, epochs: float | None, *, epoch: int) -> Run:
 
 def _found_anywhere(run: Run) -> Run:
     """Return a run whose data are found from every folder that a command may be started in."""
-    mixes = (
-        replace(mix, data=tuple(str(parse_data(text).absolute()) for text in mix.data))
-        for mix in run.mixes
-    )
-    return replace(run, mixes=tuple(mixes))
+    return run.with_data(WeightedData.absolute)
 
 
 def _undecided_at(run: Run, position: int) -> Run:
@@ -488,7 +474,11 @@ def _check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any], *, data
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
     changed = differences(checkpoint.state["identity"], identity)
-    refuse_changes(changed, checkpoint, otherwise=_other_start(changed, checkpoint.folder))
+    otherwise = (
+        "start a new run from its weights, which fit the same shape, or with --extend-positions "
+        f"more positions: --init-from {checkpoint.folder} --save OTHER."
+    )
+    refuse_changes(changed, checkpoint, otherwise=otherwise)
     _check_same_text(checkpoint, data)
     try:
         position = data.sampler.load_state_dict(checkpoint.state["loader"])
@@ -522,20 +512,6 @@ def refuse_changes(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
             f"{now}. Set it back, or {otherwise}"
         )
-
-
-def _other_start(differences: Sequence[tuple[str, Any, Any]], folder: Path) -> str:
-    """Return how to start a run that differs from a checkpoint's: from its weights, if they fit."""
-    before_and_now = {name: (before, now) for name, before, now in differences}
-    unfit = [name for name in _WEIGHTS if name in before_and_now]
-    before, now = before_and_now.get(_POSITIONS, (0, 0))
-    if unfit or not (isinstance(before, int) and isinstance(now, int)) or now < before:
-        return (
-            f"start a new run with another --save; it cannot begin with the weights of {folder}, "
-            "which do not fit another shape."
-        )
-    more = " --extend-positions" if now > before else ""
-    return f"start a new run from its weights: --init-from {folder}{more} --save OTHER."
 
 
 def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
@@ -636,7 +612,7 @@ def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: R
         GatheredParameters,
     )
 
-    named = parameters_of(model)
+    named = dict(model.named_parameters())
 
     def read() -> Weights | None:
         if not ranks.is_first:

@@ -9,9 +9,10 @@ Dropout is seeded from (seed, step, slot of the global batch), so it does not de
 either, and no state of a random number generator has to be saved.
 """
 
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -25,10 +26,11 @@ from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
+from shards.program import called
 from shards.shown import visible_line
 from trainer.checkpoints.checkpoint import steps_in
 from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
-from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
+from trainer.deepspeed_json import FP32, precision_of, stage_of
 from trainer.loader import Tensors
 from trainer.log import TRAIN
 from trainer.loss_tally import LossTally
@@ -36,7 +38,7 @@ from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.ranks import Ranks
+from trainer.ranks import DTYPES, Ranks
 from trainer.settings import Learning
 
 WEIGHTS_SPLIT = 3
@@ -158,7 +160,7 @@ def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, dr
 def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
     """Return the type that DeepSpeed gives a model; fp32 where it does not treat all alike."""
     name = None if "data_types" in deepspeed else precision_of(deepspeed)
-    return {BF16: torch.bfloat16, FP16: torch.float16}.get(name or "", torch.float32)
+    return DTYPES[name or FP32]
 
 
 class Stepper:
@@ -181,16 +183,17 @@ class Stepper:
         self.stage = stage_of(deepspeed)
         self._vocab_size = model.config.vocab_size
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
-        self.engine: Any = library.initialize(
-            model=model,
-            optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
-            config=dict(deepspeed),
-        )[0]
+        # With bf16 and sums of gradients in fp32, DeepSpeed prints what memory it has.
+        with redirect_stdout(io.StringIO()):
+            self.engine: Any = library.initialize(
+                model=model,
+                optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
+                config=dict(deepspeed),
+            )[0]
         if settings.compile and deepspeed.get("compile", {}).get("deepcompile"):
             self.engine.compile()
         elif settings.compile:
-            # Not the whole model: which tokens carry loss, and how many, differs at every step.
-            model.transformer.compile()
+            model.compile_parts()
 
     def __call__(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
@@ -316,7 +319,7 @@ class Stepper:
         self.engine.train()
         return sums
 
-    def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
+    def monitor(self, event: str, figures: Mapping[str, float], samples: int) -> None:
         """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
 
         The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
@@ -398,7 +401,7 @@ class Stepper:
         if (largest := int(batch["tokens"].max())) >= self._vocab_size:
             raise DamageError(
                 f"the data have a token {largest}, but the vocabulary ends at "
-                f"{self._vocab_size - 1}: python -m shards verify DIR says which file is damaged."
+                f"{self._vocab_size - 1}: {called('shards verify')} DIR says which file is damaged."
             )
 
 

@@ -21,7 +21,8 @@ class Stop:
     process by itself, and the ranks agree on the step to stop at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: Ranks) -> None:
+        self._ranks = ranks
         self._heard = dict.fromkeys(_SIGNALS, False)
         self._former_handlers: dict[int, Any] = {}
         self._is_told = os.environ.get("RANK", "0") != "0"
@@ -53,9 +54,11 @@ class Stop:
         """Whether this process was asked; the other ranks may not know it yet."""
         return any(self._heard.values())
 
-    def agreed_exit_code(self, ranks: Ranks) -> int:
+    def exit_code(self) -> int:
         """Return 128 + the signal if any rank was asked to stop, else 0; all ranks call this."""
-        counts = ranks.sum(torch.tensor([int(heard) for heard in self._heard.values()])).tolist()
+        counts = self._ranks.sum(
+            torch.tensor([int(heard) for heard in self._heard.values()])
+        ).tolist()
         codes = [128 + number for number, count in zip(_SIGNALS, counts, strict=True) if count]
         if codes:
             self._tell()  # another rank may have been asked alone

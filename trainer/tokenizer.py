@@ -45,11 +45,6 @@ class TextTokenizer:
         return cls(f"{manifest.tokenizer.name} of {dataset.directory}", restored)
 
     @property
-    def content(self) -> bytes:
-        """What decides its ids, as `shards.vocabulary` keeps it."""
-        return self._vocabulary.tokenizer
-
-    @property
     def special(self) -> Mapping[str, int]:
         """Ids by role: eos, pad, cls, mask, smask, gmask, sop, eop and more."""
         return self._tokenizer.special
@@ -80,19 +75,11 @@ class TextTokenizer:
         Raises:
             UserError: the tokenizer cannot encode it.
         """
-        return self.encode_all([text])[0]
-
-    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, as `encode` does."""
-        tokens, lengths, failures = self._tokenizer.encode_batch(texts)
-        if failures:
-            index, why = failures[0]
-            raise UserError(f"{self.spec} cannot encode the text {texts[index][:60]!r}: {why}.")
-        ids, first, parts = tokens.tolist(), 0, []
-        for length in lengths.tolist():
-            parts.append(ids[first : first + length])
-            first += length
-        return parts
+        tokens, _, failures = self._tokenizer.encode_batch([text])
+        for _, why in failures:
+            raise UserError(f"{self.spec} cannot encode the text {text[:60]!r}: {why}.")
+        ids: list[int] = tokens.tolist()
+        return ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids; special ones appear as ⟨name⟩."""

@@ -7,6 +7,7 @@ ranks), or from a published checkpoint, which does not tell its shape: `--model`
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from trainer.decode.prompt import Reading
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.opening import Opening
+from trainer.ranks import DTYPES
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
 from trainer.weights.config_json import (
@@ -33,8 +35,6 @@ from trainer.weights.config_json import (
     shape_in,
     training_in,
 )
-
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,16 +132,46 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     checkpoint = usable_checkpoint(path)
     if checkpoint is None:
         return _published(path, opening)
-    identity = checkpoint.state["identity"]
-    return Origin(
+    return _of_run(
+        checkpoint.state["identity"],
         path=checkpoint.folder,
-        shape=_shape_of(identity, checkpoint),
-        objective=str(identity["objective"]),
-        tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
-        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
         state=checkpoint.state,
+    )
+
+
+def origin_of(started: StartedRun) -> Origin:
+    """Return what is known of the model of a run in training."""
+    data = tuple(str(dataset.directory) for dataset in started.data.datasets)
+    return _of_run(started.fixed["identity"], path=Path(data[0]), data=data, step=started.step)
+
+
+def _of_run(
+    identity: Mapping[str, Any],
+    *,
+    path: Path,
+    data: tuple[str, ...],
+    step: int,
+    state: Mapping[str, Any] = MappingProxyType({}),
+) -> Origin:
+    """Return what the identity of a run, as checkpoints record it, tells of its model."""
+    try:
+        shape = from_json(ModelConfig, identity["model"], where="model")
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{path} does not say the shape of its model ({error}): bring its whole-*.json back as "
+            "they were."
+        ) from error
+    return Origin(
+        path=path,
+        shape=replace(shape, hidden_dropout=0.0, attention_dropout=0.0),
+        objective=str(identity["objective"]),
+        tokenizer=dict(identity["tokenizer"]),
+        data=data,
+        step=step,
+        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+        state=state,
     )
 
 
@@ -159,21 +189,6 @@ def _published(path: Path, opening: Opening) -> Origin:
         data=(),
         step=None,
         task_mask=training.task_mask,
-    )
-
-
-def origin_of(started: StartedRun) -> Origin:
-    """Return what is known of the model of a run in training."""
-    data = started.data
-    directories = tuple(str(dataset.directory) for dataset in data.datasets)
-    return Origin(
-        path=Path(directories[0]),
-        shape=data.shape,
-        objective=started.config.run.objective,
-        tokenizer=data.tokenizer,
-        data=directories,
-        step=started.step,
-        task_mask=data.blanks is None or data.blanks.options.task_mask,
     )
 
 
@@ -237,17 +252,6 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
     )
 
 
-def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:
-    try:
-        shape = from_json(ModelConfig, identity["model"], where="model")
-    except (KeyError, ValueError) as error:
-        raise UserError(
-            f"{checkpoint.folder} does not say the shape of its model ({error}): bring its "
-            "whole-*.json back as they were."
-        ) from error
-    return replace(shape, hidden_dropout=0.0, attention_dropout=0.0)
-
-
 def _shape_given(path: Path, opening: Opening) -> ModelConfig:
     """Return the shape of such a model, which a flag or its config.json says."""
     if opening.model is not None:
@@ -287,6 +291,6 @@ def _device(opening: Opening) -> torch.device:
 
 def _dtype(opening: Opening, device: torch.device) -> torch.dtype:
     if opening.dtype != "auto":
-        return _DTYPES[opening.dtype]
+        return DTYPES[opening.dtype]
     is_fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     return torch.bfloat16 if is_fast else torch.float32

@@ -65,18 +65,6 @@ def engine_words(values: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def nearest(name: str, options_class: type[Options], *, likeness: float) -> str | None:
-    """Return the option whose name is most like one that was given, if it is like it enough.
-
-    Args:
-        name: The name.
-        options_class: The options of a corpus.
-        likeness: The least likeness, of difflib: from 0 to 1.
-    """
-    names = (option_field.name for option_field in fields(options_class))
-    return next(iter(spelling.nearest(name, names, most=1, likeness=likeness)), None)
-
-
 def parameters(
     options_class: type[Options], *, without: Sequence[str] = ()
 ) -> list[inspect.Parameter]:

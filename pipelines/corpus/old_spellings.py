@@ -6,12 +6,14 @@ datatrove, and scripts of transformers. Dashes stand for underscores too.
 
 from collections.abc import Mapping
 
+from shards.program import called
+
 _TOKENIZER = "here --tokenizer sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json"
 _INPUT = "here --input PATH"
 _OUTPUT = "here --output DIR, the folder of the dataset"
-_FIELD = "a corpus knows its fields; python -m pipelines.text has --text-field NAME for any other"
+_FIELD = f"a corpus knows its fields; {called('text')} has --text-field NAME for any other"
 _VALIDATION = "here --validation F, a share of each source's documents"
-_TRAINER = "a flag of the trainer: python -m trainer.train --help"
+_TRAINER = f"a flag of the trainer: {called('train')} --help"
 _WORKERS = "here --workers N"
 _SAMPLE = "here --sample F, a share of the records"
 
@@ -20,7 +22,7 @@ OLD: Mapping[str, str] = {
     "--tokenizer-model": _TOKENIZER,
     "--vocab-file": _TOKENIZER,
     "--merge-file": _TOKENIZER,
-    "--vocab-size": "of python -m pipelines.train_tokenizer, which makes a tokenizer",
+    "--vocab-size": f"of {called('train-tokenizer')}, which makes a tokenizer",
     "--train-data": _INPUT,
     "--train-file": _INPUT,
     "--data": _INPUT,

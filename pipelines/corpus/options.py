@@ -2,7 +2,7 @@
 
 An option decides the bytes of segments, or only those of the dataset made of them, or just how the
 work is done. The first two kinds are *semantic*: the manifest records them, and a dataset is never
-continued with others. The third is *operational*. flags.py makes flags of the dataclass.
+continued with others. The third is *operational*.
 """
 
 import argparse
@@ -10,19 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from pipelines.corpus.old_spellings import OLD
 from pipelines.corpus.part import parse_part
+from pipelines.engine.flags import beam_flags, refuse_unknown
 from pipelines.readers.mending import REJECT, REMOVE, REPLACE
 from shards import flags
+from shards.command import Command
 from shards.errors import UserError
-from shards.flags import count, fraction, moment, names, positive, seconds
+from shards.flags import REST, count, fraction, moment, names, options_of, positive, seconds
+from shards.program import called
 from shards.storage.remote import AnyPath, any_path
 
 MOST_VALIDATION = 0.05
 """The largest share of a source's documents that validation takes."""
 
 GROUPS = (
+    OWN := "of this corpus alone",
     IN := "what goes in",
     OUT := "what comes out",
     LANGUAGES := "languages",
@@ -72,8 +77,19 @@ def count_or_auto(text: str) -> int | str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of every corpus; a corpus adds its own by inheriting."""
+class Options(Command):
+    """The options of every corpus; a corpus adds its own by inheriting.
+
+    `pipelines.run.command` makes the command of a corpus of them, which can run.
+    """
+
+    USAGE = "%(prog)s --input PATH --tokenizer SPEC [--output DIR] [FLAG ...]"
+    EPILOG = (
+        "Flags of Apache Beam (--runner, --flink_master, ...) go to Beam;\n"
+        "what follows -- goes to the runner word for word."
+    )
+    GROUPS = GROUPS
+    OLD = OLD
 
     input: tuple[str, ...] = option(
         (),
@@ -342,7 +358,7 @@ class Options:
     overwrite: bool = option(
         False,
         "Replace a dataset made with other options: write new files beside the old ones, then the "
-        "manifest (python -m shards prune removes the old files).",
+        f"manifest ({called('shards prune')} removes the old files).",
         action="store_true",
         group=OUT,
     )
@@ -394,6 +410,28 @@ class Options:
         metavar="TIME",
         type=moment,
     )
+
+    engine: tuple[str, ...] = option(
+        (),
+        "Flags for Beam; none: processes of this machine.",
+        action="append",
+        flag=REST,
+        group=OWN,  # what a corpus adds comes next
+    )
+
+    @classmethod
+    def parse(cls, words: Sequence[str], program: str) -> Self:
+        """Return the options of a command line; words that are none of its flags are for Beam.
+
+        Raises:
+            UserError: A value is invalid, or neither the corpus nor Beam has a flag.
+        """
+        end = words.index("--") if "--" in words else len(words)
+        parser = cls.parser(program)
+        refuse_unknown(parser, words[:end])
+        known, rest = parser.parse_known_args(words[:end])
+        engine = tuple(beam_flags([*rest, *words[end:]]))
+        return cls(**options_of(cls, vars(known)), engine=engine)
 
     def __post_init__(self) -> None:
         if self.validation > MOST_VALIDATION:

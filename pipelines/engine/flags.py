@@ -2,6 +2,12 @@
 
 from collections.abc import Sequence
 
+from shards.command import Parser
+from shards.spelling import nearest
+
+_CERTAIN = 0.8
+"""How much a flag without underscores is like one of ours if it cannot be one of Beam's."""
+
 RUNNER = "--runner"
 _OWN_RUNNERS = ("DirectRunner", "FnApiRunner")
 _THIS_MACHINE = {
@@ -12,11 +18,41 @@ _THIS_MACHINE = {
 """The flags that need no Beam to tell what they mean."""
 
 
-def beam_names() -> list[str]:
-    """Return the names of all flags of Beam's Python SDK."""
+_BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
+
+
+def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str = _BEHIND) -> None:
+    """Refuse flags that neither a command nor Beam has; Beam is loaded only if that is unsure.
+
+    Args:
+        parser: Of the command.
+        words: Of its command line.
+        behind: Where flags go that only the runner knows.
+
+    Raises:
+        UserError: There are some.
+    """
+    strange = [flag for flag in parser.unknown_flags(words) if flag != RUNNER]
+    if all(_is_certain(flag, parser) for flag in strange):
+        parser.refuse(strange)
+        return
     from pipelines.engine.cluster import beam_parser  # noqa: PLC0415  loads Beam
 
-    return beam_parser().flags
+    known = beam_parser().flags
+    parser.refuse(
+        [flag for flag in strange if flag not in known],
+        others=known,
+        more="Beam's Python SDK does not have it either; what only the runner knows goes "
+        f"{behind}.",
+    )
+
+
+def _is_certain(flag: str, parser: Parser) -> bool:
+    """Return whether a flag that a command does not know can be none of Beam's."""
+    if parser.is_old(flag):
+        return True
+    near = nearest(flag, parser.flags, most=1, likeness=_CERTAIN)
+    return bool(near) and ("_" not in flag or flag.replace("_", "-") in near)
 
 
 def beam_flags(words: Sequence[str]) -> list[str]:

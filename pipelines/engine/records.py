@@ -1,7 +1,7 @@
 """Records of finished tasks, and checks of the files they name."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from shards.errors import DamageError
@@ -51,10 +51,17 @@ def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) 
     return intact_files(written)
 
 
-def intact_files(files: Iterable[tuple[AnyPath, FileEntry]]) -> bool:
-    """Return whether files are as they were written; the first that is not is logged."""
+def intact_files(
+    files: Iterable[tuple[AnyPath, FileEntry]], sizes: Mapping[str, int] | None = None
+) -> bool:
+    """Return whether files are as they were written; the first that is not is logged.
+
+    Args:
+        files: Their paths and entries.
+        sizes: As of `intact`.
+    """
     for path, entry in files:
-        if not intact(path, entry):
+        if not intact(path, entry, sizes):
             _LOG.warning(
                 "%s is missing or was changed after it was written: it is made again", path
             )

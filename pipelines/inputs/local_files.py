@@ -13,6 +13,7 @@ from pipelines.inputs.input_file import Found, InputFile, any_of, shown, some_of
 from pipelines.inputs.tree import Findings, expand, named_once, search, why_not
 from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
+from shards.program import called
 from shards.spelling import nearest
 
 _STAND_INS = {
@@ -117,7 +118,7 @@ def _advice(root: Path) -> str:
         return f" {FROM_TABLES}"
     if any(name.endswith(_IN_OTHER_FORMATS) for name in names):
         return " Unpack archives first; a corpus of your own reads other formats (docs/own.md)."
-    return f" To see what they are: python -m pipelines.look {shown(root)}." if names else ""
+    return f" To see what they are: {called('look')} {shown(root)}." if names else ""
 
 
 def _matcher(patterns: Sequence[str]) -> Callable[[Path], bool]:

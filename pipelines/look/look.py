@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
+from pipelines.corpus.guess import Guess, guesses
 from pipelines.filters.langid import AUTO, installed_model, load_identifier
 from pipelines.inputs.endings import FROM_TABLES, TEXT_FILES
 from pipelines.inputs.files import InputFile, Listing, input_paths, list_inputs
 from pipelines.inputs.hub import is_hub_dataset
-from pipelines.look.guess import Guess, guesses
 from pipelines.look.heads import Head, foreign, look_at
 from pipelines.readers.compressed import SUFFIXES
 from pipelines.readers.fields import Field, fields_of, text_field

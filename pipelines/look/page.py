@@ -5,13 +5,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
 from pipelines.inputs.files import InputFile
-from pipelines.look.guess import Guess
 from pipelines.look.heads import Head
 from pipelines.look.look import Kind, Look, ending_of, matches
 from pipelines.planning.table import bytes_text, cut, table, width
 from pipelines.readers.fields import Field
+from shards.program import called
 from shards.secrets import masked
 from shards.shown import visible_line
 from shards.storage.address import is_url
@@ -49,7 +50,7 @@ def _lines(look: Look) -> Iterator[str]:
     if look.is_dataset:
         folder = shlex.quote(masked(look.path))
         yield f"{masked(look.path)}: a dataset, whose texts are tokens already"
-        yield f"next      python -m shards inspect {folder}"
+        yield f"next      {called('shards inspect')} {folder}"
         return
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
@@ -215,12 +216,12 @@ def _files(number: int) -> str:
 
 def command(look: Look, guess: Guess) -> str:
     """Return the command line that makes a dataset of an input, as its recipe was tried."""
-    words = ["python", "-m", f"pipelines.{guess.corpus}", "--input", _input(look, guess)]
+    words = ["--input", _input(look, guess)]
     words += _own_flags(look, guess)
     words += _language_flags(look, guess)
     words += ["--skip-unreadable"] if look.refused else []
     words += ["--tokenizer", _tokenizer(guess)]
-    return shlex.join(words)
+    return f"{called(guess.corpus.replace('_', '-'))} {shlex.join(words)}"
 
 
 def _own_flags(look: Look, guess: Guess) -> Iterator[str]:

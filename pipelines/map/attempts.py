@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from pipelines.engine.workers import MOST_DEATHS
 from shards.errors import UserError
 from shards.prune import remove_work
-from shards.storage.disk import disk_errors_explained
-from shards.storage.files import files, make_folder
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.files import file_names, write_json
+from shards.storage.remote import AnyPath
 
 
 @contextmanager
@@ -43,7 +42,7 @@ def begin_attempt(work: AnyPath, task: str, *, run: str, description: str) -> It
         )
     note = folder / f"{task}-{run}-{uuid.uuid4().hex}.json"
     try:
-        _write_note(note)
+        write_json(note, {})
         yield len(notes)
     except MemoryError:  # the process is about to be ended for it: the note stays
         raise
@@ -65,16 +64,4 @@ def forget(work: AnyPath) -> None:
 
 
 def _notes(folder: AnyPath, prefix: str) -> list[AnyPath]:
-    if isinstance(folder, RemotePath):
-        return [folder / name for name in files(folder) if name.startswith(prefix)]
-    return sorted(folder.glob(f"{prefix}*.json"))
-
-
-def _write_note(path: AnyPath) -> None:
-    """Write a note without fsync: it has to outlive the process, not the machine."""
-    if isinstance(path, RemotePath):
-        path.write(b"{}")
-        return
-    make_folder(path.parent)
-    with disk_errors_explained(path):
-        path.write_text("{}")
+    return [folder / name for name in file_names(folder) if name.startswith(prefix)]

@@ -15,11 +15,11 @@ from pipelines.quality import Quality
 START_SECONDS = 2.5
 """CPU time of a process that imports numba and loads what was compiled before."""
 
-COMPILE_SECONDS = 15.0
+COMPILE_SECONDS = 10.0
 """CPU time of the first process of a machine, which compiles while the others wait (measured, as is
 what follows: runs of 4 and 8 MB of English and Chinese text with the loops and without)."""
 
-COMPILE_RULES_SECONDS = 40.0
+COMPILE_RULES_SECONDS = 27.0
 """The same, with quality rules."""
 
 SAVED_BARE = 0.1

@@ -17,7 +17,7 @@ from pipelines.readers.reading import check_head, splits
 from shards.errors import UserError
 from shards.storage.files import file_names
 from shards.storage.files import files as files_in
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 
 _LOG = logging.getLogger("corpusmill")
@@ -154,12 +154,11 @@ class MapPhase:
             tasks: The tasks to check.
             all_tasks: All tasks of the run, if `tasks` are only some of them.
         """
-        # Behind a URL one listing instead of requests for each split.
-        sizes = files_in(self._folder) if isinstance(self._folder, RemotePath) else None
+        sizes = files_in(self._folder)  # behind a URL one listing instead of many requests
 
         def usable(task: MapTask) -> bool:
             record = self._folder / f"{task.name}.json"
-            if (record.name not in sizes) if sizes is not None else not record.exists():
+            if record.name not in sizes:
                 return False
             if is_usable(
                 task,

@@ -29,10 +29,8 @@ def is_usable(
         task: The split's task.
         folder: Where its record lies.
         reading: How the file is read; None if it is not to be looked at.
-        sizes: The size of every file in the folder, for a folder behind a URL; None looks at each.
+        sizes: The size of every file in the folder; None asks for each.
     """
-    if sizes is not None and f"{task.name}.json" not in sizes:
-        return False
     record = finished_record(SplitRecord, folder / f"{task.name}.json")
     if record is None or record.failure or not _of_this_file(record, task.split, reading):
         return False
@@ -41,9 +39,7 @@ def is_usable(
         for segment in record.segments
         for suffix, entry in segment.files.items()
     }
-    if sizes is not None:
-        return all(sizes.get(name) == entry.bytes for name, entry in written.items())
-    return intact_files((folder / name, entry) for name, entry in written.items())
+    return intact_files(((folder / name, entry) for name, entry in written.items()), sizes)
 
 
 def _of_this_file(record: SplitRecord, split: Split, reading: Reading | None) -> bool:

@@ -2,20 +2,23 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 from pipelines.corpus.document import Rejected
+from pipelines.corpus.guess import guesses
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.input_file import shown
 from pipelines.readers.fields import Field, fields_of
 from pipelines.readers.file_head import other_encoding
+from pipelines.readers.reading import format_of
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
+from shards.program import called
 from shards.spelling import nearest
 
 NAMES_SHOWN = 12
@@ -141,20 +144,33 @@ class Unread:
             return f"Convert the files, as in: iconv -f {encoding.split()[0]} -t UTF-8 FILE > NEW."
         if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (
-                "Is it the right folder, and the right corpus? python -m pipelines.look "
+                f"Is it the right folder, and the right corpus? {called('look')} "
                 f"{shown(self.paths[0])} says what there is."
             )
         flag, given = self._flag(self._most_asked())
         texts = [field.name for field in self._fields if field.chars]
         texts = [*nearest(given, texts), *texts]
+        reads = self._corpus_of_them(texts)
         if flag:
             meant = f" Did you mean {flag} {_short(texts[0])}?" if texts else ""
-            return f"Give the field that holds the text.{meant}"
+            other = f" {reads}." if reads else ""
+            return f"Give the field that holds the text.{meant}{other}"
         field_given = f" --text-field {_short(texts[0])}" if texts else ""
         return (
-            "If this is another corpus, give it to its own command; python -m pipelines.text"
-            f"{field_given} reads records with any fields."
+            f"{reads or 'If this is another corpus, give it to its own command'}; "
+            f"{called('text')}{field_given} reads records with any fields."
         )
+
+    def _corpus_of_them(self, texts: Sequence[str]) -> str:
+        """Return which other corpus these records are of; empty if they look like none."""
+        form = format_of(self.paths[0], self.corpus.reading)
+        found = guesses(
+            self._looked_at, form=form, text_field="".join(texts[:1]), path=self.paths[0]
+        )
+        known = found[0].corpus if found else ""
+        if known in ("", "text", self.corpus.recipe.name):
+            return ""
+        return f"{called(known.replace('_', '-'))} reads these records"
 
     def _most_asked(self) -> str:
         return max(self._asked, key=lambda name: self._asked[name], default="")

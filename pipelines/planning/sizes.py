@@ -1,7 +1,7 @@
 """How large the parts of a run become: segments, tasks, shards, files. Arithmetic alone.
 
 It all follows from a few numbers a source: splits, records, documents, tokens, and the width of a
-row of each table. They come from a sample (sample.py) or from whoever makes up a source.
+row of each table. They come from a sample (sample.py).
 """
 
 import math
@@ -14,15 +14,8 @@ from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK, SLOTS_PER_TASK
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
-from pipelines.merge.group import (
-    BYTES_PER_GROUP,
-    MOST_MEMBERS,
-    MOST_SLICES,
-    ROWS_PER_GROUP,
-    slices_are_short,
-)
+from pipelines.merge.group import MOST_SLICES, slices_are_short
 from pipelines.merge.holdout import LEAST_VALIDATION
-from pipelines.merge.ranges import choose_cut
 from pipelines.segments.segment import NUM_BINS
 from shards.storage.remote import RemotePath
 
@@ -45,6 +38,9 @@ IDX_BYTES = 20
 
 UNEVEN = 1.02
 """How much fuller than the mean the fullest shard is."""
+
+GROUP_SEGMENTS = 30
+"""Segments that a group is merged of, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,16 +104,6 @@ class SourceSize:
         """Tasks that write a shard."""
         return self.shards + self.held_shards
 
-    @property
-    def merge_slices(self) -> int:
-        """Slices of segments that merge reads."""
-        return self.segments * self.merge_tasks
-
-    @property
-    def widest_row(self) -> float:
-        """Bytes of a row of .documents or .audit, whichever is more."""
-        return max(self.row_bytes["documents"], self.row_bytes["audit"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
@@ -144,22 +130,22 @@ class Extent:
     @property
     def dedup_tasks(self) -> int:
         """Tasks of dedup that read a range of every segment."""
-        return self.text_ranges + NUM_BANDS * self.band_ranges
+        return self.text_ranges + NUM_BANDS * self.band_ranges + self.slot_ranges
 
     @property
-    def dedup_slices(self) -> int:
-        """Slices of segments that dedup reads."""
-        return self.count("segments") * self.dedup_tasks
+    def rewrites(self) -> int:
+        """How often segments are merged into fewer, and these cut, so that tasks read few slices.
 
-    @property
-    def slot_slices(self) -> int:
-        """Slices of segments that tasks of slots read."""
-        return self.count("segments") * self.slot_ranges
+        Each time all are read and written once more.
+        """
+        segments, of_shards = self.count("segments"), self.count("merge_tasks")
+        short = self.remote and slices_are_short(segments * of_shards, self.total("records"))
+        slices = segments * (self.dedup_tasks + of_shards)
+        return (short or slices > MOST_SLICES) + (slices > GROUP_SEGMENTS * MOST_SLICES)
 
-    @property
-    def slices(self) -> int:
-        """Slices of segments that dedup, slots and merge read."""
-        return self.dedup_slices + self.slot_slices + self.count("merge_slices")
+    def slices(self, tasks: int) -> float:
+        """Return how many parts of segments tasks read that read a part of each."""
+        return self.count("segments") * tasks / float(GROUP_SEGMENTS**self.rewrites)
 
     @property
     def other_bytes(self) -> float:
@@ -174,19 +160,6 @@ class Extent:
             + self.total("texts") * SIGNATURE_BYTES
             + self.total("signed") * signer
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """How the segments of a source are cut by ranges of the order before merge; see ranges."""
-
-    ranges: int
-    tasks: int
-    """Segments that are written."""
-    slices: int
-    """Slices of segments that are read."""
-    range: SourceSize
-    """One range, as its shards read it."""
 
 
 def run_extent(sources: Mapping[str, SourceSize], options: Options) -> Extent:
@@ -231,46 +204,3 @@ def validation_share(source: SourceSize, fraction: float) -> float:
 def num_segments(records: float, tokens: float) -> int:
     """Return the number of segments that a split of this many records and tokens becomes."""
     return max(1, math.ceil(records / MAX_RECORDS), math.ceil(tokens / MAX_TOKENS))
-
-
-def with_groups(extent: Extent) -> Extent:
-    """Return the run as dedup finds it: in groups if slices are too many or too short."""
-    short = extent.remote and slices_are_short(
-        extent.count("merge_slices"), extent.total("records")
-    )
-    if extent.slices <= MOST_SLICES and not short:
-        return extent
-    return replace(
-        extent,
-        sources={
-            name: replace(source, segments=_num_groups(source))
-            for name, source in extent.sources.items()
-        },
-    )
-
-
-def _num_groups(source: SourceSize, *, ranges: int = 1) -> int:
-    """Return the number of groups of a source's segments; each is one of some ranges of them."""
-    rows = max(source.records / source.segments, 1)
-    fit = min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(source.widest_row, 1)) * ranges / rows
-    return math.ceil(source.segments / max(1, min(MOST_MEMBERS, int(fit + 1e-6))))
-
-
-def cut_sources(extent: Extent) -> dict[str, Cut]:
-    """Return, by source, how those are cut whose shards would read too many or too short slices."""
-    cuts = {
-        name: choose_cut(source.segments, source.shards, rows=source.records, remote=extent.remote)
-        for name, source in extent.sources.items()
-    }
-    return {name: cut_source(extent.sources[name], cut) for name, cut in cuts.items() if cut > 1}
-
-
-def cut_source(source: SourceSize, ranges: int) -> Cut:
-    """Return how a source is cut into so many ranges."""
-    segments = _num_groups(source, ranges=ranges)
-    return Cut(
-        ranges=ranges,
-        tasks=ranges * segments,
-        slices=ranges * source.segments,
-        range=replace(source, records=source.records / ranges, segments=segments, signed=0),
-    )

@@ -4,13 +4,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from pipelines.corpus.options import Options
-from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
-from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.estimate import Estimate
 from pipelines.planning.sizes import Extent
 
-_FULL = 0.4
-"""Where segments are less full than this, larger splits are suggested."""
 _STEP = 1000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -20,25 +16,20 @@ def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
     extent = estimate.extent
     yield from _sources(extent)
     yield ""
+    groups = "; segments are merged into fewer first" if extent.rewrites else ""
     work = {
-        "map": "{0.tasks:,} splits",
-        "group": "{0.tasks:,} groups of segments",
-        "dedup": "{0.tasks:,} tasks, {0.slices:,} slices",
-        "slots": "{0.tasks:,} tasks, {0.slices:,} slices",
-        "ranges": "{0.tasks:,} ranges of groups, {0.slices:,} slices",
+        "map": f"{extent.count('splits'):,} splits",
+        "dedup": f"{extent.dedup_tasks:,} tasks",
         "merge": f"{extent.count('shards'):,} shards and {extent.count('held_shards'):,} of "
-        "validation, {0.slices:,} slices",
+        f"validation{groups}",
     }
     yield from table(
-        [
-            (name, duration_text(phase.seconds), work[name].format(phase))
-            for name, phase in estimate.phases.items()
-        ],
+        [(name, duration_text(seconds), work[name]) for name, seconds in estimate.phases.items()],
         left=(0, 2),
     )
     size = {
         name: bytes_text(getattr(estimate, f"{name}_bytes"))
-        for name in ("disk", "worker", "driver", "beam")
+        for name in ("disk", "worker", "driver")
     }
     segments, shards = (bytes_text(extent.total(f"{name}_bytes")) for name in ("segment", "shard"))
     others = f"audit, rejects, signatures {bytes_text(extent.other_bytes)}"
@@ -49,7 +40,6 @@ def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
     )
     yield f"disk         segments {segments}, shards {shards}, {others}; at once {size['disk']}"
     yield f"memory       worker {size['worker']}, driver {size['driver']}"
-    yield f"through Beam {size['beam']} of task records"
     suggested = list(suggestions(estimate, options))
     yield from ["", *suggested] if suggested else []
 
@@ -76,27 +66,7 @@ def _sources(extent: Extent) -> Iterator[str]:
 
 def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
     """Yield what in the estimate is worth changing, and how."""
-    extent, grouped = estimate.extent, estimate.grouped
-    if grouped is not extent:
-        yield (
-            f"{extent.slices:,} slices are too many or too short: segments are merged into "
-            f"{grouped.count('segments'):,} groups first, which reads and writes them once more"
-        )
-    for name, cut in estimate.cuts.items():
-        source = grouped.sources[name]
-        yield (
-            f"{source.segments:,} groups would be read by {source.shards:,} shards of {name}: they "
-            f"are cut into {cut.ranges:,} ranges before merge, which reads and writes them again"
-        )
-    full = max(extent.total("records") / MAX_RECORDS, extent.total("tokens") / MAX_TOKENS) / max(
-        extent.count("segments"), 1
-    )
-    if extent.slices > MOST_SLICES // 10 and full < _FULL:
-        times = round(2 * _FULL / max(full, 0.01))
-        yield (
-            f"segments are {100 * full:.0f} % full: --split-bytes "
-            f"{options.split_bytes * times} makes {times} times fewer"
-        )
+    extent = estimate.extent
     if (splits := extent.count("splits")) < estimate.workers:
         yield (
             f"only {splits} of {estimate.workers} workers have a split to map: choose a "

@@ -30,6 +30,7 @@ from pipelines.readers.row_groups import (
 )
 from pipelines.readers.salvage import UNUSABLE, Partial
 from shards.errors import UserError
+from shards.program import called
 
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 1000
@@ -224,7 +225,7 @@ def check_columns(table: pq.ParquetFile, path: str, *, text_fields: Sequence[str
         raise UserError(
             f"The input {path} has no column {wanted}; it has {', '.join(map(repr, names))}. Leave "
             "the file out, or choose the pipeline made for it, or name the column with the text: "
-            "python -m pipelines.text --text-field NAME."
+            f"{called('text')} --text-field NAME."
         )
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.inputs.files import read_exactly
 from shards.errors import UserError
+from shards.storage.arrow import check_parquet
 from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
@@ -53,6 +54,7 @@ def _check_footer(table: pq.ParquetFile) -> None:
 
     Raises:
         ValueError: The name of a column is not UTF-8, or the numbers of rows contradict each other.
+        OSError: What is said of a column makes no sense.
     """
     table.schema_arrow.names  # noqa: B018 - only now are they decoded
     rows = first_rows(table.metadata)
@@ -60,6 +62,7 @@ def _check_footer(table: pq.ParquetFile) -> None:
         raise ValueError(
             f"it has {table.metadata.num_rows} rows, and its row groups have {rows[-1]}"
         )
+    check_parquet(table.metadata)
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:

@@ -8,6 +8,7 @@ from shards.command import Command
 from shards.errors import UserError
 from shards.flags import WORD, option, positive
 from shards.manifest import read_manifest
+from shards.program import called
 from shards.shown import print_line
 from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import AnyPath, any_path
@@ -43,7 +44,7 @@ class DrawReport(Command):
         if not path.exists():
             raise UserError(
                 f"{path} is missing, and only it describes the run that made this dataset. Copy "
-                "it from where the dataset was made; python -m shards stats shows what the "
+                f"it from where the dataset was made; {called('shards stats')} shows what the "
                 "manifest says"
             )
         report = read_json(path)

@@ -17,10 +17,14 @@ from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import DamageError, UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.program import called
 from shards.storage.remote import AnyPath
 
 Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
+
+_MOST = 0.5
+"""Of the records: where more than these lack a field, they are hardly of the corpus."""
 
 
 def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]) -> Account:
@@ -176,11 +180,14 @@ def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath)
     rate, reasons = reject_rate(records)
     if rate > most:
         counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
+        other_fields = rate > _MOST and reasons.most_common(1)[0][0] == "missing-field"
+        look = f". {called('look')} PATH says which fields there are, and which corpus reads them"
+        hint = look if other_fields else ""
         raise UserError(
             f"{100 * rate:.2f} % of the records cannot be read ({counts}), more than "
             f"--max-reject-rate {most:g} allows. Their positions and "
             f"first bytes are in {work}/map/*.rejects (Arrow files); mend the input, or "
-            "allow more, and run the same command again"
+            f"allow more, and run the same command again{hint}"
         )
 
 
@@ -235,7 +242,7 @@ def closing_lines(
         shown.append(
             f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
         )
-    shown.append(f"dataset in {output}; look at it: python -m shards inspect {output} --doc 0")
+    shown.append(f"dataset in {output}; look at it: {called('shards inspect')} {output} --doc 0")
     shown.append(f"report in {output / PAGE}")
     return shown
 

@@ -32,7 +32,7 @@ _BYTES_PER_TOKEN = 3
 _ADVICE = "Give the options that it was made with, or another --output"
 
 
-def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manifest | None:
+def append(module: str, options: Options) -> Manifest | None:
     """Add what the dataset has not seen, in one generation or, with --every-tokens, in several.
 
     A generation that an earlier run had begun is finished first. Without a dataset the first
@@ -41,7 +41,6 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
-        flags: Flags for Beam.
 
     Returns:
         The manifest; None if there is no dataset, and no file yet to make one of.
@@ -49,7 +48,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     Raises:
         UserError: The dataset cannot grow by this input; the message says why and what to do.
     """
-    check_ready(options, corpus=load_recipe(module).name, flags=flags)
+    check_ready(options, corpus=load_recipe(module).name)
     listing, corpora = _listed(module, options)
     corpus, output = Corpus(module, options), options.output
     if not listing.files and read_base(output) is None:
@@ -65,7 +64,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
         # In the order of all files: the cut into generations is the same after a kill.
         waiting = [file for file in in_turn(listing.files) if file in unseen]
         if base is not None and not begun and not waiting:
-            with started(corpus, corpora, files=(), flags=flags) as run:
+            with started(corpus, corpora, files=()) as run:
                 # Who has edited a filter would think that it was applied.
                 run.check_same(base, advice=_ADVICE)
             if not options.keep_segments:
@@ -74,7 +73,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
                 "%s has all %d files of the input: nothing is new", output, len(listing.files)
             )
             return base
-        with started(corpus, corpora, files=[*begun, *waiting], flags=flags) as run:
+        with started(corpus, corpora, files=[*begun, *waiting]) as run:
             run.left_out = listing.refused
             made = grow(run, base, begun=[*begun], files=waiting)
             run.clean_up()

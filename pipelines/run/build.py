@@ -67,42 +67,40 @@ from shards.vocabulary import write_vocabulary
 _LOG = logging.getLogger("corpusmill")
 
 
-def build(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manifest:
+def build(module: str, options: Options) -> Manifest:
     """Make the dataset that the options describe, resume it, or find it complete.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
-        flags: Flags for Beam.
 
     Raises:
         UserError: The dataset cannot be made; the message says why and what to do.
     """
-    with _opened(module, options, flags) as run:
+    with _opened(module, options) as run:
         return run.existing() or run.make()
 
 
-def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
+def map_part(module: str, options: Options) -> None:
     """Map the shares that --part names; other machines may map theirs into the same output.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
-        flags: Flags for Beam.
 
     Raises:
         UserError: They cannot be mapped; the message says why and what to do.
     """
-    with _opened(module, options, flags) as run:
+    with _opened(module, options) as run:
         if not run.existing():
             run.map_part()
 
 
 @contextmanager
-def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
-    check_ready(options, corpus=load_recipe(module).name, flags=flags)
+def _opened(module: str, options: Options) -> Iterator["Build"]:
+    check_ready(options, corpus=load_recipe(module).name)
     listing, corpora = list_corpora(module, options)
-    with opened(Corpus(module, options), corpora, files=listing.files, flags=flags) as run:
+    with opened(Corpus(module, options), corpora, files=listing.files) as run:
         run.left_out = listing.refused
         yield run
 
@@ -113,7 +111,6 @@ def opened(
     corpora: Mapping[str, Corpus],
     *,
     files: Sequence[InputFile],
-    flags: Sequence[str],
 ) -> Iterator["Build"]:
     """Yield a run that holds the lock on its output; the workers end with the block.
 
@@ -121,7 +118,6 @@ def opened(
         corpus: The corpus whose command this is.
         corpora: The corpus of each source.
         files: The input files.
-        flags: Flags for Beam.
 
     Raises:
         UserError: The output is in use, a model cannot be loaded, or the engine does not answer.
@@ -129,7 +125,7 @@ def opened(
     options = corpus.options
     with (
         held(options.output, shared=is_share(options.part)),
-        started(corpus, corpora, files=files, flags=flags) as run,
+        started(corpus, corpora, files=files) as run,
     ):
         yield run
 
@@ -140,16 +136,14 @@ def started(
     corpora: Mapping[str, Corpus],
     *,
     files: Sequence[InputFile],
-    flags: Sequence[str],
     tried: bool = False,
 ) -> Iterator["Build"]:
     """Yield a run as `opened` does, for who holds the lock on its output already.
 
     Args:
-        corpus: As of `opened`, and so are corpora, files and flags.
+        corpus: As of `opened`, and so are corpora and files.
         corpora: The corpus of each source.
         files: The input files.
-        flags: Flags for Beam.
         tried: Whether the models are known to load. A worker of an engine has no child try them: a
             fork of a process with threads of gRPC may abort.
     """
@@ -165,7 +159,9 @@ def started(
         _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
-    with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
+    with Runner(
+        options.engine, num_workers=workers, preload=preload, dataset=options.output.name
+    ) as runner:
         if not tried:
             runner.call(try_models, options)
         run = Build(corpus, corpora, files=files, runner=runner, native=native)

@@ -1,57 +1,82 @@
 """The command of a corpus: flags in, exit code out; what calls from Python do as well."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
-from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.engine.flags import beam_flags
 from pipelines.engine.imports import keep_pandas_out
-from shards.command import exit_code, log_plainly
+from shards.command import exit_code, log_plainly, run_command
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.program import called
 from shards.shown import print_lines
 
 
 def main(module: str, argv: Sequence[str]) -> int:
     """Run the corpus of a module from its command line and return the exit code."""
+    program = f"python -m {module}"
 
-    def run() -> None:
-        recipe = load_recipe(module)
-        options, words = parse(recipe.options, argv, program=module, about=recipe.about)
-        flags = beam_flags(words)
-        options = checked(options, recipe)
-        if options.plan:
-            from pipelines.planning.run import plan  # noqa: PLC0415 - see make
-            from pipelines.planning.table import plan_lines  # noqa: PLC0415 - see make
+    def run() -> int:
+        return run_command(corpus_command(module), argv, program=program)
 
-            print_lines(plan_lines(plan(module, options), options))
-        elif options.watch:
-            from pipelines.run.watch import watch  # noqa: PLC0415 - see make
+    return exit_code(program, run, stopped="nothing was begun")
 
-            watch(module, options, flags=flags)
-        elif is_share(options.part):
-            from pipelines.run.build import map_part  # noqa: PLC0415 - see make
 
-            map_part(module, options, flags=flags)
-        else:
-            make(module, options, flags=flags)
+def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
+    """Return the command of the corpus that a module holds: its options, which can run.
 
+    Raises:
+        UserError: The module cannot be imported, or holds none.
+    """
+    recipe = load_recipe(module)
+
+    def run(options: Options) -> None:
+        # Workers know the class of the recipe by its name, but not the one below.
+        values = {field.name: getattr(options, field.name) for field in fields(options)}
+        run_corpus(module, recipe.options(**values))
+
+    return type("CorpusCommand", (recipe.options,), {"__doc__": recipe.about, "run": run})
+
+
+def run_corpus(module: str, options: Options) -> None:
+    """Do what a command line asks of a corpus.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: As they were given.
+
+    Raises:
+        UserError: It cannot be done; the message says why and what to do.
+    """
     keep_pandas_out()
     log_plainly()
-    return exit_code(module, run, stopped="the same command goes on from here")
+    options = checked(options, load_recipe(module))
+    if options.plan:
+        from pipelines.planning.run import plan  # noqa: PLC0415 - see make
+        from pipelines.planning.table import plan_lines  # noqa: PLC0415 - see make
+
+        print_lines(plan_lines(plan(module, options), options))
+    elif options.watch:
+        from pipelines.run.watch import watch  # noqa: PLC0415 - see make
+
+        watch(module, options)
+    elif is_share(options.part):
+        from pipelines.run.build import map_part  # noqa: PLC0415 - see make
+
+        map_part(module, options)
+    else:
+        make(module, options)
 
 
-def make(module: str, options: Options, *, flags: Sequence[str]) -> Manifest | None:
+def make(module: str, options: Options) -> Manifest | None:
     """Make the dataset, add to it, or find it complete.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: As `checked` returns them.
-        flags: Flags for Beam.
 
     Returns:
         The manifest; None if a dataset is to grow that does not exist, by files that do not yet.
@@ -63,10 +88,10 @@ def make(module: str, options: Options, *, flags: Sequence[str]) -> Manifest | N
     if options.grows:
         from pipelines.run.append import append  # noqa: PLC0415 - see above
 
-        return append(module, options, flags=flags)
+        return append(module, options)
     from pipelines.run.build import build  # noqa: PLC0415 - see above
 
-    return build(module, options, flags=flags)
+    return build(module, options)
 
 
 def checked(options: Options, recipe: Recipe) -> Options:
@@ -99,12 +124,12 @@ def completed(options: Options, recipe: Recipe) -> Options:
     if not options.input and recipe.sample is None:
         raise UserError(
             f"--input is missing: name the files of {recipe.name}, a folder, a glob or a URL. "
-            "(python -m pipelines.wudao runs on a built-in sample.)"
+            f"({called('wudao')} runs on a built-in sample.)"
         )
     if options.input and not options.tokenizer:
         raise UserError(
             "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "
-            "hf:tokenizer.json. To train one on this text: python -m pipelines.train_tokenizer "
+            f"hf:tokenizer.json. To train one on this text: {called('train-tokenizer')} "
             f"--input {options.input[0]} --vocab-size 50000 --output tokenizer.model"
         )
     output = Path("build") / recipe.name if options.output == Path() else options.output

@@ -14,11 +14,11 @@ from pipelines.readers.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
 from shards.manifest import NAME, WORK, InputEntry, Manifest, TokenizerEntry, told_apart
-from shards.prune import remove_unfinished, remove_work
+from shards.prune import remove_unfinished
 from shards.records import from_json
 from shards.storage.files import files as files_in
-from shards.storage.files import read_json, shape_expected, size_if_there
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.files import read_json, shape_expected
+from shards.storage.remote import AnyPath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"
 """Advice where a dataset is another one."""
@@ -30,10 +30,7 @@ INPUTS = "inputs.json"
 def remove_leftovers(output: AnyPath) -> None:
     """Delete the half-written files of killed attempts; the lock must be held."""
     forget(output / WORK)
-    if isinstance(output, RemotePath):
-        return  # nothing half-written is visible there
     remove_unfinished(output)
-    remove_work(output / WORK, "progress")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,11 +244,9 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
     Raises:
         DamageError: One is missing or has another size.
     """
-    # Behind a URL one listing instead of a request for each file.
-    sizes = files_in(output) if isinstance(output, RemotePath) else None
+    sizes = files_in(output)  # behind a URL one listing instead of a request for each file
     for name, entry in manifest.files():
-        path = output / name
-        size = size_if_there(path) if sizes is None else sizes.get(name, -1)
+        path, size = output / name, sizes.get(name, -1)
         if size != entry.bytes:
             state = "is missing" if size < 0 else f"has {size:,} bytes, not {entry.bytes:,}"
             raise DamageError(

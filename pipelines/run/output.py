@@ -7,7 +7,7 @@ input by the next run; one whose folder holds its inputs might lose them to a cl
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -84,7 +84,7 @@ def _check_work(work: Path) -> None:
 
 
 def check_apart(spec: str, output: AnyPath) -> None:
-    """Check that an input and an output lie apart, links followed.
+    """Check that an input and an output lie apart, links on the way to them followed.
 
     Args:
         spec: A folder, a file or a glob, as a path or a URL; datasets of the hub lie apart.
@@ -107,69 +107,25 @@ def _check_local(spec: str, output: Path) -> None:
     real, path = _real(output), Path(spec)
     if path.is_dir():
         _check_parts((_real(path).parts, ()), real.parts, spec, output)
-        _check_folder(path, real, spec, output)
     elif path.exists() or not glob.has_magic(spec):
-        for place in (_real(path.parent) / path.name, _real(path)):
-            if place.is_relative_to(real):
-                raise _input_inside(spec, output, place)
+        if any(each.is_relative_to(real) for each in (_real(path.parent) / path.name, _real(path))):
+            raise _input_inside(spec, output)
     else:
         fixed, pattern = at_wildcard(path.parts)
-        root = Path(*fixed)
-        _check_parts((_real(root).parts, pattern), real.parts, spec, output)
-        for found in root.glob("/".join(pattern)) if root.is_dir() else ():
-            if (place := _real(found)).is_relative_to(real):
-                raise _input_inside(spec, output, place)
+        _check_parts((_real(Path(*fixed)).parts, pattern), real.parts, spec, output)
 
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _check_folder(folder: Path, real: Path, spec: str, output: Path) -> None:
-    """Check a folder that the output is not below by its name: links and mounts may lead there."""
-    above = next(each for each in (real, *real.parents) if each.exists())
-    target = _identity(above)
-    for parent, links in _folders(folder):
-        if _identity(parent) == target:
-            raise _output_inside(spec, output, parent)
-        for link in links:
-            if (place := _real(link)).is_relative_to(real):
-                raise _input_inside(spec, output, place)
-
-
-def _folders(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield every folder below one that an input would be looked for in, once, with its links."""
-    waiting, seen = [folder], set()
-    while waiting:
-        parent = waiting.pop()
-        with suppress(OSError):  # what cannot be read is told when the input is listed
-            if (identity := _identity(parent)) in seen:
-                continue
-            seen.add(identity)
-            with os.scandir(parent) as listed:
-                entries = [*listed]
-            waiting += [parent / entry.name for entry in entries if _leads_on(entry)]
-            yield parent, [parent / entry.name for entry in entries if entry.is_symlink()]
-
-
-def _leads_on(entry: os.DirEntry[str]) -> bool:
-    # Without a request to the disk for what is no link; and whatever a link points to.
-    link = entry.is_symlink()
-    return os.path.isdir(entry.path) if link else entry.is_dir()  # noqa: PTH112 - it never raises
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_dev, status.st_ino
-
-
 def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath) -> None:
     """Check the parts of an input's path and those of an output's."""
     fixed, pattern = parts
     if tuple(fixed[: len(place)]) == tuple(place):
-        raise _input_inside(spec, output, "")
+        raise _input_inside(spec, output)
     if tuple(place[: len(fixed)]) == tuple(fixed) and _reaches(pattern, place[len(fixed) :]):
-        raise _output_inside(spec, output, "")
+        raise _output_inside(spec, output)
 
 
 def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
@@ -196,17 +152,15 @@ def _url_parts(url: str) -> tuple[str, ...]:
     return (_SCHEMES.get(scheme, scheme), *(part for part in rest.split("/") if part))
 
 
-def _output_inside(spec: str, output: AnyPath, place: object) -> UserError:
-    through = f" (by a link or a mount, {place})" if place else ""
+def _output_inside(spec: str, output: AnyPath) -> UserError:
     return UserError(
-        f"the output {output} lies in the input {spec}{through}: another run would read the "
+        f"the output {output} lies in the input {spec}: another run would read the "
         "dataset's own files as input. Give an --output outside of the input"
     )
 
 
-def _input_inside(spec: str, output: AnyPath, place: object) -> UserError:
-    through = f" (its file or folder is {place})" if place else ""
+def _input_inside(spec: str, output: AnyPath) -> UserError:
     return UserError(
-        f"the input {spec} is the output {output}, or lies in it{through}: a dataset has its "
+        f"the input {spec} is the output {output}, or lies in it: a dataset has its "
         "folder for itself. Give an --output of its own, apart from the input"
     )

@@ -5,7 +5,7 @@ cannot be written or a model is missing is known at once.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from glob import has_magic
 from pathlib import Path
 
@@ -25,19 +25,18 @@ _PROBE_BYTES = 4096
 _LID = "https://fasttext.cc/docs/en/language-identification.html"
 
 
-def check_ready(options: Options, *, corpus: str, flags: Sequence[str]) -> None:
+def check_ready(options: Options, *, corpus: str) -> None:
     """Check that a run can begin, as far as that is known without its input.
 
     Args:
         options: Complete options.
         corpus: The name of the corpus whose command this is.
-        flags: Flags for Beam.
 
     Raises:
         UserError: The engine does not answer; the output is no folder, cannot be written, or holds
             a dataset of another corpus; or there is no file of a model or list.
     """
-    check_engine(flags)
+    check_engine(options.engine)
     _check_output(options, corpus)
     check_spec(options.tokenizer)
     for name, what in _named_files(options):

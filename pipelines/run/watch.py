@@ -54,18 +54,17 @@ AHEAD_BYTES = 256 << 20
 _LOG = logging.getLogger("corpusmill")
 
 
-def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
+def watch(module: str, options: Options) -> None:
     """Follow the inputs until the user or --until ends it; then what has settled is committed.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
-        flags: Flags for Beam.
 
     Raises:
         UserError: The watch cannot begin; the message says why and what to do.
     """
-    check_ready(options, corpus=load_recipe(module).name, flags=flags)
+    check_ready(options, corpus=load_recipe(module).name)
     for path in input_paths(input_specs(options)):
         if is_hub_dataset(path):
             raise UserError(
@@ -76,11 +75,11 @@ def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
     inbox.look()
     with held(options.output):
         corpus, output = Corpus(module, options), options.output
-        with started(corpus, corpora, files=(), flags=flags) as run:
+        with started(corpus, corpora, files=()) as run:
             check_base(run, read_base(output))
             run.announce()
         with _told_to_stop() as stop:
-            Watch(corpus, corpora, inbox=inbox, flags=flags).run(stop)
+            Watch(corpus, corpora, inbox=inbox).run(stop)
 
 
 @contextmanager
@@ -136,21 +135,17 @@ class Totals:
 class Watch:
     """A watch, while it holds the lock on its output."""
 
-    def __init__(
-        self, corpus: Corpus, corpora: Mapping[str, Corpus], *, inbox: Inbox, flags: Sequence[str]
-    ) -> None:
+    def __init__(self, corpus: Corpus, corpora: Mapping[str, Corpus], *, inbox: Inbox) -> None:
         """Prepare it.
 
         Args:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
             inbox: Where files arrive.
-            flags: Flags for Beam.
         """
         self._corpus = corpus
         self._corpora = corpora
         self._inbox = inbox
-        self._flags = flags
         self._options = corpus.options
         self._output = corpus.options.output
         self._arrivals = Arrivals(self._options.settle)
@@ -251,7 +246,7 @@ class Watch:
         """Add the generations that are due; workers live only as long as that takes."""
         files = in_turn([*ready])
         all_files = [*begun, *files]
-        with started(self._corpus, self._corpora, files=all_files, flags=self._flags) as run:
+        with started(self._corpus, self._corpora, files=all_files) as run:
             later = self._arrivals.failed().items()
             run.left_out = {**left_out, **{file: why for file, why in later if file not in ready}}
             run.arrived = self._arrivals.first_seen()

@@ -1,18 +1,14 @@
 """The tokenizer of a model on the Hugging Face hub: its files in the cache of the hub's library."""
 
-import re
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.secrets import without_secrets
-from shards.storage.address import error_text
+from shards.storage.hub import HubName, endpoint, quiet, reason
 
 VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
 """The names that save_pretrained() gives BERT's files."""
 FILES = ("tokenizer.json", VOCABULARY)
 """What a folder or a repository has, the first that is there: the former says how texts are cut."""
-
-_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 
 KNOWN = {
     "gpt2": "tiktoken:gpt2",
@@ -27,7 +23,7 @@ KNOWN = {
 def is_model_name(name: str) -> bool:
     """Return whether the name of a tokenizer is OWNER/NAME[@REVISION], and no path that is here."""
     is_file = name.endswith((".json", ".txt"))
-    return not is_file and _NAME.fullmatch(name) is not None and not Path(name).exists()
+    return not is_file and HubName.parse(name) is not None and not Path(name).exists()
 
 
 def model_file(name: str) -> Path:
@@ -43,48 +39,37 @@ def model_file(name: str) -> Path:
         UserError: there is no such model or revision, it is gated, it has no tokenizer that can be
             read here, or the hub cannot be reached.
     """
-    match = _NAME.fullmatch(name)
-    assert match is not None
+    model = HubName.parse(name)
+    assert model is not None
     for file in FILES:
-        if path := _fetched(name, match["repository"], match["revision"], file):
+        if path := _fetched(model, file):
             if file == VOCABULARY:
-                _fetched(name, match["repository"], match["revision"], CONFIG)
+                _fetched(model, CONFIG)
             return path
-    raise _refused(name, f"it has no {' or '.join(FILES)}")
+    raise _refused(model, f"it has no {' or '.join(FILES)}")
 
 
-def _fetched(name: str, repository: str, revision: str | None, file: str) -> Path | None:
+def _fetched(model: HubName, file: str) -> Path | None:
     """Return a file of a model in the cache; None if the model has none of this name."""
     # It takes a second to import, and most runs need none of it.
     from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache  # noqa: PLC0415
-    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
+    repository, revision = model.repository, model.revision
     cached = try_to_load_from_cache(repository, file, revision=revision)
     if cached is not None:
         return Path(cached) if isinstance(cached, str) else None  # else known not to exist
-    disable_progress_bars()
+    quiet()
     try:
         return Path(hf_hub_download(repository, file, revision=revision))
     except Exception as error:  # the hub's and the HTTP library's have no class in common
         is_away = isinstance(error, errors.LocalEntryNotFoundError)
         if isinstance(error, errors.EntryNotFoundError) and not is_away:
             return None
-        whys = {
-            errors.LocalEntryNotFoundError: "it is not in the cache, and the hub cannot be reached",
-            errors.GatedRepoError: "it is gated: accept its terms there, and set HF_TOKEN",
-            errors.RevisionNotFoundError: f"it has no revision {revision}",
-            errors.RepositoryNotFoundError: "there is no such model, or it is private and HF_TOKEN "
-            "may not read it",
-        }
-        known = (why for kind, why in whys.items() if isinstance(error, kind))
-        raise _refused(name, next(known, error_text(error))) from error
+        raise _refused(model, reason(error, model, kind="model")) from error
 
 
-def _refused(name: str, why: str) -> UserError:
-    from huggingface_hub import constants  # noqa: PLC0415  as above
-
-    hub = without_secrets(constants.ENDPOINT)
+def _refused(model: HubName, why: str) -> UserError:
     return UserError(
-        f"hf:{name} is no file or folder here, and the hub ({hub}) does not give it: {why}. Write "
-        f"hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {FILES[0]}."
+        f"{model} is no file or folder here, and the hub ({endpoint()}) does not give it: {why}. "
+        f"Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {FILES[0]}."
     )

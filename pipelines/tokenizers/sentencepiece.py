@@ -24,6 +24,7 @@ from pipelines.tokenizers.sentencepiece_model import (
     read_cuttable_model,
 )
 from shards.errors import UserError
+from shards.program import called
 
 CHUNK_CHARS = 1 << 18
 """Characters of texts worked on at a time: few enough for the CPU's caches."""
@@ -53,7 +54,7 @@ def sentencepiece_model(content: bytes, *, name: object, fast: bool) -> TokenMod
     except (RuntimeError, ValueError, IndexError, struct.error) as error:
         raise UserError(
             f"{name} is no SentencePiece model ({reason(error)}): give the .model file that "
-            "spm_train or python -m pipelines.train_tokenizer wrote."
+            f"spm_train or {called('train-tokenizer')} wrote."
         ) from error
 
     def encode(texts: Sequence[str]) -> _Ids:

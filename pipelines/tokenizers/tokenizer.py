@@ -28,6 +28,7 @@ from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.errors import DamageError, UserError
 from shards.format import token_dtype
 from shards.manifest import TokenizerEntry
+from shards.program import called
 from shards.spelling import nearest
 from shards.vocabulary import vocabulary_table
 
@@ -39,7 +40,7 @@ KINDS = {
 """The kinds of model, and how each is written."""
 
 _LINES = ".txt"
-_TRAIN = "No tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train one."
+_TRAIN = f"No tokenizer yet? {called('train-tokenizer')} --help shows how to train one."
 
 
 class Tokenizer:

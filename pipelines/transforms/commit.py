@@ -113,20 +113,19 @@ def _path(sink: Sink) -> AnyPath:
     return sink.options.output / WORK / "map" / f"{sink.run}.json"
 
 
-def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
+def commit(sink: Sink, notes: Notes) -> Manifest:
     """Make the dataset of all that a pipeline wrote, and return its manifest.
 
     Args:
         sink: Of the pipeline.
         notes: What it wrote.
-        flags: Flags for Beam; none: this process, or as many workers as the options say.
 
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
     _check_splits(notes.splits)
     options = sink.options
-    with held(options.output), _building(sink, notes, flags=flags) as build:
+    with held(options.output), _building(sink, notes) as build:
         build.semantic[_DOCUMENTS] = notes.digests()
         records = _records(notes, _versions(sink))
         if made := _made_before(build, records):
@@ -195,13 +194,13 @@ def check_grows(sink: Sink) -> None:
 
 
 @contextmanager
-def _building(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Iterator[Build]:
+def _building(sink: Sink, notes: Notes) -> Iterator[Build]:
     """Yield a run for what a pipeline wrote, for who holds the lock on the output."""
     _check_columns(notes.segments)
     corpus = Corpus(__name__, sink.options)
     sources = sorted({one.source for one in notes.segments})
     corpora = dict.fromkeys(sources, corpus)
-    with level_kept(), started(corpus, corpora, files=[], flags=flags, tried=True) as build:
+    with level_kept(), started(corpus, corpora, files=[], tried=True) as build:
         build.job = replace(build.job, versions=_versions(sink))
         build.shards = _num_shards(notes, sink.options.shard_tokens)
         build.semantic = semantic_options(sink)

@@ -217,8 +217,8 @@ class WriteDataset(OfBatches):
             raise nothing_noted(self.options)
         work_bytes = sum(tally.bytes for one in notes.segments for tally in one.segment.tallies)
         workers = num_workers(self.options.workers, work_bytes=work_bytes)
-        options = replace(self.options, workers=workers)
-        self._made = commit(replace(self._sink, options=options), notes, flags=flags)
+        options = replace(self.options, workers=workers, engine=tuple(flags))
+        self._made = commit(replace(self._sink, options=options), notes)
         return self._made
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from shards.command import Command
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.exports.export import KEPT, WRITTEN, Origin, write_export
+from shards.exports.export import KEPT, WRITTEN, origin_of, write_export
 from shards.exports.formats import (
     FORMATS,
     LLM_C,
@@ -67,7 +67,7 @@ class ExportFiles(Command):
             for split in (TRAIN, VALIDATION)
         }
         planned = files(streams, settings)
-        origin = Origin.of(dataset.manifest, newest, settings)
+        origin = origin_of(dataset.manifest, newest, settings)
         start = time.perf_counter()
         ways: Counter[str] = Counter()
         num_bytes = 0
@@ -109,9 +109,5 @@ class ExportFiles(Command):
 
 
 def _check_apart(dataset: Dataset, output: Path) -> None:
-    folder = dataset.directory
-    if isinstance(folder, Path) and folder.resolve() in (
-        output.resolve(),
-        *output.resolve().parents,
-    ):
+    if dataset.directory.resolve() in (output.resolve(), *output.resolve().parents):
         raise UserError(f"--output {output} lies in the dataset's own folder: name another one.")

@@ -9,17 +9,17 @@ however often the work was interrupted.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from shards.errors import UserError
 from shards.exports.formats import ExportFile, Settings
 from shards.manifest import Manifest
-from shards.records import sealed, unsealed
+from shards.progress import counted_files
+from shards.records import sealed, to_json
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import TEMPORARY, atomic_write, read_json, write_json
-from shards.storage.links import link
+from shards.storage.files import TEMPORARY, atomic_write, hard_link, read_json, write_json
 from shards.storage.lock import locked
 
 NAME = "export.json"
@@ -27,42 +27,30 @@ _BEGUN = ".export.json"
 _OWN = (".lock", TEMPORARY)
 """How files begin that say nothing of what the folder is."""
 
-KEPT, WRITTEN = "was there", "written"
+KEPT, LINKED, WRITTEN = "was there", "hard link", "written"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """What an export is made of, and how: all that its bytes depend on."""
+def origin_of(manifest: Manifest, newest: Manifest, settings: Settings) -> dict[str, Any]:
+    """Return what an export is made of, and how: all that its bytes depend on, as JSON.
 
-    corpus: str
-    dataset: str
-    """The manifest's identity."""
-    manifest: int
-    removals: tuple[str, ...]
-    settings: Settings
-
-    @classmethod
-    def of(cls, manifest: Manifest, newest: Manifest, settings: Settings) -> "Origin":
-        """Return the origin of an export.
-
-        Args:
-            manifest: Of the dataset as it is exported.
-            newest: As it is now, whose removals count.
-            settings: Of the export.
-        """
-        return cls(
-            corpus=manifest.corpus,
-            dataset=manifest.identity,
-            manifest=manifest.number,
-            removals=tuple(removal.documents.path for removal in newest.removals),
-            settings=settings,
-        )
+    Args:
+        manifest: Of the dataset as it is exported.
+        newest: As it is now, whose removals count.
+        settings: Of the export.
+    """
+    return {
+        "corpus": manifest.corpus,
+        "dataset": manifest.identity,
+        "manifest": manifest.number,
+        "removals": [removal.documents.path for removal in newest.removals],
+        "settings": to_json(settings),
+    }
 
 
 def write_export(
-    output: Path, origin: Origin, files: Sequence[ExportFile]
+    output: Path, origin: Mapping[str, Any], files: Sequence[ExportFile]
 ) -> Iterator[tuple[ExportFile, str]]:
-    """Write all files; yield each once it is there, with KEPT, WRITTEN or the kind of its link.
+    """Write all files; yield each once it is there, with KEPT, LINKED or WRITTEN.
 
     Raises:
         UserError: The folder holds something else, or has not enough room.
@@ -75,14 +63,15 @@ def write_export(
         if not (output / NAME).exists():
             write_json(output / _BEGUN, sealed(origin))
         _check_room(output, [file for file in files if not (output / file.path).exists()])
-        for file in files:
+        named = counted_files("export", [(file.path, file) for file in files])
+        for _, file in named:
             is_there = (output / file.path).exists()
-            yield file, KEPT if is_there else _write(output, file, copy=origin.settings.copy)
+            yield file, KEPT if is_there else _write(output, file, copy=origin["settings"]["copy"])
         if (output / _BEGUN).exists():
             (output / _BEGUN).replace(output / NAME)
 
 
-def _check_folder(output: Path, origin: Origin) -> None:
+def _check_folder(output: Path, origin: Mapping[str, Any]) -> None:
     """Check that a folder is empty, or holds the same export.
 
     Raises:
@@ -101,18 +90,11 @@ def _check_folder(output: Path, origin: Origin) -> None:
                 "there: name an empty folder."
             )
         return
-    try:
-        found = unsealed(Origin, read_json(output / present), where=present)
-    except (ValueError, UserError) as error:
+    if read_json(output / present) != sealed(origin):
         raise UserError(
-            f"{output / present} does not say what was exported ({error}): delete {output} and run "
-            "the same command again, or name an empty folder."
-        ) from error
-    if found != origin:
-        raise UserError(
-            f"--output {output} holds another export (of {found.corpus}, manifest "
-            f"{found.manifest}, --to {found.settings.format}, or with other flags or before more "
-            "documents were removed): name an empty folder, or delete that one first."
+            f"--output {output} holds another export, which {present} there describes: of another "
+            "dataset or manifest, with other flags, or before more documents were removed: name an "
+            "empty folder, or delete that one first."
         )
 
 
@@ -127,10 +109,8 @@ def _check_room(output: Path, files: Sequence[ExportFile]) -> None:
 
 def _write(output: Path, file: ExportFile, *, copy: bool) -> str:
     """Write a file, or link it to the shard that has the same bytes; return how."""
-    if file.same is not None and not copy:
-        source = file.same()
-        if isinstance(source, Path) and (kind := link(source, output / file.path)):
-            return kind
+    if file.same is not None and not copy and hard_link(file.same(), output / file.path):
+        return LINKED
     with atomic_write(output / file.path) as handle:
         for block in file.content():
             handle.write(block)

@@ -16,6 +16,8 @@ from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, ShardEntry
 from shards.mixture import Mix, parse_mix
 from shards.place import NodeShare, require
+from shards.program import called
+from shards.published import fetch
 from shards.reader import Dataset
 from shards.storage.files import write_json
 
@@ -73,7 +75,7 @@ def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
         if len(shards) > _MOST:
             raise UserError(
                 f"{len(shards):,} shards are more than the {_MOST:,} that Megatron can blend: make "
-                "fewer, by --shard-tokens of the pipeline or python -m shards compact."
+                f"fewer, by --shard-tokens of the pipeline or {called('shards compact')}."
             )
         if any(not 0 < shard.weight < float("inf") for shard in shards):
             raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")
@@ -99,7 +101,8 @@ def blends(data: Sequence[str]) -> Blends:
     """
     splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
-    for each in parse_mix(Mix(start=0, data=tuple(data))):
+    given = parse_mix(Mix(start=0, data=tuple(data)))
+    for each in [each.brought(fetch) for each in given]:
         dataset = Dataset.open(each.dataset)
         dataset.check_source(each.source)
         require(dataset, NodeShare(scatters=(0,), num_scatters=1))
@@ -109,7 +112,7 @@ def blends(data: Sequence[str]) -> Blends:
             if removed := sum(len(dataset.removed.get(entry.path, ())) for entry in entries):
                 raise UserError(
                     f"{removed:,} documents are removed from {each}, and Megatron would train on "
-                    "them: it reads whole shards. Give python -m shards compact "
+                    f"them: it reads whole shards. Give {called('shards compact')} "
                     f"{dataset.directory} --erase first."
                 )
             tokens = sum(entry.tokens for entry in entries)

@@ -11,17 +11,20 @@ string begins. One flipped bit there can end the process. So nothing of a file i
 Numbers can be wrong and harmless: whoever calculates with them checks them itself.
 """
 
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.memory import is_lack_of_memory
+from shards.program import called
 from shards.storage.disk import explain
 from shards.storage.remote import AnyPath
 
@@ -51,7 +54,7 @@ def damage_told(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]
         what = " ".join(str(error).split())
         raise DamageError(
             f"{path} is not {kind}, or is damaged ({what}): restore it from a copy, or build the "
-            "dataset again. python -m shards verify DATASET names all files that are damaged."
+            f"dataset again. {called('shards verify')} DATASET names all files that are damaged."
         ) from error
 
 
@@ -110,6 +113,40 @@ def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
 
 
 _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+
+
+def check_parquet(metadata: pq.FileMetaData) -> None:
+    """Check that what the footer of a Parquet file says of columns does not contradict itself.
+
+    Where the metadata of a column are asked for, pyarrow ends the process if they do (an exception
+    of C++ that nobody catches). It raises where a column is to be read; here nothing is.
+
+    Raises:
+        OSError: It does.
+    """
+    table = pq.ParquetFile(_Unreadable(), metadata=metadata, buffer_size=1 << 20)
+    for group in range(metadata.num_row_groups):
+        with suppress(io.UnsupportedOperation):
+            next(table.iter_batches(row_groups=[group], use_threads=False), None)
+
+
+class _Unreadable(io.RawIOBase):
+    """A file that is longer than any, and of which nothing can be read."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, *_: int) -> int:
+        return offset
+
+    def tell(self) -> int:
+        return 2**62
+
+    def read(self, *_: int) -> bytes:
+        raise io.UnsupportedOperation
 
 
 def check_values(values: _Values, path: AnyPath) -> _Values:

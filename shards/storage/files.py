@@ -8,12 +8,14 @@ name.
 """
 
 import errno
+import io
 import json
 import os
 import re
+import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +77,18 @@ def crc32c(path: AnyPath) -> int:
     return value
 
 
-def intact(path: AnyPath, entry: FileEntry) -> bool:
+def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = None) -> bool:
     """Return whether a file exists with the size and checksum of its entry.
 
     On a disk the whole file is read. Behind a URL, where files are whole or absent, comparing the
     size is enough.
+
+    Args:
+        path: The file.
+        entry: What it must have.
+        sizes: Of the files in its folder, as `files` lists them; None asks for this file's.
     """
-    if size_if_there(path) != entry.bytes:
+    if (size_if_there(path) if sizes is None else sizes.get(path.name, -1)) != entry.bytes:
         return False
     return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
 
@@ -107,8 +114,11 @@ def blocks(path: AnyPath) -> Iterator[Bytes]:
             yield block[:count]
 
 
-class Handle:
-    """A file being written, with its size and crc32c; pyarrow's writers accept it as a sink."""
+class Handle(io.RawIOBase):
+    """A file being written, with its size and crc32c; pyarrow's writers accept it as a sink.
+
+    Closing it does nothing to the file, which the block closes that writes it.
+    """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -116,7 +126,7 @@ class Handle:
         self._bytes = 0
         self._crc32c = 0
 
-    def write(self, data: Bytes) -> int:
+    def write(self, data: Bytes) -> int:  # type: ignore[override]  # an array is no Buffer yet
         """Append contiguous data and return its size in bytes."""
         view = np.frombuffer(data, np.uint8)
         try:  # A context manager would cost more than a small write.
@@ -139,17 +149,6 @@ class Handle:
     def writable(self) -> bool:
         """Return True; pyarrow asks."""
         return True
-
-    def flush(self) -> None:
-        """Do nothing: the file is flushed once, at the end of the block."""
-
-    def close(self) -> None:
-        """Do nothing: the block closes the file, not the writer that uses the handle."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether the block has ended."""
-        return self._file.closed
 
 
 @contextmanager
@@ -304,6 +303,19 @@ def size_if_there(path: AnyPath) -> int:
             return -1
 
 
+def check_size(path: AnyPath, found: int, *, expected: int) -> None:
+    """Check that a file has the size that the manifest says.
+
+    Raises:
+        DamageError: It has another one.
+    """
+    if found != expected:
+        raise DamageError(
+            f"{path} has {found:,} bytes, the manifest says {expected:,}: it was truncated or "
+            "replaced. Restore it from a copy, or build the dataset again."
+        )
+
+
 def _missing_file(path: AnyPath) -> DamageError:
     return DamageError(f"{path} is missing: restore it, or build it again.")
 
@@ -345,19 +357,58 @@ def whole_bytes(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
     return content
 
 
-def files(folder: AnyPath) -> dict[str, int]:
-    """Return the sizes in bytes of all files below a folder, by relative path.
+def files(folder: AnyPath, *, unfinished: bool = False) -> dict[str, int]:
+    """Return the sizes in bytes of all files below a folder, by relative path, sorted.
 
-    Unfinished files are left out. A folder that does not exist has no files.
+    Unfinished files are left out unless asked for. A folder that does not exist has no files.
     """
     if isinstance(folder, RemotePath):
         return dict(sorted(folder.files().items()))
     sizes = {}
     for path in sorted(folder.rglob("*")):
         with suppress(FileNotFoundError):  # deleted while we looked
-            if path.is_file() and not path.name.startswith(TEMPORARY):
+            if path.is_file() and (unfinished or not path.name.startswith(TEMPORARY)):
                 sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
     return sizes
+
+
+def delete(path: AnyPath) -> None:
+    """Delete a file, or a folder with all that is in it; of a link only the link.
+
+    Raises:
+        UserError: It cannot be deleted; on a disk also if it is not there.
+    """
+    if isinstance(path, RemotePath):
+        if names := path.files():
+            path.remove([*names])
+        else:
+            path.unlink(missing_ok=True)
+        return
+    with disk_errors_explained(path):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def hard_link(source: AnyPath, target: Path) -> bool:
+    """Give a file a second name, which nothing has yet; return False if it cannot be.
+
+    A symbolic link as the source stands for its file.
+
+    Raises:
+        UserError: The folder is not writable, or the like.
+    """
+    if isinstance(source, RemotePath):
+        return False
+    with disk_errors_explained(target):
+        make_folder(target.parent)
+        try:
+            target.hardlink_to(source.resolve())
+        except OSError:  # another disk, too many links, a file of someone else
+            return False
+        sync_folder(target.parent)
+    return True
 
 
 def file_names(folder: AnyPath) -> set[str]:

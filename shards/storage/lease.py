@@ -4,14 +4,17 @@
     .lock/shared-<random>   one of several holders that share the folder
 
 A holder rewrites its file every few seconds. Its lease is taken over once the file has not changed
-for DEAD_AFTER, or at once if the holder was a process of this machine that has ended. Clocks of
-different machines are never compared.
+for DEAD_AFTER, or at once if the holder was a process of this machine that has ended: it has left a
+mark in the folder for temporary files, whose lock ends with the process. Clocks of different
+machines are never compared.
 """
 
+import fcntl
 import json
 import logging
 import os
 import socket
+import tempfile
 import threading
 import time
 import uuid
@@ -22,6 +25,7 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.shown import tell
+from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 
 RENEWED_AFTER = 10.0
@@ -52,22 +56,23 @@ def leased(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterator[
         UserError: Another process holds the folder.
     """
     lease = _Lease(folder, shared=shared)
-    while True:
+    with _marked(lease.token):
+        while True:
+            try:
+                lease.acquire()  # which looks at another holder for some seconds
+                break
+            except _Held:
+                if not wait:
+                    raise
+        stop = threading.Event()
+        renewal = threading.Thread(target=lease.renew, args=(stop,), daemon=True)
+        renewal.start()
         try:
-            lease.acquire()  # which looks at another holder for some seconds
-            break
-        except _Held:
-            if not wait:
-                raise
-    stop = threading.Event()
-    renewal = threading.Thread(target=lease.renew, args=(stop,), daemon=True)
-    renewal.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        renewal.join()
-        lease.release()
+            yield
+        finally:
+            stop.set()
+            renewal.join()
+            lease.release()
 
 
 @dataclass
@@ -86,9 +91,7 @@ class _Lease:
         state = {
             "token": self.token,
             "host": socket.gethostname(),
-            "machine": _machine_id(),
             "process": os.getpid(),
-            "started": _start_time(os.getpid()),
             "count": self.count,
         }
         return json.dumps(state).encode()
@@ -145,11 +148,11 @@ class _Lease:
                     _owner(before),
                     DEAD_AFTER,
                 )
-                end = time.monotonic() + DEAD_AFTER
-                while time.monotonic() < end:
-                    time.sleep(1)
-                    if file.read() != before:
-                        raise _held_by(self.folder, before)
+            end = time.monotonic() + DEAD_AFTER
+            while not _has_ended(before) and time.monotonic() < end:
+                time.sleep(1)
+                if file.read() != before:
+                    raise _held_by(self.folder, before)
             if file.read() == before:  # else another process has just taken it over
                 file.unlink(missing_ok=True)
         except FileNotFoundError:  # its holder has just released it
@@ -199,43 +202,29 @@ def _owner(content: bytes) -> str:
         return "another process"
 
 
+@contextmanager
+def _marked(token: str) -> Iterator[None]:
+    """Lock this holder's mark while the block runs."""
+    path = _mark(token)
+    with disk_errors_explained(path):
+        file = path.open("x")
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _mark(token: str) -> Path:
+    return Path(tempfile.gettempdir(), f"corpusmill-{uuid.UUID(token).hex}.lock")
+
+
 def _has_ended(content: bytes) -> bool:
     """Return whether the holder is known to be a process of this machine that has ended."""
     try:
-        state = json.loads(content)
-        on_this_machine: bool = state["machine"] == _machine_id()
-        return on_this_machine and _start_time(state["process"]) != str(state["started"])
-    except (OSError, *_ODD):  # what is unknown may live
+        with _mark(json.loads(content)["token"]).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (OSError, AttributeError, *_ODD):  # of another machine, or alive
         return False
-
-
-def _machine_id() -> str:
-    """Return an identifier of this boot of this machine and of its process namespace."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-
-
-def _start_time(process: int) -> str:
-    """Return when a process of this machine started, in kernel ticks; "" if it has ended.
-
-    Together with the start time a process number is unique; by itself it is used again. A process
-    that was killed but not yet reaped by its parent (a zombie) has ended.
-
-    Raises:
-        OSError: It is unknown: hidden from this process (hidepid), or /proc cannot be read.
-    """
-    try:
-        status = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return ""
-        raise
-    # See proc(5). The name before the closing bracket may itself contain spaces and brackets.
-    state, *fields = status.rpartition(")")[2].split()
-    return "" if state in _ENDED_STATES else fields[18]
-
-
-_ENDED_STATES = ("Z", "X")
-"""Zombie and dead."""
+    return True

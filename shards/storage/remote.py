@@ -1,4 +1,7 @@
-"""Files behind URLs: the operations that a dataset needs, on any object storage.
+"""Files behind URLs: a class that answers as pathlib's Path does for files on disks.
+
+Callers take either (AnyPath). What pathlib has no word for, or does not do durably, is a function
+of files.py that takes either too; which one it is only this package knows.
 
 Nothing is renamed or appended to. A file appears whole under its final name, by one request, or by
 the request that completes a multipart upload. Every request is repeated while its failure may be
@@ -64,6 +67,14 @@ class RemotePath:
         """Return the path itself: a URL is absolute."""
         return self
 
+    def resolve(self) -> "RemotePath":
+        """Return the path itself: there are no links."""
+        return self
+
+    def is_symlink(self) -> bool:
+        """Return False: there are no links."""
+        return False
+
     def size(self) -> int:
         """Return the size of the file in bytes, or -1 if there is no such file."""
         try:
@@ -76,9 +87,7 @@ class RemotePath:
         """Return whether there is such a file; folders exist only through the files in them."""
         return self.size() >= 0
 
-    def is_file(self) -> bool:
-        """Return whether there is such a file."""
-        return self.exists()
+    is_file = exists
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes of the file, all or those from `start` to `stop`.
@@ -170,9 +179,11 @@ class RemotePath:
             FileNotFoundError: There is no such file, unless `missing_ok`.
             UserError: It cannot be deleted.
         """
-        if missing_ok and not self.exists():
-            return
-        self._request(lambda system, key: system.rm_file(key), done="deleted")
+        try:
+            self._request(lambda system, key: system.rm_file(key), done="deleted")
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
 
     def files(self) -> Mapping[str, int]:
         """Return the sizes in bytes of all files below this folder, by relative path.

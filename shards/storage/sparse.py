@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from shards.errors import DamageError
 from shards.range import EVERYTHING, Range
 from shards.storage.arrow import damage_told, opened, readable
 from shards.storage.files import map_bytes
+from shards.storage.files import size as file_size
 from shards.storage.remote import AnyPath, RemotePath
 
 SMALL_BYTES = 256 << 10
@@ -54,17 +54,13 @@ def side_by_side(
         return list(pool.map(read, items))
 
 
+_size = lru_cache(maxsize=1 << 16)(file_size)
+"""Of finished files, each asked for once per process."""
+
+
 def forget_sizes() -> None:
     """Forget known sizes: between phases a file may be rewritten under the same name."""
     _size.cache_clear()
-
-
-@lru_cache(maxsize=1 << 16)
-def _size(path: RemotePath) -> int:
-    """Return the size of a finished file, asked for once per process."""
-    if (size := path.size()) < 0:
-        raise DamageError(f"{path} is missing: restore it, or build it again.")
-    return size
 
 
 class SparseFile:

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from pyarrow.fs import LocalFileSystem
 
 from shards.erasure import Erasure
-from shards.errors import DamageError
 from shards.manifest import Generation, TableEntry
 from shards.reader import Dataset
-from shards.storage.arrow import damage_told
-from shards.storage.files import size
+from shards.storage.arrow import check_parquet, damage_told
+from shards.storage.files import check_size, size
 from shards.view.query import BadQuery
 from shards.view.scan import Found, matching, search
 
@@ -138,14 +137,12 @@ class Audit:
             DamageError: It is missing, or not the one that the manifest names.
         """
         path = self._directory / table.entry.path
-        if (found := size(path)) != table.entry.bytes:
-            raise DamageError(
-                f"{path} has {found:,} bytes, the manifest says {table.entry.bytes:,}: it was "
-                "truncated or replaced. Restore it from a copy, or build the dataset again."
-            )
+        check_size(path, size(path), expected=table.entry.bytes)
         groups, first = [], table.first
         with self._damage_explained(table):
-            for part in _FORMAT.make_fragment(str(path), LocalFileSystem()).split_by_row_group():
+            fragment = _FORMAT.make_fragment(str(path), LocalFileSystem())
+            check_parquet(fragment.metadata)
+            for part in fragment.split_by_row_group():
                 rows = part.row_groups[0].num_rows
                 groups.append(RowGroup(table=table, first=first, rows=rows, fragment=part))
                 first += rows

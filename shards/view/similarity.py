@@ -9,7 +9,6 @@ that their texts have in common (docs/dedup.md).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 import numpy as np
 import pyarrow as pa
@@ -44,9 +43,9 @@ class SimilarityIndex:
                 (generation.name, entry)
                 for generation in dataset.manifest.generations
                 for entry in generation.signatures
-                if PurePosixPath(entry.path).name.startswith(kind)
+                if entry.source == kind
             ]
-            for kind in ("exact-", "slots-")
+            for kind in ("exact", "slots")
         )
 
     @property

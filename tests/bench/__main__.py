@@ -23,7 +23,6 @@ from tests.bench import (
     planning,
     rivals,
     rules,
-    scaling,
     stages,
     watch,
 )
@@ -38,11 +37,7 @@ def main() -> None:
     questions: Mapping[str, tuple[str, Question]] = {
         "stages": (
             "The chain against its stages, the engines that a plain run takes",
-            partial(stages.measure, fast=True),
-        ),
-        "stages-reference": (
-            "The chain against its stages, reference engines",
-            partial(stages.measure, fast=False),
+            stages.measure,
         ),
         "rules": (
             "Rules: compiled, plain, and datatrove's own filters",
@@ -56,10 +51,6 @@ def main() -> None:
             "Memory and speed of python -m pipelines.wudao",
             partial(memory.measure, asked.megabytes),
         ),
-        "scaling": (
-            "What more workers bring",
-            partial(scaling.measure, asked.megabytes),
-        ),
         "plan": (
             "--plan beside the run that it foretells",
             partial(planning.measure, asked.megabytes),
@@ -67,10 +58,6 @@ def main() -> None:
         "dedup": (
             "Dedup of generated documents",
             partial(dedup.measure, asked.documents),
-        ),
-        "dedup-versions": (
-            "Dedup of generated versions of one document",
-            partial(dedup.measure, asked.documents, versions=True),
         ),
         "append": (
             "Dedup of 100,000 new documents against generated earlier ones",
@@ -92,10 +79,6 @@ def main() -> None:
             "A watch, with two kills",
             partial(watch.measure, asked.minutes),
         ),
-        "watch-files": (
-            "Memory of a watch while 10,000 small files arrive",
-            partial(watch.measure_files, asked.minutes),
-        ),
     }
     silence_beam()
     for name in asked.only or questions:
@@ -112,10 +95,8 @@ def _arguments() -> argparse.Namespace:
         "--only",
         action="append",
         choices=(
-            *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
-            *("dedup", "dedup-versions", "append", "dedup-found", "loaders", "start", "resume"),
-            *("blanks", "generate"),
-            *("watch", "watch-files"),
+            *("stages", "rules", "rivals", "memory", "plan", "dedup", "append", "dedup-found"),
+            *("loaders", "start", "resume", "blanks", "generate", "watch"),
         ),
         help="one question; repeat it for several. Default: all",
     )
@@ -123,7 +104,7 @@ def _arguments() -> argparse.Namespace:
         "--megabytes",
         type=int,
         default=int(os.environ.get("BENCH_MB", "200")),
-        help="size of the input of memory, scaling and plan. Default: BENCH_MB, else 200",
+        help="size of the input of memory and plan. Default: BENCH_MB, else 200",
     )
     parser.add_argument(
         "--documents",
@@ -142,7 +123,7 @@ def _arguments() -> argparse.Namespace:
         "--minutes",
         type=float,
         default=3.0,
-        help="how long the watches last. Default: 3",
+        help="how long the watch lasts. Default: 3",
     )
     parser.add_argument(
         "--lid-model",

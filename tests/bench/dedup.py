@@ -1,9 +1,8 @@
 """Dedup of generated documents: time and memory, and what is found beside datatrove's MinHash.
 
 The first table needs no text: signatures are made up, a segment of them per 100,000 documents,
-with 5 % exact and 5 % near-duplicates anywhere, or all of them versions of one document, and dedup
-runs on the files that the map would leave. The second signs real documents and planted versions of
-them with both implementations.
+with 5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would
+leave. The second signs real documents and planted versions of them with both implementations.
 """
 
 import argparse
@@ -49,14 +48,14 @@ CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2)
 """--dedup, --clusters, workers."""
 
 
-def measure(num_documents: int, *, versions: bool = False) -> str:
-    """Return the table of seconds and memory for so many documents, or versions of one."""
-    folder = FOLDER / f"dedup-{'versions-' * versions}{num_documents}"
+def measure(num_documents: int) -> str:
+    """Return the table of seconds and memory for so many documents."""
+    folder = FOLDER / f"dedup-{num_documents}"
     started = time.monotonic()
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        generate(unfinished, num_documents, versions=versions)
+        generate(unfinished, num_documents)
         unfinished.rename(folder)
     made = time.monotonic() - started
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
@@ -68,11 +67,11 @@ def measure(num_documents: int, *, versions: bool = False) -> str:
     )
 
 
-def generate(folder: Path, num_documents: int, *, versions: bool) -> None:
+def generate(folder: Path, num_documents: int) -> None:
     """Write the files of segments and a plan, as the map would."""
     starts = range(0, num_documents, SEGMENT_DOCUMENTS)
     ids = (np.arange(at, min(at + SEGMENT_DOCUMENTS, num_documents)) for at in starts)
-    write_plan(folder, (Sieve(documents(part, num_documents, versions=versions)) for part in ids))
+    write_plan(folder, (Sieve(documents(part, num_documents)) for part in ids))
 
 
 def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
@@ -105,16 +104,11 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
     (folder / "plan").write_text(plan.name)
 
 
-def documents(ids: np.ndarray, total: int, *, versions: bool = False) -> pa.Table:
-    """Return documents by order, with hashes and signatures.
-
-    One in ten repeats another, or all are versions of the first.
-    """
+def documents(ids: np.ndarray, total: int) -> pa.Table:
+    """Return documents by order, with hashes and signatures; one in ten repeats another."""
     order = order_hashes("s", "f", positions=ids, ordinals=np.zeros(len(ids), np.int32), seed=0)
     kind = sample_hashes("s", "kind", ids, seed=0) % np.uint64(20)
     other = (sample_hashes("s", "other", ids, seed=0) % np.uint64(total)).astype(np.int64)
-    if versions:
-        kind, other = np.ones_like(kind), np.zeros_like(other)
     family = np.where(kind < 2, other, ids)  # 0: equal to another, 1: near to it
     slots = np.arange(NUM_SLOTS)
     values = holdout_hashes("s", "slot", (family[:, None] * NUM_SLOTS + slots).reshape(-1), seed=0)

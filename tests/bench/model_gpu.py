@@ -73,7 +73,7 @@ def measure(
     with torch.device("cuda"):
         model = GLM(config, attention="flex" if mask == "flex" else "sdpa").bfloat16()
     if compiled:
-        model.transformer.compile()
+        model.compile_parts()
     optimizer = torch.optim.AdamW(model.parameter_groups(0.1), lr=1e-4, fused=True)
     batches = [infilling(config, size, length, seed=seed) for seed in range(4)]
     for step in range(WARM_UP + STEPS):
@@ -154,7 +154,7 @@ def split_difference() -> float:
     config = replace(with_dropout("glm-large", 576, 0.1), num_layers=4, attention_dropout=0.0)
     torch.manual_seed(0)
     with torch.device("cuda"):
-        model = GLM(config).bfloat16()
+        model = GLM(config, attention="sdpa").bfloat16()
     batch = infilling(config, 4, 576, seed=0)
 
     def losses(slots: range) -> Tensor:

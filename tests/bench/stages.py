@@ -77,25 +77,19 @@ class Duel:
     total: Clock = field(default_factory=Clock)
 
 
-def measure(*, fast: bool) -> str:
-    """Return for each chain its stages, itself, and its share of what they would reach.
-
-    Args:
-        fast: Compiled code where there is any; else plain functions, and no rules but glm.
-    """
+def measure() -> str:
+    """Return for each chain its stages, itself, and its share of what they would reach."""
     return "\n\n".join(
-        _measured(text, quality, fast=fast)
-        for text in inputs.texts()
-        for quality in CHAINS[text.language][: None if fast else 1]
+        _measured(text, quality) for text in inputs.texts() for quality in CHAINS[text.language]
     )
 
 
-def _measured(text: inputs.Text, quality: str, *, fast: bool) -> str:
+def _measured(text: inputs.Text, quality: str) -> str:
     duel = Duel()
     output = inputs.FOLDER / "output-stages"
     for _ in range(ROUNDS):
         shutil.rmtree(output, ignore_errors=True)
-        engines, options = _run(text, quality, output, duel, fast=fast)
+        engines, options = _run(text, quality, output, duel)
     account = json.loads((output / "report.json").read_bytes())["accounting"]
     (megabytes,) = (sum(source["bytes"].values()) / 1e6 for source in account.values())
     shutil.rmtree(output)
@@ -106,9 +100,7 @@ def _measured(text: inputs.Text, quality: str, *, fast: bool) -> str:
     )
 
 
-def _run(
-    text: inputs.Text, quality: str, output: Path, duel: Duel, *, fast: bool
-) -> tuple[str, Options]:
+def _run(text: inputs.Text, quality: str, output: Path, duel: Duel) -> tuple[str, Options]:
     options = TextOptions(
         input=(str(text.path),),
         text_field=text.field,
@@ -123,7 +115,7 @@ def _run(
         (corpus,) = corpora.values()
         enter(locked(output))
         runner = enter(Runner((), num_workers=0))
-        native = fast and compiled.available()
+        native = compiled.available()
         with duel.outside.measure("models"):
             run = Build(corpus, corpora, files=files, runner=runner, native=native)
             chain = load_chain(options, native=native, run=run.job.run)

@@ -33,7 +33,6 @@ SETTLE = 2
 """Seconds after which a file has settled."""
 KILOBYTES = 500
 """Of a file; one arrives each second."""
-SMALL_FILES = 10_000
 
 _MODULE = "pipelines.wudao"
 _ENV = {**os.environ, "PYTHONPATH": str(inputs.ROOT)}
@@ -44,22 +43,8 @@ def measure(minutes: float) -> str:
     files = max(10, round(60 * minutes))
     source = inputs.many(files, megabytes=-(-files * KILOBYTES // 1000))
     with _scratch() as folder:
-        watch = _watched(source, folder, seconds=60 * minutes, kills=True)
+        watch = _watched(source, folder, seconds=60 * minutes)
         return _table(folder / "in", folder / "out", folder, watch)
-
-
-def measure_files(minutes: float) -> str:
-    """Return the table of memory while SMALL_FILES small files arrive."""
-    source = inputs.many(SMALL_FILES, megabytes=SMALL_FILES * 3 // 1000)
-    with _scratch() as folder:
-        watch = _watched(source, folder, seconds=60 * minutes, kills=False)
-        generations = _generations(folder / "out")
-        rows = [
-            ("files in the dataset", f"{sum(map(len, generations)):,} of {SMALL_FILES:,}"),
-            ("generations", f"{len(generations)}"),
-            *watch.memory(),
-        ]
-        return render(("", ""), rows)
 
 
 @contextmanager
@@ -76,7 +61,7 @@ def _folder() -> Path:
     return inputs.FOLDER
 
 
-def _watched(source: Path, folder: Path, *, seconds: float, kills: bool) -> "_Watch":
+def _watched(source: Path, folder: Path, *, seconds: float) -> "_Watch":
     """Return a watch that has ended, after all files have arrived."""
     inbox, output = folder / "in", folder / "out"
     inbox.mkdir()
@@ -87,11 +72,9 @@ def _watched(source: Path, folder: Path, *, seconds: float, kills: bool) -> "_Wa
         with _arriving(source, inbox, seconds=seconds) as arrived:
             began = time.monotonic()
             _wait(watch, lambda: time.monotonic() - began > seconds / 3)
-            if kills:
-                _wait(watch, watch.kill_worker)
+            _wait(watch, watch.kill_worker)
             _wait(watch, lambda: time.monotonic() - began > 2 * seconds / 3)
-            if kills:
-                watch.kill_driver()
+            watch.kill_driver()
             _wait(watch, lambda: len(arrived) == len([*source.iterdir()]))
         ended = time.monotonic()
         _wait(watch, lambda: time.monotonic() - ended > 2 * SETTLE)

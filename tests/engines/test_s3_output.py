@@ -160,15 +160,14 @@ def test_storage_that_keeps_failing_is_reported(
     name = f"down{len(message)}"
     flags = ["--output", f"s3://bucket/{name}", *FLAGS]
     environment.fault = fault
-    from pipelines.corpus.flags import parse  # noqa: PLC0415
     from pipelines.run.command import completed  # noqa: PLC0415 - with what follows, as a command does
 
-    options, rest = parse(RECIPE.options, flags, program="pipelines.wudao", about="")
+    options = completed(RECIPE.options.parse(flags, "pipelines.wudao"), RECIPE)
     with pytest.raises(UserError, match=message):
-        build.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
+        build.build("pipelines.wudao", options)
     assert not (folder / "bucket" / name / "manifest.json").exists()
     environment.fault = lambda *_: ""
-    build.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
+    build.build("pipelines.wudao", options)
     assert stored(folder, name) == expected
 
 

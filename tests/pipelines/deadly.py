@@ -1,7 +1,6 @@
 """A corpus with records that end the process that judges them."""
 
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -12,15 +11,13 @@ from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.readers.reading import Reading
 from pipelines.run.command import main
 
-EXIT, KILL = "This text ends its reader", "This text eats all memory"
+EXIT = "This text ends its reader"
 
 
 def documents(record: Mapping[str, Any], _: Options) -> tuple[Document, ...]:
     text = str(record["text"])
     if EXIT in text:
         os._exit(7)
-    if KILL in text:
-        os.kill(os.getpid(), signal.SIGKILL)
     return (Document(text),)
 
 

@@ -66,11 +66,6 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
     return kept, Verdict(batch.filter(dropped), reasons.filter(dropped))
 
 
-def segment_builder(*, relative: str = "part-1.json", dedup: bool = True) -> SegmentBuilder:
-    """A builder of the segments of one file."""
-    return SegmentBuilder(relative=relative, dedup=dedup)
-
-
 def write_segment(
     stem: Path,
     docs: Sequence[Doc],
@@ -79,7 +74,7 @@ def write_segment(
     dedup: bool = True,
 ) -> Segment:
     """Write a segment of one batch."""
-    segments = segment_builder(relative=relative, dedup=dedup)
+    segments = SegmentBuilder(relative=relative, dedup=dedup)
     kept, dropped = judged(docs)
     segments.add(kept, [dropped])
     return segments.close(stem)

@@ -19,6 +19,11 @@ def loaded(load: Callable[[], _Loaded], *, native: bool) -> _Loaded:
         use_native(False)
 
 
+def pairs(text: str) -> list[str]:
+    """Split a text into words of two characters, as a splitter of one's own may."""
+    return [text[at : at + 2] for at in range(0, len(text), 2)]
+
+
 @cache
 def splitters(*languages: str, native: bool) -> Splitters:
     """Return splitters that have loaded what finds the words of languages."""

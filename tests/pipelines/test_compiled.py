@@ -48,14 +48,6 @@ def test_one_process_compiles_and_the_next_ones_find_it(folder: Path) -> None:
         assert locked(folder)
 
 
-def test_what_failed_is_not_kept(folder: Path) -> None:
-    with pytest.raises(ZeroDivisionError), compiling("a"):
-        raise ZeroDivisionError
-    assert not kept(["a"])
-    with compiling("a"):
-        assert locked(folder)
-
-
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with a module of kernels, as installed; the cache folder of its user is empty."""
@@ -155,14 +147,6 @@ def test_what_does_not_do_as_the_plain_one_is_not_used(
         )
         assert chosen is half
     assert caplog.messages == [f"Fast halving is not used: {why}. Long division takes its place."]
-
-
-@pytest.mark.parametrize("part", ["", pytest.param("halves", marks=needs_numba)])
-def test_what_does_as_the_plain_one_is_used(caplog: pytest.LogCaptureFixture, part: str) -> None:
-    compiled.use_native(True)
-    assert proven("Halving", lambda: half, wrong_half, plain=None, part=part) is half
-    assert proven("None", lambda: None, wrong_half, plain=half, part=part) is half
-    assert caplog.messages == []
 
 
 @needs_numba

@@ -1,11 +1,9 @@
 import datetime
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from pipelines.fineweb import RECIPE, FinewebOptions, documents
-from tests.pipelines.real import real_records
+from pipelines.fineweb import FinewebOptions, documents
 
 PAGE = {
     "text": "A page.",
@@ -18,33 +16,6 @@ PAGE = {
     "language_score": 0.98,
     "token_count": 3,
 }
-KEPT = {"web_language" if name == "language" else name: value for name, value in PAGE.items()}
-del KEPT["text"]
-
-
-@pytest.mark.parametrize(
-    ("more", "origin"),
-    [
-        ({}, {"other": ""}),
-        (
-            {"language": "cmn", "language_script": "Hani", "minhash_cluster_size": 7,
-             "top_langs": '{"cmn_Hani_score": 0.99}'},
-            {"web_language": "cmn", "language_script": "Hani", "minhash_cluster_size": 7,
-             "top_langs": '{"cmn_Hani_score": 0.99}', "other": ""},
-        ),
-        ({"wordlist_ratio": 0.5, "filter_reason": "x"},
-         {"other": '{"filter_reason":"x","wordlist_ratio":0.5}'}),
-        ({"language_score": 1}, {"language_score": 1, "other": ""}),
-        ({"other": "mine"}, {"other": '{"other":"mine"}'}),
-    ],
-)  # fmt: skip
-def test_all_columns_are_kept(more: dict[str, Any], origin: dict[str, Any]) -> None:
-    (made,) = documents({**PAGE, **more}, FinewebOptions())
-    assert (made.text, made.reason) == ("A page.", None)
-    assert made.provenance == {**KEPT, **origin}
-    kinds = RECIPE.provenance(FinewebOptions())
-    for name, value in made.provenance.items():
-        assert pa.array([value], kinds[name]).to_pylist() == [value]
 
 
 @pytest.mark.parametrize(
@@ -62,14 +33,3 @@ def test_what_a_column_does_not_fit_is_kept_as_json(field: str, value: Any, othe
     (made,) = documents({**PAGE, field: value}, FinewebOptions())
     assert field not in made.provenance
     assert made.provenance["other"] == other
-
-
-def test_real_files() -> None:
-    options = FinewebOptions()
-    records = real_records("corpora/fineweb", RECIPE.reading(options))
-    made = [documents(each.value, options)[0] for each in records]
-    assert len(made) == 61
-    assert {document.provenance["dump"] for document in made} == {"CC-MAIN-2024-10"}
-    assert {document.provenance["other"] for document in made} == {""}
-    for name, kind in RECIPE.provenance(options).items():
-        assert len(pa.array([document.provenance.get(name) for document in made], kind)) == 61

@@ -56,9 +56,3 @@ def test_parts_are_mapped_by_an_array_and_merged_after_it(tmp_path: Path) -> Non
         "array= dependency=afterok:41",
     ]
     assert read_manifest(tmp_path / "out").generations[0].accounting["wudao"]["read"] == 531
-
-
-def test_without_a_corpus_it_says_how_it_is_called() -> None:
-    done = subprocess.run(["bash", str(SCRIPT)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "name a corpus and its flags, as in: PARTS=32 bash" in done.stderr

@@ -1,12 +1,10 @@
 import hashlib
 import json
 import random
-import re
 import sys
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pipelines.filters.classifier import Classifier
@@ -39,40 +37,21 @@ def command(folders: Path, output: Path, *more: str) -> list[str]:
     return [*inputs, "--output", str(output), *SMALL, *more]
 
 
-def test_from_two_folders_to_a_model_with_its_figures(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_report_says_which_texts_were_trained_on_and_held_out(
+    folders: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out" / "quality.bin"
     assert main(command(folders, output)) == 0
-    out, err = capsys.readouterr()
-    assert re.search(
-        r"quality.bin: 0.\d MB, trained on \d+ hq \(held out: \d+\), \d+ cc \(held out: \d+\)", out
-    )
-    assert f"--classifier '{output}:hq>=0.5'" in out
-    assert "web/a.jsonl (1 of 1)" in err
     report = json.loads(output.with_suffix(".json").read_text())
     assert report["sha256"] == hashlib.sha256(output.read_bytes()).hexdigest()
-    sides = report["sides"]
-    for side in sides.values():
+    for name, side in zip(("good", "web"), report["sides"].values(), strict=True):
+        assert side["inputs"] == [str(folders / name)]
         assert side["trained_on"] + side["held_out"] == 300
         assert 10 < side["held_out"] < 60
-    assert sides["positive"]["inputs"] == [str(folders / "good")]
     rows = {row["threshold"]: row for row in report["held_out"]}
-    assert rows[0.5]["precision"] > 0.95
-    assert rows[0.5]["recall"] > 0.95
-    assert rows[0.5]["negatives_kept"] < 0.05
+    assert min(rows[0.5]["precision"], rows[0.5]["recall"]) > 0.95
     recalls = [row["recall"] for row in report["held_out"]]
     assert recalls == sorted(recalls, reverse=True)
-    (scores,) = Classifier([f"{output}:hq"]).score([*GOOD, *BAD], ["en"] * 4).values()
-    assert ((scores > 0.5) == np.array([True, True, False, False])).all()
-
-
-def test_the_same_texts_and_options_give_the_same_bytes(folders: Path, tmp_path: Path) -> None:
-    outputs = [tmp_path / f"{number}.bin" for number in range(3)]
-    for output, seed in zip(outputs, "001", strict=True):
-        assert main(command(folders, output, "--seed", seed)) == 0
-    one, same, other = (output.read_bytes() for output in outputs)
-    assert one == same != other
 
 
 def test_any_corpus_field_and_label_will_do(
@@ -92,15 +71,6 @@ def test_any_corpus_field_and_label_will_do(
     output.with_suffix(".json").unlink()
     assert main([*flags, *SMALL, "--output", str(output)]) == 0
     assert "a script without spaces" in capsys.readouterr().out
-
-
-def test_a_model_or_report_that_is_there_stays(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "m.json").write_text("mine")
-    assert main(command(folders, tmp_path / "m.bin")) == 2
-    assert "m.json exists already" in capsys.readouterr().err
-    assert (tmp_path / "m.json").read_text() == "mine"
 
 
 def test_without_the_library_the_error_names_the_extra(

@@ -89,8 +89,8 @@ own = together(lines, holding("rules.py", MODULE), holding("broken.py", "import 
 
 SPECS = {
     "bad=rules:fewer": (
-        "--filter \"bad=rules:fewer\": no step 'bad' for a filter to stand after: give one of read,"
-        " clean, langid, quality, decontaminate, mask"
+        "--filter \"bad=rules:fewer\": no step 'bad' for a filter to stand after: give one of"
+        " read, clean, langid, quality, decontaminate, mask"
     ),
     "quality=rules": (
         "--filter rules: no installed package offers a filter of that name (none is installed)."
@@ -98,25 +98,20 @@ SPECS = {
     ),
     "rules:clean:more": '--filter "rules:clean:more" names no filter.…',
     "rules:Class?least=1\\&least=2": '--filter "rules:Class?least=1&least=2" gives an option twice',
-    "toxic": (
-        "--filter toxic: no installed package offers a filter of that name (none is installed).…"
-    ),
-    "''": '--filter "" names no filter.…',
     "rule:one": (
         "--filter rule:one: there is no module 'rule' where Python looks for modules: start in its"
         " folder, install it, or put its folder into PYTHONPATH"
     ),
     "rules.py:one": (
-        "--filter rules.py:one: there is no module 'rules.py' where Python looks for modules: start"
-        " in its folder, install it, or put its folder into PYTHONPATH, and leave .py out of its"
-        " name"
+        "--filter rules.py:one: there is no module 'rules.py' where Python looks for modules:"
+        " start in its folder, install it, or put its folder into PYTHONPATH, and leave .py out of"
+        " its name"
     ),
     "broken:one": (
         "the filter broken:one: it cannot be imported: ModuleNotFoundError: No module named"
         " 'torchr' (…/broken.py:1). Correct its code"
     ),
     "rules:none": "--filter rules:none: rules holds no 'none'",
-    "rules:number": "--filter rules:number is no filter: it cannot be called with a batch",
     "rules:fewer?least=2": (
         "--filter rules:fewer is given options (least), but it is a function: make it a class,"
         " whose constructor takes them"
@@ -133,8 +128,6 @@ SPECS = {
         "a filter cannot be called 'gopher': a step, rule or model of corpusmill is called so, and"
         " figures and reasons go by these names"
     ),
-    "rules:classifier": "a filter cannot be called 'classifier'…",
-    "rules:clean": "a filter cannot be called 'clean'…",
     "rules:long_ones --filter clean=rules:long_ones": (
         "two filters are called 'long_ones': give each one its own name"
     ),
@@ -143,8 +136,8 @@ SPECS = {
         "--filter rules:Measured: min_chars=inf is not finite: nan is a bound that is off"
     ),
     "clean=rules:Measured": (
-        "--filter rules:Measured has bounds (min_chars, max_chars): each is min_ or max_ and one of"
-        " its metrics (chars), and such a filter changes no texts and stands after quality"
+        "--filter rules:Measured has bounds (min_chars, max_chars): each is min_ or max_ and one"
+        " of its metrics (chars), and such a filter changes no texts and stands after quality"
     ),
     "rules:Misnamed": (
         "--filter rules:Misnamed has bounds (least): each is min_ or max_ and one of its metrics"
@@ -158,14 +151,6 @@ SPECS = {
         "--filter rules:ListOfBounds: its `bounds` is ['min_chars'], not a dict such as"
         ' {"min_score": 0.5}'
     ),
-    "rules:Unmeasured": (
-        "--filter rules:Unmeasured has bounds (min_chars, max_chars): each is min_ or max_ and one"
-        " of its metrics (it has none), and such a filter changes no texts and stands after quality"
-    ),
-    "mask=rules:Both": (
-        "--filter rules:Both has bounds (min_chars, max_chars): each is min_ or max_ and one of its"
-        " metrics (chars), and such a filter changes no texts and stands after quality"
-    ),
     "rules:OneMetric": "--filter rules:OneMetric: its `metrics` is 5, not a list of names",
 }
 ANSWERS = {
@@ -174,8 +159,8 @@ ANSWERS = {
         " or a reason for each (is there a `return`?)"
     ),
     "leaves": (
-        "the filter rules:leaves: it fails on a batch of 6 texts, of records at 0 on: SystemExit: 3"
-        " (…/rules.py:4). Correct its code"
+        "the filter rules:leaves: it fails on a batch of 6 texts, of records at 0 on: SystemExit:"
+        " 3 (…/rules.py:4). Correct its code"
     ),
     "fewer": "--filter rules:fewer returned 1 reasons for 6 texts",
     "truths": (
@@ -192,12 +177,8 @@ ANSWERS = {
     ),
     "unnamed": "--filter rules:unnamed returned x, which its `metrics` does not name (it has none)",
     "Nulls": (
-        "--filter rules:Nulls returned None as a text: it returns, for each text, a string of valid"
-        " Unicode; an unchanged one if it is to stay, an empty one if it is to go"
-    ),
-    "Numbers": (
-        "--filter rules:Numbers returned 3 as a text: it returns, for each text, a string of valid"
-        " Unicode; an unchanged one if it is to stay, an empty one if it is to go"
+        "--filter rules:Nulls returned None as a text: it returns, for each text, a string of"
+        " valid Unicode; an unchanged one if it is to stay, an empty one if it is to go"
     ),
     "Halves": (
         "--filter rules:Halves returned 'a\\ud800' as a text: it returns, for each text, a string"
@@ -234,7 +215,44 @@ JSONL = f"{TEXT} --decontaminate a.jsonl"
 TXT = f"{TEXT} --decontaminate a.txt"
 LIST = f"{TEXT} --provenance url=url --url-blocklist domains"
 
+BENCHMARKS = {
+    "benchmark: no text": (
+        benchmark("a.jsonl", '{"text": 7}\n'),
+        "…/a.jsonl: no text in the item at 0: b'{\"text\": 7}'. Expected a field text, or other"
+        " fields that are strings.",
+    ),
+    "benchmark: not an object": (
+        benchmark("a.jsonl", '{"text": "x"}\n[1]\n'),
+        "…/a.jsonl: the benchmark is damaged at byte 14 (not-an-object): b'[1]'. Fetch the file"
+        " again, or leave it out.",
+    ),
+}
+
+BLOCKLISTS = {
+    "blocklist: hosts": (
+        blocked("good.org\n0.0.0.0 example.com\n"),
+        "…/domains: '0.0.0.0 example.com' at byte 9 is no entry of a blocklist. Each line should"
+        " hold a domain (example.com) or the beginning of a URL (example.com/shop) and nothing"
+        " else; rules of ad blockers and hosts files have to be rewritten.",
+    ),
+    "blocklist: wildcard": (
+        blocked("exam*ple.com\n"),
+        "…/domains: 'exam*ple.com' at byte 0 is no entry of a blocklist.…",
+    ),
+    "blocklist: a path alone": (
+        blocked("/path\n"),
+        "…/domains: '/path' at byte 0 is no entry of a blocklist.…",
+    ),
+    "blocklist: comments alone": (
+        blocked("# nothing\n\n"),
+        "domains: no entries. Each line should hold a domain (example.com) or the beginning of a"
+        " URL (example.com/shop).",
+    ),
+}
+
 ROWS = (
+    *(opened(name, JSONL, says, scene=scene) for name, (scene, says) in BENCHMARKS.items()),
+    *(opened(name, LIST, says, scene=scene) for name, (scene, says) in BLOCKLISTS.items()),
     *(opened(f"filter {x}", f"{RUN} --filter {x}", says, scene=own) for x, says in SPECS.items()),
     *(
         mapped(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", says, scene=own)
@@ -247,67 +265,11 @@ ROWS = (
         scene=lines,
     ),
     opened(
-        "benchmark: no text",
-        JSONL,
-        "…/a.jsonl: no text in the item at 0: b'{\"text\": 7}'. Expected a field text, or other"
-        " fields that are strings.",
-        scene=benchmark("a.jsonl", '{"text": 7}\n'),
-    ),
-    opened(
-        "benchmark: not an object",
-        JSONL,
-        "…/a.jsonl: the benchmark is damaged at byte 14 (not-an-object): b'[1]'. Fetch the file"
-        " again, or leave it out.",
-        scene=benchmark("a.jsonl", '{"text": "x"}\n[1]\n'),
-    ),
-    opened(
-        "benchmark: a line cut off",
-        JSONL,
-        "…/a.jsonl: the benchmark is damaged at byte 14 (bad-json): b'{\"text\": '. Fetch the file"
-        " again, or leave it out.",
-        scene=benchmark("a.jsonl", '{"text": "x"}\n{"text": \n'),
-    ),
-    opened(
-        "benchmark: too short",
-        TXT,
-        "a.txt: none of the 2 items has 8 words, so there is nothing to look for. In plain text"
-        " each line is an item: put every item on a single line.",
-        scene=benchmark("a.txt", "too short\nboth\n"),
-    ),
-    opened(
         "benchmark: seven words",
         TXT,
         "a.txt: none of the 1 items has 8 words, so there is nothing to look for. In plain text"
         " each line is an item: put every item on a single line.",
         scene=benchmark("a.txt", " ".join(WORDS.split()[:7])),
-    ),
-    opened(
-        "benchmark: not UTF-8",
-        TXT,
-        "…/a.txt: the benchmark is damaged at byte 0 (bad-utf8): b'caf\\xe9 au lait'. Fetch the"
-        " file again, or leave it out.",
-        scene=benchmark("a.txt", b"caf\xe9 au lait\n"),
-    ),
-    opened(
-        "benchmark: empty",
-        TXT,
-        "The input …/a.txt is empty (0 bytes): fetch it again. Mend the input, or remove what is"
-        " not part of it.",
-        scene=benchmark("a.txt", ""),
-    ),
-    opened(
-        "benchmark: a folder",
-        f"{TEXT} --decontaminate in",
-        "The input …/in/b.json holds no JSON array of objects: it begins with 'x'. Expected was"
-        ' [{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8.',
-        scene=benchmark("in/b.json", "x"),
-    ),
-    opened(
-        "benchmark: packed badly",
-        f"{TEXT} --decontaminate a.jsonl.gz",
-        "The input …/a.jsonl.gz is not a gzip archive, though its name says so: it begins with"
-        " b'x'. Fetch it again, or give it a name that says what it is.",
-        scene=benchmark("a.jsonl.gz", "x"),
     ),
     refused(
         "blocklist: not there",
@@ -315,58 +277,11 @@ ROWS = (
         "--url-blocklist names a list of domains: none.txt does not exist; . holds in",
         scene=lines,
     ),
-    opened(
-        "blocklist: hosts",
-        LIST,
-        "…/domains: '0.0.0.0 example.com' at byte 9 is no entry of a blocklist. Each line should"
-        " hold a domain (example.com) or the beginning of a URL (example.com/shop) and nothing"
-        " else; rules of ad blockers and hosts files have to be rewritten.",
-        scene=blocked("good.org\n0.0.0.0 example.com\n"),
-    ),
-    opened(
-        "blocklist: ad blocker",
-        LIST,
-        "…/domains: '||example.com^' at byte 0 is no entry of a blocklist.…",
-        scene=blocked("||example.com^\n"),
-    ),
-    opened(
-        "blocklist: wildcard",
-        LIST,
-        "…/domains: 'exam*ple.com' at byte 0 is no entry of a blocklist.…",
-        scene=blocked("exam*ple.com\n"),
-    ),
-    opened(
-        "blocklist: a path alone",
-        LIST,
-        "…/domains: '/path' at byte 0 is no entry of a blocklist.…",
-        scene=blocked("/path\n"),
-    ),
-    opened(
-        "blocklist: comments alone",
-        LIST,
-        "domains: no entries. Each line should hold a domain (example.com) or the beginning of a"
-        " URL (example.com/shop).",
-        scene=blocked("# nothing\n\n"),
-    ),
-    opened(
-        "blocklist: empty",
-        LIST,
-        "The input …/domains is empty (0 bytes): fetch it again. Mend the input, or remove what is"
-        " not part of it.",
-        scene=blocked(""),
-    ),
     refused(
         "blocklist: documents without a url",
         f"{TEXT} --url-blocklist domains",
         "--url-blocklist: the documents of the input 'text' have no column url (they have id);"
         " pipelines.text takes one with --provenance url=FIELD",
-        scene=blocked("a.org\n"),
-    ),
-    refused(
-        "blocklist: a source without a url",
-        f"{RUN} --url-blocklist domains",
-        "--url-blocklist: the documents of the input 'wudao' have no column url (they have id,"
-        " category); pipelines.text takes one with --provenance url=FIELD",
         scene=blocked("a.org\n"),
     ),
 )

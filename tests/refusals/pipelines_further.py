@@ -94,9 +94,9 @@ ROWS = (
     refused(
         "rethreshold: a profile was edited",
         "pipelines.rethreshold data",
-        "the code of mine (or of what it imports of its own) was edited since the dataset was made,"
-        " so what was measured may mean something else now: restore the file, or run the corpus"
-        " again",
+        "the code of mine (or of what it imports of its own) was edited since the dataset was"
+        " made, so what was measured may mean something else now: restore the file, or run the"
+        " corpus again",
         scene=together(judged, edited("mine.py")),
     ),
     refused(
@@ -108,24 +108,24 @@ ROWS = (
     refused(
         "rethreshold: other metrics",
         "pipelines.rethreshold data",
-        "data/g0001-…/audit/text-00000.parquet: the metrics of a text in 'zh' do not lead to"
-        " the verdict beside them, so another version of the profiles made it. Build the dataset"
-        " again with this version.",
+        "data/g0001-…/audit/text-00000.parquet: the metrics of a text in 'zh' do not lead to the"
+        " verdict beside them, so another version of the profiles made it. Build the dataset again"
+        " with this version.",
         scene=together(judged, consistent(AUDIT, other_metric)),
     ),
     refused(
         "rethreshold: a metric is missing",
         "pipelines.rethreshold data",
-        "data/g0001-…/audit/text-00000.parquet has no column glm.chars, although the"
-        " manifest says that it was measured: build the dataset again.",
+        "data/g0001-…/audit/text-00000.parquet has no column glm.chars, although the manifest says"
+        " that it was measured: build the dataset again.",
         scene=together(judged, consistent(AUDIT, without_metric)),
     ),
     refused(
         "rethreshold: the audit table is none",
         "pipelines.rethreshold data",
-        "data/g0001-…/audit/text-00000.parquet cannot be read (Parquet magic bytes not found"
-        " in footer. Either the file is corrupted or this is not a parquet file.): restore the"
-        " audit table from a copy, or build the dataset again.",
+        "data/g0001-…/audit/text-00000.parquet cannot be read (Parquet magic bytes not found in"
+        " footer. Either the file is corrupted or this is not a parquet file.): restore the audit"
+        " table from a copy, or build the dataset again.",
         scene=together(judged, consistent(AUDIT, lambda content: content[:-9])),
     ),
     refused(
@@ -159,32 +159,11 @@ ROWS = (
         scene=together(mapped_only, cut("data/.work/map/*.json")),
     ),
     merging(
-        "part: a file that was mapped is cut",
-        f"{RUN} --part merge",
-        "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged)",
-        scene=together(mapped_only, cut("data/.work/map/*.documents")),
-    ),
-    merging(
-        "part: tokens that were mapped are missing",
-        f"{RUN} --part merge",
-        "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged)",
-        scene=together(mapped_only, missing("data/.work/map/*.tokens")),
-    ),
-    merging(
         "part: tokens that were mapped are cut",
         f"{RUN} --part merge",
         "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
         " of them have a record that cannot be used: it is damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.tokens")),
-    ),
-    merging(
-        "part: hashes that were mapped are cut",
-        f"{RUN} --part merge",
-        "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged)",
-        scene=together(mapped_only, cut("data/.work/map/*.hashes")),
     ),
     refused(
         "append: no bands",
@@ -256,8 +235,8 @@ ROWS = (
     raised(
         "build of a corpus that is edited meanwhile",
         TWICE,
-        "UserError: the code of notes was edited after this process had used it: restart Python (in"
-        " a notebook the kernel), so that all processes work with the same code",
+        "UserError: the code of notes was edited after this process had used it: restart Python"
+        " (in a notebook the kernel), so that all processes work with the same code",
         scene=own("recipe()"),
         writes=("*",),
         before="merge 100 %",

@@ -11,7 +11,7 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from tests.refusals.refusal import opened, refused
+from tests.refusals.refusal import Said, opened, refused, with_scene
 from tests.refusals.scenes import MODEL, Scene, holding, lines, together
 
 RUN = "pipelines.wudao --output out --tokenizer"
@@ -95,188 +95,165 @@ def set_id(description: dict[str, Any]) -> None:
 
 WORDS = "".join(f"{word}\n" for word in [*SPECIAL, "the", "dog", "##s"])
 
-ROWS = (
-    # Specs.
-    refused(
-        "tokenizer of an empty name",
-        "pipelines.text --input in --tokenizer ''",
-        "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json."
-        " To train one on this text: python -m pipelines.train_tokenizer --input in --vocab-size"
-        " 50000 --output tokenizer.model",
-        scene=lines,
+RANKS = {
+    "ranks that are a pipe": (
+        as_pipe("r50k_base.tiktoken"),
+        "tiktoken:r50k_base.tiktoken is a folder, a pipe or a device: expected a file called"
+        " NAME.tiktoken, or GPT-2's merges.txt or vocab.bpe.",
     ),
-    refused(
-        "tokenizer without its kind",
-        f"{RUN} gpt2",
+    "ranks: a text": (
+        holding("r50k_base.tiktoken", "not a model"),
+        "r50k_base.tiktoken is no file of tiktoken ranks (…): each line should hold a piece in"
+        " base64, a space and a number.",
+    ),
+    "ranks: a byte missing": (
+        ranks({x: n for x, n in BYTES.items() if n}),
+        "r50k_base.tiktoken has pieces for 255 of 256 bytes, or one with the id of <|endoftext|>:"
+        " it is damaged.",
+    ),
+    "ranks: ids twice": (
+        ranks({x: n // 2 for x, n in BYTES.items()}),
+        "r50k_base.tiktoken has ids twice, or ids above 50256 or below 0: it is damaged.",
+    ),
+    "ranks: the id of the end": (
+        ranks({**BYTES, b"ab": 50256}),
+        "r50k_base.tiktoken has pieces for 256 of 256 bytes, or one with the id of <|endoftext|>:"
+        " it is damaged.",
+    ),
+    "ranks: an id too large": (
+        ranks({**BYTES, b"ab": 60000}),
+        "r50k_base.tiktoken has ids twice, or ids above 50256 or below 0: it is damaged.",
+    ),
+}
+
+HUGGING_FACE = {
+    "json: a text": (
+        hf("not a model"),
+        "tokenizer.json: tokenizers cannot read it (expected ident at line 1 column 2)…",
+    ),
+    "json: with an empty vocabulary": (
+        changed(lambda description: description["model"].update(vocab={}, merges=[])),
+        "tokenizer.json has no vocabulary: expected a trained tokenizer.json.",
+    ),
+    "json: no end of text": (
+        changed(lambda description: description.update(added_tokens=[])),
+        "tokenizer.json has no token to end a document with: expected one of <|endoftext|>, </s>,"
+        " <|end_of_text|>, <eos>, or all of [PAD], [SEP], [CLS], [MASK], [UNK].",
+    ),
+    "json: an id above all holes": (
+        changed(lambda description: description["model"]["vocab"].update(a=1048836)),
+        "tokenizer.json: a piece has the id 1048836, with 260 pieces in all: ids count from 0, and"
+        " at most 1048576 of them may be unused. The file is damaged: fetch or make it again.",
+    ),
+    "json: an id below 0": (
+        changed(lambda description: description["model"]["vocab"].update(a=-1)),
+        "tokenizer.json: a piece has the id -1, with 260 pieces in all: ids count from 0, and at"
+        " most 1048576 of them may be unused. The file is damaged: fetch or make it again.",
+    ),
+    "json: two pieces of one id": (
+        changed(lambda description: description["model"]["vocab"].update(x=258)),
+        "tokenizer.json: 'x' and the special token '<|endoftext|>' have the same id, 258: the file"
+        " is damaged, fetch or make it again.",
+    ),
+    "json: text spells a special token": (
+        hf(bert([*SPECIAL, "the"])),
+        'hf:tokenizer.json turns the text "[PAD]" into the special token 0, so that a document'
+        " could write control tokens: take it out of the model's ordinary vocabulary, or mark it"
+        " as special.",
+    ),
+}
+
+VOCABULARIES = {
+    "vocab: two special tokens missing": (
+        bert_lines("[PAD]\n[CLS]\n[SEP]\na\n"),
+        "vocab.txt has no token to end a document with: expected one of <|endoftext|>, </s>,"
+        " <|end_of_text|>, <eos>, or all of [PAD], [SEP], [CLS], [MASK], [UNK].",
+    ),
+    "vocab: not UTF-8": (
+        bert_lines(b"[PAD]\n\xb5\xc4\n"),
+        "vocab.txt is no vocabulary of BERT (line 2 is not UTF-8): expected is a piece on each"
+        " line. Fetch a copy that no program has changed.",
+    ),
+    "vocab: config cut off": (
+        bert_lines(WORDS, "{"),
+        "tokenizer_config.json is beside the vocabulary and would say how it is used, but cannot"
+        " be read (…): expected is the JSON that save_pretrained() writes. Mend it, or remove it.",
+    ),
+    "vocab: config of another type": (
+        bert_lines(WORDS, '{"do_lower_case": "no"}'),
+        "tokenizer_config.json is beside the vocabulary and would say how it is used, but cannot"
+        " be read (do_lower_case is 'no', not true or false)…",
+    ),
+}
+
+COMMANDS: Mapping[str, Said] = {
+    "pipelines.text --input in --tokenizer ''": (
+        "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or"
+        " hf:tokenizer.json. To train one on this text: python -m pipelines.train_tokenizer"
+        " --input in --vocab-size 50000 --output tokenizer.model"
+    ),
+    f"{RUN} gpt2": (
         '--tokenizer "gpt2": write tiktoken:gpt2. No tokenizer yet? python -m'
-        " pipelines.train_tokenizer --help shows how to train one.",
-        scene=lines,
+        " pipelines.train_tokenizer --help shows how to train one."
     ),
-    refused(
-        "tokenizer of the hub without its owner",
-        f"{RUN} bert-base-chinese",
-        '--tokenizer "bert-base-chinese": write hf:google-bert/bert-base-chinese.…',
-        scene=lines,
+    f"{RUN} bert-base-chinese": (
+        '--tokenizer "bert-base-chinese": write hf:google-bert/bert-base-chinese.…'
     ),
-    refused(
-        "tokenizer of the hub without its owner, of its kind",
-        f"{RUN} hf:bert-base-chinese",
+    f"{RUN} hf:bert-base-chinese": (
         "hf:bert-base-chinese: there is no file bert-base-chinese. Did you mean"
-        " hf:google-bert/bert-base-chinese?…",
-        scene=lines,
+        " hf:google-bert/bert-base-chinese?…"
     ),
-    refused(
-        "tokenizer of the hub without its kind",
-        f"{RUN} Qwen/Qwen2.5-7B",
-        '--tokenizer "Qwen/Qwen2.5-7B": write hf:Qwen/Qwen2.5-7B.…',
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that looks like SentencePiece",
-        f"{RUN} glm.model",
-        '--tokenizer "glm.model": write sentencepiece:glm.model.…',
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that looks like BERT",
-        f"{RUN} bert/vocab.txt",
-        '--tokenizer "bert/vocab.txt": write hf:bert/vocab.txt.…',
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that looks like JSON",
-        f"{RUN} tokenizer.json",
-        '--tokenizer "tokenizer.json": write hf:tokenizer.json.…',
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that looks like merges",
-        f"{RUN} merges.txt",
-        '--tokenizer "merges.txt": write tiktoken:merges.txt.…',
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that looks like ranks",
-        f"{RUN} x/gpt2.tiktoken",
-        '--tokenizer "x/gpt2.tiktoken": write tiktoken:x/gpt2.tiktoken.…',
-        scene=lines,
-    ),
-    refused(
-        "tokenizer of an unknown kind",
-        f"{RUN} spm:glm.model",
+    f"{RUN} Qwen/Qwen2.5-7B": '--tokenizer "Qwen/Qwen2.5-7B": write hf:Qwen/Qwen2.5-7B.…',
+    f"{RUN} glm.model": '--tokenizer "glm.model": write sentencepiece:glm.model.…',
+    f"{RUN} bert/vocab.txt": '--tokenizer "bert/vocab.txt": write hf:bert/vocab.txt.…',
+    f"{RUN} merges.txt": '--tokenizer "merges.txt": write tiktoken:merges.txt.…',
+    f"{RUN} x/gpt2.tiktoken": '--tokenizer "x/gpt2.tiktoken": write tiktoken:x/gpt2.tiktoken.…',
+    f"{RUN} spm:glm.model": (
         '--tokenizer "spm:glm.model": write sentencepiece:PATH, tiktoken:NAME or tiktoken:PATH,'
-        " hf:PATH or hf:OWNER/NAME.…",
-        scene=lines,
+        " hf:PATH or hf:OWNER/NAME.…"
     ),
-    refused(
-        "tokenizer of a mistyped kind",
-        f"{RUN} sentencepeice:glm.model",
-        '--tokenizer "sentencepeice:glm.model": write sentencepiece:glm.model.…',
-        scene=lines,
+    f"{RUN} sentencepeice:glm.model": (
+        '--tokenizer "sentencepeice:glm.model": write sentencepiece:glm.model.…'
     ),
-    refused(
-        "tokenizer without a path",
-        f"{RUN} sentencepiece:",
-        '--tokenizer "sentencepiece:": write sentencepiece:PATH, tiktoken:NAME or tiktoken:PATH,'
-        " hf:PATH or hf:OWNER/NAME.…",
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that is not there",
-        f"{RUN} sentencepiece:/no/glm.model",
-        "sentencepiece:/no/glm.model: there is no file /no/glm.model.…",
-        scene=lines,
-    ),
-    refused(
-        "tokenizer.json that is not there",
-        f"{RUN} hf:no/tokenizer.json",
-        "hf:no/tokenizer.json: there is no file no/tokenizer.json.…",
-        scene=lines,
-    ),
-    refused(
-        "hf folder without a tokenizer",
-        f"{RUN} hf:in",
-        "hf:in: there is no file tokenizer.json or vocab.txt in the folder.…",
-        scene=lines,
-    ),
-    refused(
-        "sentencepiece folder",
-        f"{RUN} sentencepiece:in",
-        "sentencepiece:in is a folder: name the tokenizer's file in it.",
-        scene=lines,
-    ),
-    refused(
-        "sentencepiece folder with a model",
-        f"{RUN} sentencepiece:models",
+    f"{RUN} hf:in": "hf:in: there is no file tokenizer.json or vocab.txt in the folder.…",
+    f"{RUN} sentencepiece:models": (
         "sentencepiece:models is a folder: name the tokenizer's file in it. Did you mean"
         " sentencepiece:models/glm.model?",
-        scene=folder_of_models,
+        folder_of_models,
     ),
+    f"{RUN} hf:a.json": (
+        "hf:a.json: there is no file a.json.…",
+        as_pipe("a.json"),
+    ),
+    f"{RUN} hf:{'x' * 300}.json": (
+        "hf:xxx…xxx.json: xxx…xxx.json cannot be read (File name too long)."
+    ),
+}
+
+ROWS = (
+    *(
+        refused(command.replace(str(MODEL), "MODEL"), command, says, scene=scene)
+        for command, (says, scene) in (
+            (command, with_scene(said, lines)) for command, said in COMMANDS.items()
+        )
+    ),
+    *(opened(name, R50K, says, scene=scene) for name, (scene, says) in RANKS.items()),
+    *(opened(name, HF, says, scene=scene) for name, (scene, says) in HUGGING_FACE.items()),
+    *(opened(name, VOCAB, says, scene=scene) for name, (scene, says) in VOCABULARIES.items()),
     opened(
         "tiktoken of an unknown encoding",
         f"{RUN} tiktoken:gpt5",
-        "tiktoken:gpt5: there is no such file, and tiktoken knows no encoding of that name: did you"
-        " mean gpt2? Give one of gpt2, r50k_base, p50k_base, p50k_edit, cl100k_base, o200k_base,"
-        " o200k_harmony.",
+        "tiktoken:gpt5: there is no such file, and tiktoken knows no encoding of that name: did"
+        " you mean gpt2? Give one of gpt2, r50k_base, p50k_base, p50k_edit, cl100k_base,"
+        " o200k_base, o200k_harmony.",
         scene=lines,
-    ),
-    opened(
-        "tiktoken folder",
-        f"{RUN} tiktoken:in",
-        "tiktoken:in is a folder, a pipe or a device: expected a file called NAME.tiktoken, or"
-        " GPT-2's merges.txt or vocab.bpe.",
-        scene=lines,
-    ),
-    refused(
-        "tokenizer that is a pipe",
-        f"{RUN} hf:a.json",
-        "hf:a.json: there is no file a.json.…",
-        scene=as_pipe("a.json"),
-    ),
-    refused(
-        "tokenizer that is endless",
-        f"{RUN} sentencepiece:z.model",
-        "sentencepiece:z.model: there is no file z.model.…",
-        scene=as_link("z.model", "/dev/zero"),
-    ),
-    refused(
-        "tokenizer that is a link to itself",
-        f"{RUN} hf:a.json",
-        "hf:a.json: there is no file a.json.…",
-        scene=as_link("a.json", "a.json"),
-    ),
-    opened(
-        "ranks that are a pipe",
-        R50K,
-        "tiktoken:r50k_base.tiktoken is a folder, a pipe or a device: expected a file called"
-        " NAME.tiktoken, or GPT-2's merges.txt or vocab.bpe.",
-        scene=as_pipe("r50k_base.tiktoken"),
-    ),
-    refused(
-        "tokenizer of a name too long",
-        f"{RUN} hf:{'x' * 300}.json",
-        "hf:xxx…xxx.json: xxx…xxx.json cannot be read (File name too long).",
-        scene=lines,
-    ),
-    # SentencePiece.
-    opened(
-        "model: empty",
-        SPM,
-        "a.model is no SentencePiece model (…): give the .model file that spm_train or python -m"
-        " pipelines.train_tokenizer wrote.",
-        scene=holding("a.model"),
     ),
     opened(
         "model: a text",
         SPM,
-        "a.model is no SentencePiece model (Error parsing message…)…",
+        "a.model is no SentencePiece model (Error parsing message…): give the .model file that"
+        " spm_train or python -m pipelines.train_tokenizer wrote.",
         scene=holding("a.model", "not a model"),
-    ),
-    opened(
-        "model: cut off",
-        SPM,
-        "a.model is no SentencePiece model (Error parsing message…)…",
-        scene=holding("a.model", MODEL.read_bytes()[: MODEL.stat().st_size // 2]),
     ),
     opened(
         "model: JSON by its name",
@@ -285,162 +262,12 @@ ROWS = (
         scene=holding("x.json", "not a model"),
     ),
     opened(
-        "model: a field too long",
-        SPM,
-        "a.model is no SentencePiece model (Error parsing message…)…",
-        scene=holding("a.model", b"\x0a\xff\xff\xff\xff\x0f"),
-    ),
-    # Hugging Face.
-    opened(
-        "json: empty",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (EOF while parsing a value at line 1 column 0):"
-        " expected the file that tokenizer.save() and save_pretrained() write.",
-        scene=hf(""),
-    ),
-    opened(
-        "json: a text",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (expected ident at line 1 column 2)…",
-        scene=hf("not a model"),
-    ),
-    opened(
-        "json: a list",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (invalid type: sequence, expected …)…",
-        scene=hf("[1, 2]"),
-    ),
-    opened(
-        "json: without a vocabulary",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (Model missing…)…",
-        scene=hf("{}"),
-    ),
-    opened(
-        "json: with an empty vocabulary",
-        HF,
-        "tokenizer.json has no vocabulary: expected a trained tokenizer.json.",
-        scene=changed(lambda description: description["model"].update(vocab={}, merges=[])),
-    ),
-    opened(
         "json: a model by its name",
         f"{RUN} hf:x.model",
         "x.model: tokenizers cannot read it (…): expected the file that tokenizer.save() and"
         " save_pretrained() write. Did you mean sentencepiece:x.model?",
         scene=holding("x.model", "no model of this kind"),
     ),
-    opened(
-        "json: no end of text",
-        HF,
-        "tokenizer.json has no token to end a document with: expected one of <|endoftext|>, </s>,"
-        " <|end_of_text|>, <eos>, or all of [PAD], [SEP], [CLS], [MASK], [UNK].",
-        scene=changed(lambda description: description.update(added_tokens=[])),
-    ),
-    opened(
-        "json: an id too large",
-        HF,
-        "tokenizer.json: a piece has the id 1500000000, with 260 pieces in all: ids count from 0,"
-        " and at most 1048576 of them may be unused. The file is damaged: fetch or make it again.",
-        scene=changed(set_id),
-    ),
-    opened(
-        "json: an id above all holes",
-        HF,
-        "tokenizer.json: a piece has the id 1048836, with 260 pieces in all: ids count from 0, and"
-        " at most 1048576 of them may be unused. The file is damaged: fetch or make it again.",
-        scene=changed(lambda description: description["model"]["vocab"].update(a=1048836)),
-    ),
-    opened(
-        "json: an id below 0",
-        HF,
-        "tokenizer.json: a piece has the id -1, with 260 pieces in all: ids count from 0, and at"
-        " most 1048576 of them may be unused. The file is damaged: fetch or make it again.",
-        scene=changed(lambda description: description["model"]["vocab"].update(a=-1)),
-    ),
-    opened(
-        "json: two pieces of one id",
-        HF,
-        "tokenizer.json: 'x' and the special token '<|endoftext|>' have the same id, 258: the file"
-        " is damaged, fetch or make it again.",
-        scene=changed(lambda description: description["model"]["vocab"].update(x=258)),
-    ),
-    opened(
-        "json: a merge of nothing",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (Token `zz` out of vocabulary…)…",
-        scene=changed(lambda description: description["model"]["merges"].append(["q", "zz"])),
-    ),
-    opened(
-        "json: a prefix too long",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (…)…",
-        scene=changed(
-            lambda description: description["model"].update(continuing_subword_prefix="x" * 400)
-        ),
-    ),
-    opened(
-        "json: another type of model",
-        HF,
-        "tokenizer.json: tokenizers cannot read it (…)…",
-        scene=changed(lambda description: description["model"].update(type="Sums")),
-    ),
-    opened(
-        "json: text spells a special token",
-        HF,
-        'hf:tokenizer.json turns the text "[PAD]" into the special token 0, so that a document'
-        " could write control tokens: take it out of the model's ordinary vocabulary, or mark it"
-        " as special.",
-        scene=hf(bert([*SPECIAL, "the"])),
-    ),
-    # Vocabularies of BERT.
-    opened(
-        "vocab: two special tokens missing",
-        VOCAB,
-        "vocab.txt has no token to end a document with: expected one of <|endoftext|>, </s>,"
-        " <|end_of_text|>, <eos>, or all of [PAD], [SEP], [CLS], [MASK], [UNK].",
-        scene=bert_lines("[PAD]\n[CLS]\n[SEP]\na\n"),
-    ),
-    opened(
-        "vocab: merges",
-        VOCAB,
-        "vocab.txt has no token to end a document with…",
-        scene=bert_lines("#version: 0.2\nt h\n"),
-    ),
-    opened(
-        "vocab: not UTF-8",
-        VOCAB,
-        "vocab.txt is no vocabulary of BERT (line 2 is not UTF-8): expected is a piece on each"
-        " line. Fetch a copy that no program has changed.",
-        scene=bert_lines(b"[PAD]\n\xb5\xc4\n"),
-    ),
-    opened(
-        "vocab: empty",
-        VOCAB,
-        "vocab.txt has no token to end a document with…",
-        scene=bert_lines(""),
-    ),
-    opened(
-        "vocab: config cut off",
-        VOCAB,
-        "tokenizer_config.json is beside the vocabulary and would say how it is used, but cannot be"
-        " read (…): expected is the JSON that save_pretrained() writes. Mend it, or remove it.",
-        scene=bert_lines(WORDS, "{"),
-    ),
-    opened(
-        "vocab: config is a list",
-        VOCAB,
-        "tokenizer_config.json is beside the vocabulary and would say how it is used, but cannot be"
-        " read ('list' object is not a mapping)…",
-        scene=bert_lines(WORDS, "[]"),
-    ),
-    opened(
-        "vocab: config of another type",
-        VOCAB,
-        "tokenizer_config.json is beside the vocabulary and would say how it is used, but cannot be"
-        " read (do_lower_case is 'no', not true or false)…",
-        scene=bert_lines(WORDS, '{"do_lower_case": "no"}'),
-    ),
-    # tiktoken.
     opened(
         "ranks: of an unknown name",
         f"{RUN} tiktoken:mine.tiktoken",
@@ -457,64 +284,10 @@ ROWS = (
         scene=holding("mine.bin", "YQ== 0\n"),
     ),
     opened(
-        "ranks: empty",
-        R50K,
-        "r50k_base.tiktoken has pieces for 0 of 256 bytes, or one with the id of <|endoftext|>: it"
-        " is damaged.",
-        scene=holding("r50k_base.tiktoken"),
-    ),
-    opened(
-        "ranks: a text",
-        R50K,
-        "r50k_base.tiktoken is no file of tiktoken ranks (…): each line should hold a piece in"
-        " base64, a space and a number.",
-        scene=holding("r50k_base.tiktoken", "not a model"),
-    ),
-    opened(
-        "ranks: not base64",
-        R50K,
-        "r50k_base.tiktoken is no file of tiktoken ranks (…): each line should hold a piece in"
-        " base64, a space and a number.",
-        scene=holding("r50k_base.tiktoken", "Y!Q 0\n"),
-    ),
-    opened(
-        "ranks: a byte missing",
-        R50K,
-        "r50k_base.tiktoken has pieces for 255 of 256 bytes, or one with the id of <|endoftext|>:"
-        " it is damaged.",
-        scene=ranks({x: n for x, n in BYTES.items() if n}),
-    ),
-    opened(
-        "ranks: ids twice",
-        R50K,
-        "r50k_base.tiktoken has ids twice, or ids above 50256 or below 0: it is damaged.",
-        scene=ranks({x: n // 2 for x, n in BYTES.items()}),
-    ),
-    opened(
-        "ranks: the id of the end",
-        R50K,
-        "r50k_base.tiktoken has pieces for 256 of 256 bytes, or one with the id of <|endoftext|>:"
-        " it is damaged.",
-        scene=ranks({**BYTES, b"ab": 50256}),
-    ),
-    opened(
-        "ranks: an id too large",
-        R50K,
-        "r50k_base.tiktoken has ids twice, or ids above 50256 or below 0: it is damaged.",
-        scene=ranks({**BYTES, b"ab": 60000}),
-    ),
-    opened(
         "merges: without a vocabulary",
         GPT2,
         "merges.txt needs its vocabulary beside it: vocab.json is missing.",
         scene=holding("merges.txt", "t h\n"),
-    ),
-    opened(
-        "merges: a vocabulary that is none",
-        GPT2,
-        "vocab.json does not number the merges of merges.txt in their order and then <|endoftext|>,"
-        " as GPT-2 does: give this model as hf:tokenizer.json.",
-        scene=gpt2("t h\n", "[1]"),
     ),
     opened(
         "merges: a vocabulary that is no JSON",
@@ -525,14 +298,8 @@ ROWS = (
     opened(
         "merges: in another order",
         GPT2,
-        "vocab.json does not number the merges of merges.txt in their order and then <|endoftext|>,"
-        " as GPT-2 does: give this model as hf:tokenizer.json.",
+        "vocab.json does not number the merges of merges.txt in their order and then"
+        " <|endoftext|>, as GPT-2 does: give this model as hf:tokenizer.json.",
         scene=gpt2("t h\n", '{"t": 0, "h": 1}'),
-    ),
-    opened(
-        "merges: not UTF-8",
-        GPT2,
-        "merges.txt and vocab.json are not GPT-2's merges and vocabulary (…).",
-        scene=together(holding("merges.txt", b"\xff\xfe\n"), holding("vocab.json", "{}")),
     ),
 )

@@ -37,8 +37,8 @@ def run(_):
 """
 RUNNING = {
     "run(read().kept | JudgeQuality('en=gopher'))": (
-        "UserError: a batch has no column 'language', which quality needs; it has position, length,"
-        " ordinal, order, holdout, bytes, group, prompt, text, id, category, source, path."
+        "UserError: a batch has no column 'language', which quality needs; it has position,"
+        " length, ordinal, order, holdout, bytes, group, prompt, text, id, category, source, path."
         " ReadCorpus and FromRows make whole batches; IdentifyLanguage adds language, which"
         " JudgeQuality needs [while running 'JudgeQuality/Judge/…']"
     ),
@@ -53,9 +53,9 @@ RUNNING = {
     ),
     "run(read().kept | batch(lambda b: b.drop_columns(['text'])) | Clean())": (
         "UserError: a batch has no column 'text', which clean needs; it has position, length,"
-        " ordinal, order, holdout, bytes, group, prompt, id, category, source, path. ReadCorpus and"
-        " FromRows make whole batches; IdentifyLanguage adds language, which JudgeQuality needs"
-        " [while running 'Clean/Judge/…']"
+        " ordinal, order, holdout, bytes, group, prompt, id, category, source, path. ReadCorpus"
+        " and FromRows make whole batches; IdentifyLanguage adds language, which JudgeQuality"
+        " needs [while running 'Clean/Judge/…']"
     ),
     "run(of(text='a\\0b') | FromRows())": (
         "UserError: FromRows: a row's text has a NUL character: leave such rows out before [while"
@@ -66,20 +66,15 @@ RUNNING = {
         " letters, digits and ._-; rename the field if it means something else [while running"
         " 'FromRows/From rows']"
     ),
-    "run(of(text='a', source='..') | FromRows())": (
-        "UserError: FromRows: '..' cannot be the name of a source, which names a folder: use"
-        " letters, digits and ._-; rename the field if it means something else [while running"
-        " 'FromRows/From rows']"
-    ),
     "run(typed({'text': str, 'n': int}, {'text': 'a', 'n': 1.5}) | FromRows())": (
         "UserError: FromRows: a row's n is 1.5, and its type a whole number [while running"
         " 'FromRows/From rows']"
     ),
     "run(tokens() | batch(lambda b: b.drop_columns(['order'])) | write())": (
         "UserError: WriteDataset was given a batch without a column 'order'; it has position,"
-        " length, ordinal, holdout, bytes, group, prompt, text, id, category, source, path, tokens,"
-        " prompt_tokens. Batches of ReadCorpus have all it needs; rows of your own get it from"
-        " FromRows [while running 'WriteDataset/Write kept']"
+        " length, ordinal, holdout, bytes, group, prompt, text, id, category, source, path,"
+        " tokens, prompt_tokens. Batches of ReadCorpus have all it needs; rows of your own get it"
+        " from FromRows [while running 'WriteDataset/Write kept']"
     ),
     "run(tokens() | batch(lambda b: b.append_column('reason', b['text'])) | write())": (
         "UserError: WriteDataset was given rows with a column 'reason', as those that are left out"

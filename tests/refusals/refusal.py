@@ -11,6 +11,15 @@ def nothing(folder: Path) -> None:
     """Leave the folder empty."""
 
 
+Said = str | tuple[str, Callable[[Path], object]]
+"""What a table of commands says of one: the paragraph, or that and the scene that it takes."""
+
+
+def with_scene(said: Said, scene: Callable[[Path], object]) -> tuple[str, Callable[[Path], object]]:
+    """Return the paragraph and the scene of a row, which is another one if the row says none."""
+    return (said, scene) if isinstance(said, str) else said
+
+
 def told(text: str) -> str:
     """Return the regular expression of a text as it is, in which … stands for anything."""
     return ".*".join(map(re.escape, text.split("…")))

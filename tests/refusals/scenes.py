@@ -1,7 +1,10 @@
 """Folders that rows start from: small inputs, finished datasets, broken files of each kind."""
 
 import atexit
+import fcntl
+import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -11,7 +14,7 @@ from typing import Any
 
 from tests.refusals.job import ROOT
 from tests.refusals.refusal import Refusal
-from tests.refusals.runner import run
+from tests.refusals.runner import run, tree
 
 MODEL = ROOT / "pipelines" / "sample" / "sample.model"
 TOKENIZER = f"--tokenizer sentencepiece:{MODEL}"
@@ -60,11 +63,45 @@ lines = holding("in/part-1.jsonl", LINES)
 """A folder `in` with JSON lines, which pipelines.text reads."""
 
 
+def kept(folder: Path, name: str, make: Scene) -> Path:
+    """Return what a scene makes once in a session, for all processes of the tests.
+
+    Args:
+        folder: Of a row; the session's folder is above it.
+        name: Of the scene.
+        make: The scene.
+    """
+    sessions = [path for path in folder.parents if re.fullmatch(r"pytest-\d+", path.name)]
+    made = (sessions[0] if sessions else _own_folder()) / f"refusals-{name}"
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = made.with_suffix(".done")
+        if not done.exists():
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            make(made)
+            done.touch()
+    return made
+
+
+@cache
+def _own_folder() -> Path:
+    """Return a folder that ends with this process, of which it keeps only its own files."""
+    folder = Path(tempfile.mkdtemp(prefix="refusals-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def left_by(command: str, scene: Scene) -> Scene:
     """Return the scene of what a command leaves that starts in another scene; it runs once."""
 
+    def make(folder: Path) -> None:
+        scene(folder)
+        done = run(Refusal(name="scene", command=command, says=""), folder)
+        assert done.code == 0, done.err
+
     def fill(folder: Path) -> None:
-        made = _made(command, scene)
+        made = kept(folder, _name(command, scene), make)
         shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
         inputs = folder / "data" / "inputs.json"  # the files lie where they were copied to
         if inputs.exists():
@@ -74,21 +111,14 @@ def left_by(command: str, scene: Scene) -> Scene:
 
 
 @cache
-def _shelf() -> Path:
-    """Return a folder that ends with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="refusals-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-@cache
-def _made(command: str, scene: Scene) -> Path:
-    """Return the folder that a command leaves which starts in a scene; made once."""
-    folder = Path(tempfile.mkdtemp(dir=_shelf()))
-    scene(folder)
-    done = run(Refusal(name="scene", command=command, says=""), folder)
-    assert done.code == 0, done.err
-    return folder
+def _name(command: str, scene: Scene) -> str:
+    """Return a name for what a command leaves: the same in all processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene(Path(folder))
+        started = {
+            path: content.replace(folder, "") for path, content in tree(Path(folder)).items()
+        }
+    return hashlib.sha256(f"{command} {sorted(started.items())}".encode()).hexdigest()[:16]
 
 
 dataset = left_by(f"pipelines.wudao --input in {TOKENIZER} --output data", wudao)

@@ -1,14 +1,10 @@
 """Folders with datasets that something is wrong with, made by the commands themselves."""
 
-import fcntl
 import hashlib
 import json
 import random
-import re
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,7 @@ import pyarrow as pa
 
 from tests.refusals.refusal import Refusal
 from tests.refusals.runner import run
-from tests.refusals.scenes import Scene, holding
+from tests.refusals.scenes import Scene, holding, kept
 
 _WORDS = (
     "sea ship wind rain house road light stone river bread night morning green small old young "
@@ -39,26 +35,6 @@ def command(folder: Path, words: str, *, forked: bool = False) -> None:
     """
     done = run(Refusal(name="scene", command=words, says="", process=not forked), folder)
     assert done.code == 0, f"{words}\n{done.err}"
-
-
-@cache
-def _own_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="refusals-"))
-
-
-def kept(folder: Path, name: str, make: Scene) -> Path:
-    """What a scene makes once in a session, in a folder that all processes of the tests share."""
-    sessions = [path for path in folder.parents if re.fullmatch(r"pytest-\d+", path.name)]
-    made = (sessions[0] if sessions else _own_folder()) / f"refusals-{name}"
-    with made.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = made.with_suffix(".done")
-        if not done.exists():
-            shutil.rmtree(made, ignore_errors=True)
-            made.mkdir()
-            make(made)
-            done.touch()
-    return made
 
 
 def _text(source: random.Random) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.refusals import scenes_shards
-from tests.refusals.scenes import Scene, holding, together
-from tests.refusals.scenes_shards import command, holding_json, kept
+from tests.refusals.scenes import Scene, holding, kept, together
+from tests.refusals.scenes_shards import command, holding_json
 
 SHAPE: dict[str, Any] = {
     "num_layers": 2,

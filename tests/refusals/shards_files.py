@@ -8,12 +8,10 @@ from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.scenes import Scene, together
 from tests.refusals.scenes_shards import (
     cell,
-    cell_unsaid,
     consistent,
     cut,
     dataset,
     first,
-    grown,
     holding_json,
     missing,
     overwritten,
@@ -24,8 +22,8 @@ from tests.refusals.scenes_shards import (
 
 _SHOW = "shards inspect data --doc 0 --source notes"
 _TRACE = (
-    "shards trace --data data:notes --objective causal --length 64 --batch-size 4 --steps 40 "
-    "--step 0"
+    "shards trace --data data:notes --objective causal --length 64 --batch-size 4 --steps 40"
+    " --step 0"
 )
 _SHARD = "data/g0001-*/notes/00000"
 _ENTRY = "generations.0.sources.notes.shards.0"
@@ -74,23 +72,15 @@ def _prompted(but: int) -> Scene:
 _SHOWN = (
     _row(
         "bin cut short",
-        r"data/g0001-\w{8}/notes/00000\.bin has ([\d,]+) bytes, the manifest says (?!\1)[\d,]+: it "
-        r"was truncated or replaced\. Restore it from a copy, or build the dataset again\.$",
+        r"data/g0001-\w{8}/notes/00000\.bin has ([\d,]+) bytes, the manifest says (?!\1)[\d,]+: it"
+        r" was truncated or replaced\. Restore it from a copy, or build the dataset again\.$",
         cut(f"{_SHARD}.bin"),
-    ),
-    _row(
-        "bin that grew", r"00000\.bin has .* it was truncated or replaced", grown(f"{_SHARD}.bin")
     ),
     _row(
         "bin lost",
         r"notes/00000\.bin is missing: restore it, or build it again\.$",
         missing(f"{_SHARD}.bin"),
     ),
-    _row("idx cut short", r"00000\.idx has .* the manifest says", cut(f"{_SHARD}.idx")),
-    _row("idx lost", r"notes/00000\.idx is missing: restore it", missing(f"{_SHARD}.idx")),
-    _row("arrow cut short", r"00000\.arrow has .* the manifest says", cut(f"{_SHARD}.arrow")),
-    _row("arrow that grew", r"00000\.arrow has .* the manifest says", grown(f"{_SHARD}.arrow")),
-    _row("arrow lost", r"notes/00000\.arrow is missing: restore it", missing(f"{_SHARD}.arrow")),
     _row(
         "shards that changed places",
         r"notes/0000[01]\.\w+ has .* the manifest says",
@@ -98,22 +88,21 @@ _SHOWN = (
     ),
     _row(
         "one token too many in the manifest",
-        r"notes/00000\.bin has [\d,]+ bytes, which are not [\d,]+ tokens of uint16: the manifest "
-        r"contradicts itself\. Build the dataset again\.$",
+        r"notes/00000\.bin has [\d,]+ bytes, which are not [\d,]+ tokens of uint16: the manifest"
+        r" contradicts itself\. Build the dataset again\.$",
         sealed(f"{_ENTRY}.tokens", lambda tokens: tokens + 1),
     ),
     _row(
         "one document too few in the manifest",
-        r"notes/00000\.arrow is .*damaged \(it has (\d+) rows in 1 batches, the manifest says "
-        r"(?!\1)\d+ in one\)",
+        r"notes/00000\.arrow is .*damaged \(it has (\d+) rows in 1 batches, the manifest says"
+        r" (?!\1)\d+ in one\)",
         sealed(f"{_ENTRY}.documents", lambda documents: documents - 1),
     ),
     _row(
         "arrow with another beginning",
-        r"notes/00000\.arrow is not an Arrow file, or is damaged \(.+\): restore it from a copy, "
-        r"or "
-        r"build the dataset again\. python -m shards verify DATASET names all files that are "
-        r"damaged\.$",
+        r"notes/00000\.arrow is not an Arrow file, or is damaged \(.+\): restore it from a copy,"
+        r" or build the dataset again\. python -m shards verify DATASET names all files that are"
+        r" damaged\.$",
         overwritten(f"{_SHARD}.arrow", -6, b"ARROW2"),
     ),
     _row(
@@ -128,17 +117,9 @@ _SHOWN = (
     ),
     _row(
         "arrow without a column",
-        r"notes/00000\.arrow is .*damaged \(it does not begin with the columns \['offset', "
-        r"'tokens', 'prompt_tokens', 'order'\] without nulls\): restore it",
+        r"notes/00000\.arrow is .*damaged \(it does not begin with the columns \['offset',"
+        r" 'tokens', 'prompt_tokens', 'order'\] without nulls\): restore it",
         rows_changed(f"{_SHARD}.arrow", lambda table: table.drop_columns(["prompt_tokens"])),
-    ),
-    _row(
-        "arrow with a column of another type",
-        r"00000\.arrow is .* does not begin with the columns",
-        rows_changed(
-            f"{_SHARD}.arrow",
-            lambda table: _column(table, "offset", table["offset"].cast(pa.int32())),
-        ),
     ),
     _row(
         "arrow with a null",
@@ -152,9 +133,9 @@ _SHOWN = (
     ),
     _row(
         "document that begins elsewhere",
-        r"notes/00000\.arrow is damaged: the (\d+) tokens of document 0 are said to be 1 to \1\. "
-        r"python -m shards verify data lists all damaged files; restore them from a copy, or build "
-        r"the dataset again\.$",
+        r"notes/00000\.arrow is damaged: the (\d+) tokens of document 0 are said to be 1 to \1\."
+        r" python -m shards verify data lists all damaged files; restore them from a copy, or"
+        r" build the dataset again\.$",
         cell(f"{_SHARD}.arrow", "offset", 0, 1),
     ),
     _row(
@@ -162,43 +143,28 @@ _SHOWN = (
         r"00000\.arrow is damaged: the \d+ tokens of document 0 are said to be 0 to \d+\.",
         cell(f"{_SHARD}.arrow", "tokens", 0, lambda tokens: tokens + 1),
     ),
-    _row(
-        "document before the shard",
-        r"00000\.arrow is damaged: the \d+ tokens of document 0 are said to be -3 to \d+\.",
-        cell(f"{_SHARD}.arrow", "offset", 0, -3),
-    ),
 )
 
 _VOCABULARY = "data/vocabulary-*.arrow"
 _VOCABULARIES = (
     _row(
-        "vocabulary cut short",
-        r"data/vocabulary-\w{8}\.arrow is not the file that the manifest names: it has ([\d,]+) "
-        r"bytes"
-        r" with crc32c \w{8}, the manifest says (?!\1)[\d,]+ with \w{8}\. It was damaged or "
-        r"replaced:"
-        r" restore it from a copy, or build the dataset again\.$",
-        cut(_VOCABULARY),
-    ),
-    _row(
         "vocabulary with another byte",
-        r"it has ([\d,]+) bytes with crc32c (\w{8}), the manifest says \1 with (?!\2)\w{8}\.",
+        r"data/vocabulary-\w{8}\.arrow is not the file that the manifest names: it has ([\d,]+)"
+        r" bytes with crc32c (\w{8}), the manifest says \1 with (?!\2)\w{8}\. It was damaged or"
+        r" replaced: restore it from a copy, or build the dataset again\.$",
         overwritten(_VOCABULARY, 1000, b"\xfe"),
     ),
-    _row("vocabulary lost", r"vocabulary-\w{8}\.arrow is missing: rest", missing(_VOCABULARY)),
     _row(
         "vocabulary without a column",
-        r"vocabulary-\w{8}\.arrow is not a vocabulary: it has the columns \['bytes', 'special'\], "
-        r"not "
-        r"\['bytes', 'special', 'sentence_end'\]\. Restore it from a copy, or build the dataset "
-        r"again\.$",
+        r"vocabulary-\w{8}\.arrow is not a vocabulary: it has the columns \['bytes', 'special'\],"
+        r" not \['bytes', 'special', 'sentence_end'\]\. Restore it from a copy, or build the"
+        r" dataset again\.$",
         rows_changed(_VOCABULARY, lambda table: table.drop_columns(["sentence_end"])),
     ),
     _row(
         "vocabulary of fewer tokens",
-        r"vocabulary-\w{8}\.arrow has 383 tokens, the manifest says 384: restore it from a copy, "
-        r"or "
-        r"build the dataset again\.$",
+        r"vocabulary-\w{8}\.arrow has 383 tokens, the manifest says 384: restore it from a copy,"
+        r" or build the dataset again\.$",
         rows_changed(_VOCABULARY, lambda table: table.slice(1)),
         command=_TRACE,
     ),
@@ -211,28 +177,11 @@ _VOCABULARIES = (
 
 _REMOVAL = "data/removals/00003-*.arrow"
 _REMOVALS = (
-    _row("removal lost", r"removals/00003-\w{8}\.arrow is missing: restore it", missing(_REMOVAL)),
-    _row(
-        "removal cut short",
-        r"removals/00003-\w{8}\.arrow is not the file that the manifest names",
-        cut(_REMOVAL),
-    ),
     _row(
         "removal of another shard",
-        r"data/removals/00003-\w{8}\.arrow removes rows of g0001-\w{8}/docs/train/2 that this "
-        r"dataset"
-        r" does not have: restore the removal or the manifest from a copy\.$",
+        r"data/removals/00003-\w{8}\.arrow removes rows of g0001-\w{8}/docs/train/2 that this"
+        r" dataset does not have: restore the removal or the manifest from a copy\.$",
         cell(_REMOVAL, "shard", 0, 2),
-    ),
-    _row(
-        "removal of another source",
-        r"removes rows of g0001-\w{8}/news/train/\d that this dataset does not have",
-        cell(_REMOVAL, "source", 0, "news"),
-    ),
-    _row(
-        "removal of another generation",
-        r"removes rows of g0009/docs/train/\d that this dataset does not have",
-        cell(_REMOVAL, "generation", 0, "g0009"),
     ),
     _row(
         "removal of a row before the first",
@@ -249,18 +198,13 @@ _REMOVALS = (
         r"removals/00003-\w{8}\.arrow is not a removal, or is damaged \(.*row.*\): restore it",
         rows_changed(_REMOVAL, lambda table: table.drop_columns(["row"])),
     ),
-    _row(
-        "removal of numbers as text",
-        r"removals/00003-\w{8}\.arrow is not a removal, or is damaged \(.*\): restore it",
-        rows_changed(_REMOVAL, lambda table: _column(table, "row", pa.array(["x"], pa.string()))),
-    ),
 )
 
 _TRACED = (
     _row(
         "trace of torn documents",
-        r"notes/00001\.arrow is damaged: document 3 begins at token \d+, the one before ends at "
-        r"\d+\. python -m shards verify data lists",
+        r"notes/00001\.arrow is damaged: document 3 begins at token \d+, the one before ends at"
+        r" \d+\. python -m shards verify data lists",
         cell("data/g0001-*/notes/00001.arrow", "offset", 3, lambda offset: offset + 1),
         command=_TRACE,
     ),
@@ -269,11 +213,10 @@ _TRACED = (
 _BIN, _IDX, _ARROW = (f"{_SHARD}.{suffix}" for suffix in ("bin", "idx", "arrow"))
 _VERIFIED = (
     _found("bin lost", r"notes/00000\.bin is missing \([\d,]+ bytes expected\)", missing(_BIN)),
-    _found("bin cut", r"notes/00000\.bin has ([\d,]+) bytes, (?!\1)[\d,]+ expected .*", cut(_BIN)),
     _found(
         "another byte",
-        r"notes/00000\.bin has crc32c (\w{8}), (?!\1)\w{8} expected \d+ files, [\d,]+ bytes, "
-        r"[\d,]+ MB/s: 1 problem$",
+        r"notes/00000\.bin has crc32c (\w{8}), (?!\1)\w{8} expected \d+ files, [\d,]+ bytes,"
+        r" [\d,]+ MB/s: 1 problem$",
         overwritten(_BIN, 4, b"\x03\x01"),
     ),
     _found(
@@ -282,22 +225,16 @@ _VERIFIED = (
         missing("data/g0001-*/audit/docs-00000.parquet"),
         missing("data/g0001-*/signatures/exact-00000.arrow"),
     ),
-    _found("a removal lost", r"removals/.* is missing \(", missing(_REMOVAL)),
     _found(
         "idx without a header",
-        r"notes/00000\.idx has 41 bytes; its header alone takes 34|00000\.idx has 33 bytes; its "
-        r"header alone takes 34: it is damaged\. Restore it, or build the dataset again\.",
+        r"notes/00000\.idx has 41 bytes; its header alone takes 34|00000\.idx has 33 bytes; its"
+        r" header alone takes 34: it is damaged\. Restore it, or build the dataset again\.",
         consistent(_IDX, lambda content: content[:33]),
     ),
     _found(
         "idx of another kind",
         r"00000\.idx begins with b'XMIDIDX\\x00\\x00' version 1, not MMIDIDX version 1",
         consistent(_IDX, _header(0, b"X")),
-    ),
-    _found(
-        "idx of another version",
-        r"begins with b'MMIDIDX\\x00\\x00' version 2, not MMIDIDX version 1",
-        consistent(_IDX, _header(9, b"\x02")),
     ),
     _found(
         "idx of another type",
@@ -326,8 +263,8 @@ _VERIFIED = (
     ),
     _found(
         "arrow with other lengths",
-        r"00000\.idx has lengths that differ from those in data/.*00000\.arrow.*"
-        r"00000\.arrow has offsets that do not follow from its lengths",
+        r"00000\.idx has lengths that differ from those in data/.*00000\.arrow.*00000\.arrow has"
+        r" offsets that do not follow from its lengths",
         cell(_ARROW, "tokens", 0, lambda tokens: tokens - 1),
     ),
     _found(
@@ -380,16 +317,6 @@ _VERIFIED = (
         r"removals/.* removes 1 documents, the manifest says 2",
         sealed("removals.0.documents.rows", 2),
     ),
-    _found(
-        "a removal of a row after the last",
-        r"removes rows of g0001-\w{8}/docs/train/\d that this dataset does not have",
-        cell(_REMOVAL, "row", 0, 10_000),
-    ),
-    _found(
-        "a count of documents that is wrong",
-        r"notes/00000\.arrow is .*\(it has \d+ rows in 1 batches, the manifest says \d+",
-        sealed(f"{_ENTRY}.documents", lambda documents: documents - 1),
-    ),
     Accepted(
         name="verify: nothing is wrong",
         command="shards verify data",
@@ -435,26 +362,17 @@ _DONE = (
     _damage(
         _EXPORT,
         "another byte in a bin",
-        r"0000\d\.bin has not the crc32c that the manifest says \(\w{8}\): it is damaged, and is "
-        r"not "
-        r"handed on\. Restore it from a copy, or build the dataset again; files exported so far "
-        r"are "
-        r"kept\.$",
+        r"0000\d\.bin has not the crc32c that the manifest says \(\w{8}\): it is damaged, and is"
+        r" not handed on\. Restore it from a copy, or build the dataset again; files exported so"
+        r" far are kept\.$",
         overwritten("data/g0001-*/docs/00000.bin", 4, b"\x03\x01"),
         before="validation",
     ),
     _damage(
         _EXPORT,
-        "another byte in an arrow",
-        r"notes/validation-00000\.arrow has not the crc32c that the manifest says",
-        cell_unsaid("data/g0001-*/notes/validation-00000.arrow", "position", 0, 77),
-        before="validation",
-    ),
-    _damage(
-        _EXPORT,
         "a document that does not end",
-        r"00000\.bin is damaged: a document does not end in the token 300\. python -m shards "
-        r"verify",
+        r"00000\.bin is damaged: a document does not end in the token 300\. python -m shards"
+        r" verify",
         consistent("data/g0001-*/notes/00000.bin", lambda content: content[:-2] + b"\x05\0"),
         before="validation",
     ),
@@ -475,10 +393,9 @@ _DONE = (
     _damage(
         _PLACE,
         "another byte",
-        r"data/g0001-\w{8}/notes/00001\.bin has ([\d,]+) bytes with crc32c (\w{8}), the manifest "
-        r"says "
-        r"\1 with (?!\2)\w{8}: it is damaged\. Restore it from a copy, or build the dataset again; "
-        r"files placed so far are kept\.$",
+        r"data/g0001-\w{8}/notes/00001\.bin has ([\d,]+) bytes with crc32c (\w{8}), the manifest"
+        r" says \1 with (?!\2)\w{8}: it is damaged\. Restore it from a copy, or build the dataset"
+        r" again; files placed so far are kept\.$",
         overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01"),
         before=_NODE,
     ),
@@ -492,26 +409,11 @@ _DONE = (
     Refusal(
         name="compact: another byte",
         command=_COMPACT,
-        says=r"data/g0001-\w{8}/notes/00001\.bin is missing or damaged, and nothing was compacted: "
-        r"restore it from a copy\. python -m shards verify data names all\.$",
+        says=r"data/g0001-\w{8}/notes/00001\.bin is missing or damaged, and nothing was compacted:"
+        r" restore it from a copy\. python -m shards verify data names all\.$",
         before=r"bytes are checked first$",
         scene=together(dataset, overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01")),
         writes=("data/.work*", "data/.lock"),
-    ),
-    Refusal(
-        name="compact: an audit table lost",
-        command=_COMPACT,
-        says=r"audit/docs-00000\.parquet is missing or damaged, and nothing was compacted",
-        before=r"bytes are checked first$",
-        scene=together(dataset, missing("data/g0001-*/audit/docs-00000.parquet")),
-        writes=("data/.work*", "data/.lock"),
-    ),
-    Refusal(
-        name="compact: a generation in the making",
-        command=_COMPACT,
-        says=r"data/ledger\.json names a generation that is not finished: run the command that was "
-        r"making it \(--append or --watch\) once more, then compact\.$",
-        scene=together(dataset, holding_json("data/ledger.json", {"number": 3})),
     ),
     Accepted(
         name="compact: a ledger of the last generation",
@@ -519,22 +421,13 @@ _DONE = (
         says=r"2 generations are now g0004-\w{8}",
         scene=together(dataset, holding_json("data/ledger.json", {"number": 2})),
     ),
-    Refusal(
-        name="compact: a ledger that is none",
-        command=_COMPACT,
-        says=r"data/ledger\.json does not hold what corpusmill writes \(.*\): run the command "
-        r"that was "
-        r"making it \(--append or --watch\)\.$",
-        scene=together(dataset, holding_json("data/ledger.json", [1])),
-    ),
     *(
         Refusal(
             name=f"verify: a mark of a share that is none: {mark!r:.40}",
             command="shards verify data",
             says=r"data/\.placed does not say which share was placed here \("
             + what
-            + r"\): give the "
-            r"same command python -m shards place again, which writes it\.$",
+            + r"\): give the same command python -m shards place again, which writes it\.$",
             scene=together(dataset, holding_json("data/.placed", mark)),
         )
         for mark, what in (
@@ -552,20 +445,10 @@ _DONE = (
     Refusal(
         name="megatron: a shard lost",
         command="shards megatron data",
-        says=r"data lacks 1 files that this node needs for the whole corpus, or has them cut "
-        r"short\. "
-        r"Copy them from the whole dataset: python -m shards place WHOLE --to data \(with the "
-        r"run's "
-        r"--nodes, --node and --scatters\)\. g0001-\w{8}/notes/00001\.bin$",
+        says=r"data lacks 1 files that this node needs for the whole corpus, or has them cut"
+        r" short\. Copy them from the whole dataset: python -m shards place WHOLE --to data"
+        r" \(with the run's --nodes, --node and --scatters\)\. g0001-\w{8}/notes/00001\.bin$",
         scene=together(first, missing("data/g0001-*/notes/00001.bin")),
-    ),
-    Refusal(
-        name="megatron: two shards cut short",
-        command="shards megatron data",
-        says=r"data lacks 2 files .*notes/00000\.idx .*notes/00001\.bin$",
-        scene=together(
-            first, cut("data/g0001-*/notes/00001.bin"), grown("data/g0001-*/notes/00000.idx")
-        ),
     ),
 )
 

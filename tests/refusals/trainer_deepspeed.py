@@ -71,29 +71,25 @@ _KEYS = (
     _row(
         "an unknown key",
         {"foo": 1},
-        r"ds\.json: 'foo' is not a top-level key of DeepSpeed, which would "
-        r"ignore it\. Correct or remove it\.$",
+        r"ds\.json: 'foo' is not a top-level key of DeepSpeed, which would ignore it\. Correct or"
+        r" remove it\.$",
     ),
     _row(
         "a mistyped key",
         {"zero_optimisation": {}},
-        r"ds\.json: 'zero_optimisation' is not a top-level key "
-        r"of DeepSpeed, which would ignore it; did you mean 'zero_optimization'\? Correct or "
-        r"remove it\.$",
+        r"ds\.json: 'zero_optimisation' is not a top-level key of DeepSpeed, which would ignore"
+        r" it; did you mean 'zero_optimization'\? Correct or remove it\.$",
     ),
     _row(
         "a mistyped ignored key",
         {"activation_checkpoint": {}},
-        r"; did you mean "
-        r"'activation_checkpointing'\? Correct",
+        r"; did you mean 'activation_checkpointing'\? Correct",
     ),
     _row(
         "another optimizer",
         {"optimizer": {"type": "Lamb"}},
-        r"the DeepSpeed JSON asks for the optimizer "
-        r"'Lamb': this trainer only has AdamW, with which ZeRO and exact resume are tested\. Set "
-        r"type to "
-        r"AdamW\.$",
+        r"the DeepSpeed JSON asks for the optimizer 'Lamb': this trainer only has AdamW, with"
+        r" which ZeRO and exact resume are tested\. Set type to AdamW\.$",
     ),
     _row(
         "an optimizer of no type",
@@ -110,15 +106,14 @@ _KEYS = (
     Refusal(
         name="deepspeed: no file",
         command=_COMMAND,
-        says=r"--deepspeed ds\.json: there is no such file, "
-        r"and no preset of that name: give one of finetune-10b, .*, zero3-offload\.$",
+        says=r"--deepspeed ds\.json: there is no such file, and no preset of that name: give one"
+        r" of finetune-10b, .*, zero3-offload\.$",
     ),
     Refusal(
         name="deepspeed: a mistyped preset",
         command=_COMMAND.replace("ds.json", "zero2-ofload"),
-        says=r"--deepspeed zero2-ofload: there is no such file, and no preset of that name: did "
-        r"you mean "
-        r"zero2-offload( or zero3-offload)?\? Give one of ",
+        says=r"--deepspeed zero2-ofload: there is no such file, and no preset of that name: did"
+        r" you mean zero2-offload( or zero3-offload)?\? Give one of ",
     ),
     _row(
         "rates that are wrong here",
@@ -175,48 +170,43 @@ _BATCHES = (
         name="deepspeed: values at their bounds",
         command=_COMMAND,
         scene=together(imported, holding_json("ds.json", _FITTING)),
-        before=r"^ds\.json: activation_checkpointing is ignored: --checkpoint-activations "
-        r"recomputes layers here$",
+        before=r"^ds\.json: activation_checkpointing is ignored: --checkpoint-activations"
+        r" recomputes layers here$",
         says=r"^trainer\.train: data does not exist: give a dataset's folder",
     ),
     _batch(
         "a micro-batch that does not divide",
         {},
         "--batch-size 8 --micro-batch 3",
-        r"a global batch of 8 "
-        r"samples is not \(micro-batch 3\) x \(accumulation\) x \(1 ranks\): 3 does not divide "
-        r"it\. Give "
-        r"--batch-size 6 or 9, or a --micro-batch that divides 8 / 1 ranks\.$",
+        r"a global batch of 8 samples is not \(micro-batch 3\) x \(accumulation\) x \(1 ranks\): 3"
+        r" does not divide it\. Give --batch-size 6 or 9, or a --micro-batch that divides 8 / 1"
+        r" ranks\.$",
     ),
     _batch(
         "a micro-batch above the batch",
         {},
         "--batch-size 8 --micro-batch 9",
-        r"9 does not divide it\. Give "
-        r"--batch-size 9, or a --micro-batch that divides",
+        r"9 does not divide it\. Give --batch-size 9, or a --micro-batch that divides",
     ),
     _batch(
         "a later batch that does not divide",
         {},
         "--batch-size 8 5:9 --micro-batch 4",
-        r"a global batch of "
-        r"9 samples is not \(micro-batch 4\)",
+        r"a global batch of 9 samples is not \(micro-batch 4\)",
     ),
     _batch(
         "a micro-batch in the file",
         {"train_micro_batch_size_per_gpu": 3},
         "--batch-size 8",
-        r"a global "
-        r"batch of 8 samples is not \(micro-batch 3\)",
+        r"a global batch of 8 samples is not \(micro-batch 3\)",
     ),
     _batch(
         "an accumulation that is not so",
         {"gradient_accumulation_steps": 3},
         "--batch-size 8 --micro-batch 2",
-        r"the DeepSpeed JSON says gradient_accumulation_steps 3, but a global batch of 8 = "
-        r"\(micro-batch 2\) x \(accumulation\) x \(1 ranks\) takes 4: remove it from the file, or "
-        r"set "
-        r"--batch-size 6\.$",
+        r"the DeepSpeed JSON says gradient_accumulation_steps 3, but a global batch of 8 ="
+        r" \(micro-batch 2\) x \(accumulation\) x \(1 ranks\) takes 4: remove it from the file, or"
+        r" set --batch-size 6\.$",
     ),
     _batch(
         "two precisions",
@@ -228,19 +218,15 @@ _BATCHES = (
         "half precision at stage 0",
         {_ZERO: {"stage": 0}},
         "--batch-size 4 --precision bf16",
-        r"bf16 needs "
-        r"ZeRO stage 1 or more, even on one device: at stage 0 DeepSpeed's optimizer starts with "
-        r"one step "
-        r"already counted\. Set zero_optimization\.stage to 1\.$",
+        r"bf16 needs ZeRO stage 1 or more, even on one device: at stage 0 DeepSpeed's optimizer"
+        r" starts with one step already counted\. Set zero_optimization\.stage to 1\.$",
     ),
     _batch(
         "micro-batches for two nodes",
         {},
         "--batch-size 4 --micro-batch 2,1",
-        r"--micro-batch 2,1 is for 2 "
-        r"nodes, and this run has 1: give one number for each, in the order of the launcher, or a "
-        r"single one "
-        r"for all\.$",
+        r"--micro-batch 2,1 is for 2 nodes, and this run has 1: give one number for each, in the"
+        r" order of the launcher, or a single one for all\.$",
     ),
 )
 
@@ -257,8 +243,7 @@ ROWS = (
         _row(
             f"{place}, which has no place here",
             _nested(place, {"a": 1}),
-            rf"ds\.json: '{place}' has no place "
-            rf"here: {why}\. Remove it\.$",
+            rf"ds\.json: '{place}' has no place here: {why}\. Remove it\.$",
         )
         for place, why in _PLACES
     ),

@@ -27,8 +27,8 @@ from tests.refusals.scenes_trainer import (
 _OWN = "trainer.finetune --task own.json --data items --init-from run --save out"
 _TASK: dict[str, Any] = {"pattern": "{text} [MASK]", "verbalizer": {"0": "bad", "1": "good"}}
 _WRONG = (
-    r"\. Expected a pattern, and one of verbalizer, choices, choices_field and answer "
-    r"\(docs/finetuning\.md\)\.$"
+    r"\. Expected a pattern, and one of verbalizer, choices, choices_field and answer"
+    r" \(docs/finetuning\.md\)\.$"
 )
 
 
@@ -43,23 +43,11 @@ def _own(name: str, says: str, **changes: Any) -> Refusal:
 
 
 _DESCRIPTIONS = (
-    _own("no pattern", r"the task\.pattern is missing", pattern=None),
-    _own("an empty list of patterns", r"there is no pattern", pattern=[]),
     _own("a key too many", r"the task\.colour is not known", colour=1),
     _own(
         "neither words nor choices",
         r"it has not one of verbalizer, choices, choices_field and answer",
         verbalizer=None,
-    ),
-    _own(
-        "words and choices",
-        r"it has not one of verbalizer, choices, choices_field and answer",
-        choices=["a", "b"],
-    ),
-    _own(
-        "a pattern without a blank",
-        r"the pattern '\{text\}' has 0 blanks, not one \[MASK\]",
-        pattern="{text}",
     ),
     _own(
         "a pattern with two blanks",
@@ -72,15 +60,6 @@ _DESCRIPTIONS = (
         "a word twice",
         r"'bad' is there for more than one answer",
         verbalizer={"0": "bad", "1": "bad"},
-    ),
-    _own(
-        "one choice", r"there is only one answer to choose from", verbalizer=None, choices=["{a}"]
-    ),
-    _own(
-        "a choice twice",
-        r"'\{a\}' is there for more than one answer",
-        verbalizer=None,
-        choices=["{a}", "{a}"],
     ),
     _own("another metric", r"metric is 'bleu', not one of accuracy, f1-macro", metric="bleu"),
     _own(
@@ -108,8 +87,8 @@ def _items(
     scene = content if callable(content) else lines("items/train.jsonl", content)
     return Refusal(
         name=f"items: {name}",
-        command=f"trainer.finetune --task {task} --data items --init-from run --save out --epochs "
-        f"1 {flags}",
+        command=f"trainer.finetune --task {task} --data items --init-from run --save out --epochs"
+        f" 1 {flags}",
         says=says,
         scene=together(trained, scene),
     )
@@ -127,20 +106,17 @@ _ITEMS = (
     _items(
         "no item",
         holding("items/train.jsonl", "\n"),
-        r"items/train\.jsonl holds nothing to ask for the task "
-        r"prompted\.$",
+        r"items/train\.jsonl holds nothing to ask for the task prompted\.$",
     ),
     _items(
         "not UTF-8",
         holding("items/train.jsonl", b"\xff"),
-        r"items/train\.jsonl is not UTF-8: its byte 0 is 0xff"
-        r"\. Save the file in UTF-8\.$",
+        r"items/train\.jsonl is not UTF-8: its byte 0 is 0xff\. Save the file in UTF-8\.$",
     ),
     _items(
         "no JSON",
         holding("items/train.jsonl", "\n{\n"),
-        r"items/train\.jsonl, line 2: this is not valid JSON "
-        r"\(",
+        r"items/train\.jsonl, line 2: this is not valid JSON \(",
     ),
     _items(
         "a list",
@@ -154,38 +130,18 @@ _ITEMS = (
         r"prompt: correct the file, or see whether it is the task's\.$",
     ),
     _items(
-        "an answer that is a list",
-        [{**_GOOD, "answer": [5]}],
-        _AT.format(1) + r'the field "answer" is \[5\]\. Expected a text\.$',
-    ),
-    _items(
         "an empty answer",
         [_GOOD, {**_GOOD, "answer": ""}],
-        _AT.format(2) + r"the answer is empty: there is "
-        r"nothing to learn\.$",
+        _AT.format(2) + r"the answer is empty: there is nothing to learn\.$",
     ),
     _items(
         "an answer longer than the model",
         [{**_GOOD, "answer": "the sea and " * 40}],
         (
-            r"^trainer\.finetune: items/train\.jsonl: train-0 takes 410 tokens, and the model has "
-            r"64 positions, "
-            r"which fine-tuning cannot add to \(trainer\.train --extend-positions can\): give "
-            r"--length 64: what "
-            r"its pattern lets go is then cut\. If that is not enough, shorten the item, or leave "
-            r"it out\.$"
-        ),
-    ),
-    _items(
-        "a prompt longer than the model",
-        [{**_GOOD, "prompt": "the sea and " * 40}],
-        (
-            r"^trainer\.finetune: items/train\.jsonl: train-0 takes 412 tokens, and the model has "
-            r"64 positions, "
-            r"which fine-tuning cannot add to \(trainer\.train --extend-positions can\): give "
-            r"--length 64: what "
-            r"its pattern lets go is then cut\. If that is not enough, shorten the item, or leave "
-            r"it out\.$"
+            r"^trainer\.finetune: items/train\.jsonl: train-0 takes 410 tokens, and the model has"
+            r" 64 positions, which fine-tuning cannot add to \(trainer\.train --extend-positions"
+            r" can\): give --length 64: what its pattern lets go is then cut\. If that is not"
+            r" enough, shorten the item, or leave it out\.$"
         ),
     ),
     _items(
@@ -201,16 +157,10 @@ _ITEMS = (
         flags="--form spelled",
     ),
     _items(
-        "candidates of other tasks",
-        [_GOOD],
-        r"--candidates: the task prompted has no use for it\.$",
-        flags="--candidates",
-    ),
-    _items(
         "padding longer than the model",
         [{"source": "the sea", "target": "is cold"}],
-        r"train-0 takes \d+ tokens, and the model has 64 positions, .*: give --source-length and "
-        r"--target-length of at most 64 each\.$",
+        r"train-0 takes \d+ tokens, and the model has 64 positions, .*: give --source-length and"
+        r" --target-length of at most 64 each\.$",
         task="seq2seq",
         flags="--by-loss",
     ),
@@ -255,12 +205,6 @@ _LABELS = (
         r"the task does not know\. Expected one of 0, 1\.$",
     ),
     _words(
-        "no label",
-        [{"text": "a"}],
-        _AT.format(1) + r'there is no field "label", and the answer is needed\. '
-        r"Expected one of 0, 1\.$",
-    ),
-    _words(
         "no field of the pattern",
         [{"label": 0}],
         _AT.format(1) + r'there is no field "text"\. Expected it among '
@@ -271,8 +215,8 @@ _LABELS = (
         "words of several tokens",
         [{"text": "a", "label": 0}],
         _AT.format(1)
-        + r"the word 'sea' has 2 tokens with tok\.model of /.*, and one fills a blank\. "
-        r"Take --form spelled, or another word\.$",
+        + r"the word 'sea' has 2 tokens with tok\.model of /.*, and one fills a blank\. Take"
+        r" --form spelled, or another word\.$",
         verbalizer={"0": "sea", "1": "ship"},
     ),
 )
@@ -294,14 +238,8 @@ _TUNED = (
     _resumed(
         "with another seed",
         "--epochs 2 --seed 5",
-        r"this run cannot resume from tuned/step-\d: seed was 1234, "
-        r"now it is 5\. Set it back, or start a new run: give another --save\.$",
-    ),
-    _resumed(
-        "with another batch",
-        "--epochs 2 --batch-size 3",
-        r"this run cannot resume from tuned/step-\d: "
-        r"batch_size was 2, now it is 3\. Set it back, or",
+        r"this run cannot resume from tuned/step-\d: seed was 1234, now it is 5\. Set it back, or"
+        r" start a new run: give another --save\.$",
     ),
     *(
         _resumed(
@@ -321,16 +259,14 @@ _TUNED = (
     _resumed(
         "with --save of training",
         "--epochs 2 --save run",
-        r"run/step-\d is no checkpoint of trainer\.finetune: "
-        r"--save is where this run writes its own; give another folder\. The model to start from "
-        r"is --init-from "
-        r"PATH\.$",
+        r"run/step-\d is no checkpoint of trainer\.finetune: --save is where this run writes its"
+        r" own; give another folder\. The model to start from is --init-from PATH\.$",
     ),
     _resumed(
         "never",
         "--epochs 2 --resume none",
-        r"tuned holds step-\d and this run would not resume from it: give "
-        r"another --save, or --resume auto\.$",
+        r"tuned holds step-\d and this run would not resume from it: give another --save, or"
+        r" --resume auto\.$",
     ),
 )
 
@@ -345,56 +281,29 @@ _EXPORTS = (
     _export(
         "a GLM to transformers",
         "run --to hf --output out",
-        r"the model in run/step-4 fills blanks \(objective "
-        r"glm\), and --to hf is for models that predict the next token: give --to "
-        r"safetensors\.$",
+        r"the model in run/step-4 fills blanks \(objective glm\), and --to hf is for models that"
+        r" predict the next token: give --to safetensors\.$",
         trained,
     ),
     _export(
         "onto a file",
         "run --to safetensors --output out",
-        r"--output out exists: name a folder that does not, or "
-        r"remove it first\. An export never changes what is there\.$",
+        r"--output out exists: name a folder that does not, or remove it first\. An export never"
+        r" changes what is there\.$",
         together(trained, holding("out")),
-    ),
-    _export(
-        "onto a folder that holds something",
-        "run --to safetensors --output out",
-        r"--output out exists: name a",
-        together(trained, holding("out/x")),
-    ),
-    _export(
-        "onto the folder that one is in",
-        "run --to safetensors --output .",
-        r"--output \. ",
-        trained,
     ),
     _export(
         "more rows than there are",
         "causal --to hf --vocabulary 385 --output out",
-        r"--vocabulary 385: the "
-        r"embedding has 384 rows\.$",
-        causal,
-    ),
-    _export(
-        "no rows",
-        "causal --to hf --vocabulary 0 --output out",
-        r"--vocabulary 0: the embedding has 384",
+        r"--vocabulary 385: the embedding has 384 rows\.$",
         causal,
     ),
     _export(
         "without the end of a text",
         "causal --to hf --vocabulary 300 --output out",
-        r"--vocabulary 300 leaves out "
-        r"the end of a text, id 300: give at least one more than that\.$",
+        r"--vocabulary 300 leaves out the end of a text, id 300: give at least one more than"
+        r" that\.$",
         causal,
-    ),
-    _export(
-        "no run",
-        "gone --to hf --output out",
-        r"there is no file or folder gone: give a run's folder or a "
-        r"checkpoint\.$",
-        trained,
     ),
 )
 
@@ -403,8 +312,8 @@ def _weights(name: str, path: str, says: str, *scenes: Scene, more: str = "") ->
     model = "gpt2.json --objective causal" if path == "gpt2" else "model.json"
     return Refusal(
         name=f"weights: {name}",
-        command=f"trainer.train --data data --model {model} --max-steps 2 --batch-size 4 "
-        f"--init-from {path} {more}",
+        command=f"trainer.train --data data --model {model} --max-steps 2 --batch-size 4"
+        f" --init-from {path} {more}",
         says=says,
         scene=together(*scenes),
     )
@@ -420,45 +329,27 @@ _WEIGHTS = (
     _weights(
         "of another shape",
         "run",
-        r"word_embeddings\.weight has the shape \(384, 32\), but the model expects "
-        r"\(512, 32\)\. If the file is one of several model-parallel ones, give their folder; if "
-        r"not, use a model "
-        r"with vocab_size 384, and the tokenizer of the file\.$",
+        r"word_embeddings\.weight has the shape \(384, 32\), but the model expects \(512, 32\)\."
+        r" If the file is one of several model-parallel ones, give their folder; if not, use a"
+        r" model with vocab_size 384, and the tokenizer of the file\.$",
         trained,
         _bigger(vocab_size=512),
     ),
     _weights(
         "of fewer layers",
         "run",
-        r"mp_rank_00_model_states\.pt lacks parameters that the model has, \d+ of them; "
-        r"the first is .*\. It was made with another --model: compare layers and block "
-        r"positions\.$",
+        r"mp_rank_00_model_states\.pt lacks parameters that the model has, \d+ of them; the first"
+        r" is .*\. It was made with another --model: compare layers and block positions\.$",
         trained,
         _bigger(num_layers=3),
     ),
     _weights(
-        "of more layers",
-        "run",
-        r"has parameters that the model lacks, \d+ of them; the first is",
-        trained,
-        _bigger(num_layers=1),
-    ),
-    _weights(
         "of fewer positions",
         "run",
-        r"position_embeddings\.weight has the shape \(65, 32\), but the model expects "
-        r"\(129, 32\)\. Give --extend-positions, or use a model with max_positions 64\.$",
+        r"position_embeddings\.weight has the shape \(65, 32\), but the model expects \(129,"
+        r" 32\)\. Give --extend-positions, or use a model with max_positions 64\.$",
         trained,
         _bigger(max_positions=128),
-    ),
-    _weights(
-        "of more positions",
-        "run",
-        r"has the shape \(65, 32\), but the model expects \(33, 32\)\. Use a model with "
-        r"max_positions 64\.$",
-        trained,
-        _bigger(max_positions=32),
-        more="--length 32",
     ),
     _weights(
         "cut short",
@@ -470,47 +361,40 @@ _WEIGHTS = (
     _weights(
         "without their file",
         "glm",
-        r"glm holds no checkpoint: neither mp_rank_00_model_states\.pt nor a file latest or "
-        r"latest_checkpointed_iteration\.txt that names a folder with it\.$",
+        r"glm holds no checkpoint: neither mp_rank_00_model_states\.pt nor a file latest or"
+        r" latest_checkpointed_iteration\.txt that names a folder with it\.$",
         glm,
         missing(_SAFE),
     ),
     _weights(
         "of a model that is none",
         "gpt2",
-        r"gpt2/config\.json does not describe a model that can be read here \(n_inner is 5, and a "
-        r"GPT-2 as OpenAI's has None\): neither a GPT-2 nor a GLM that trainer\.export wrote\.$",
+        r"gpt2/config\.json does not describe a model that can be read here \(n_inner is 5, and a"
+        r" GPT-2 as OpenAI's has None\): neither a GPT-2 nor a GLM that trainer\.export wrote\.$",
         gpt2,
         json_changed("gpt2/config.json", "n_inner", 5),
     ),
     _weights(
         "of another kind of model",
         "gpt2",
-        r"gpt2/config\.json does not describe a model that can be read here \(model_type is "
-        r"'llama', and a GPT-2 as OpenAI's has 'gpt2'\): neither",
+        r"gpt2/config\.json does not describe a model that can be read here \(model_type is"
+        r" 'llama', and a GPT-2 as OpenAI's has 'gpt2'\): neither",
         gpt2,
         json_changed("gpt2/config.json", "model_type", "llama"),
     ),
     _weights(
         "of the reference, cut short",
         "reference",
-        r"reference/4/mp_rank_00_model_states\.pt cannot be read \(.*\): it is no file of torch "
-        r"1\.6 or later, or was damaged\. Copy it again\.$",
+        r"reference/4/mp_rank_00_model_states\.pt cannot be read \(.*\): it is no file of torch"
+        r" 1\.6 or later, or was damaged\. Copy it again\.$",
         reference,
         edited("reference/*/mp_rank_00_model_states.pt", lambda content: content[:-200]),
     ),
     _weights(
-        "of the reference, of another kind",
-        "reference",
-        r"mp_rank_00_model_states\.pt cannot be read \(.*\): it is no file of torch 1\.6 or later",
-        reference,
-        edited("reference/*/mp_rank_00_model_states.pt", lambda content: b"x" * len(content)),
-    ),
-    _weights(
         "of the reference, with a rank missing",
         "reference",
-        r"reference/\d+ holds 1 files of a checkpoint, but no mp_rank_00_model_states\.pt: copy "
-        r"all of them\.$",
+        r"reference/\d+ holds 1 files of a checkpoint, but no mp_rank_00_model_states\.pt: copy"
+        r" all of them\.$",
         reference,
         lambda folder: next(folder.glob("reference/*/mp_*")).rename(
             next(folder.glob("reference/*/mp_*")).with_name("mp_rank_01_model_states.pt")
@@ -527,31 +411,23 @@ _USES = (
     _written(
         "a prompt that is too long",
         "trainer.generate run " + "'" + "the sea and " * 40 + "'",
-        r"the prompt .* has 402 tokens, and the model has 65 positions: shorten it by hand, so "
-        r"that you know what "
-        r"is left out\.$",
+        r"the prompt .* has 402 tokens, and the model has 65 positions: shorten it by hand, so"
+        r" that you know what is left out\.$",
         trained,
     ),
     _written(
         "no such device",
         "trainer.generate run x --device abacus",
-        r"--device abacus: torch cannot compute on such "
-        r"a device here \(.*\)\. Give cpu, cuda or cuda:N, or leave the flag out\.$",
-        trained,
-    ),
-    _written(
-        "another tokenizer",
-        "trainer.generate run x --tokenizer tiktoken:x.tiktoken",
-        r"tiktoken:x\.tiktoken: there is no such file, and tiktoken knows no encoding of that "
-        r"name: give one of gpt2, r50k_base, ",
+        r"--device abacus: torch cannot compute on such a device here \(.*\)\. Give cpu, cuda or"
+        r" cuda:N, or leave the flag out\.$",
         trained,
     ),
     _written(
         "data that are gone",
         "trainer.generate run x",
-        r"the tokenizer of run/step-4, tok\.model, is not found \(.*/gone does not exist: give a "
-        r"dataset's folder \(--output of a pipeline\)\): give it, --tokenizer sentencepiece:FILE, "
-        r"tiktoken:NAME or hf:FILE\.$",
+        r"the tokenizer of run/step-4, tok\.model, is not found \(.*/gone does not exist: give a"
+        r" dataset's folder \(--output of a pipeline\)\): give it, --tokenizer sentencepiece:FILE,"
+        r" tiktoken:NAME or hf:FILE\.$",
         together(
             trained,
             json_changed("run/step-4/whole-00000.json", "state.run.mixes.0.data", ["/gone"]),
@@ -560,8 +436,8 @@ _USES = (
     _written(
         "a shape that is gone",
         "trainer.generate run x",
-        r"run/step-4 does not say the shape of its model \(model: num_layers is 0; expected 1 to "
-        r"16777216\): bring its whole-\*\.json back as they were\.$",
+        r"run/step-4 does not say the shape of its model \(model: num_layers is 0; expected 1 to"
+        r" 16777216\): bring its whole-\*\.json back as they were\.$",
         together(
             trained,
             json_changed("run/step-4/whole-00000.json", "state.identity.model.num_layers", 0),
@@ -582,8 +458,6 @@ _USES = (
         )
         for command in (
             "generate run x",
-            "evaluate run",
-            "export run --to safetensors --output out",
             "train --data data --model model.json --max-steps 4 --batch-size 4 --init-from run"
             " --save on",
         )
@@ -591,8 +465,8 @@ _USES = (
     _written(
         "losses that were not finite",
         "trainer.generate run x",
-        r"run holds no checkpoint to use: run/step-4 is bad: 1 losses in a row were not finite "
-        r"there \(to use it nevertheless, name that folder\); run/step-2 is bad: ",
+        r"run holds no checkpoint to use: run/step-4 is bad: 1 losses in a row were not finite"
+        r" there \(to use it nevertheless, name that folder\); run/step-2 is bad: ",
         together(
             trained,
             *(
@@ -602,63 +476,42 @@ _USES = (
         ),
     ),
     _written(
-        "held-out text of a published model",
-        "trainer.evaluate glm --tokenizer x",
-        r"--tokenizer is of tasks",
-        glm,
-    ),
-    _written(
-        "held-out text of a fine-tuned model",
-        "trainer.evaluate run",
-        r"run/step-4 was fine-tuned by trainer\.finetune: it has no held-out text\. Give what it "
-        r"is to be asked: --task NAME=FILE\.$",
-        together(
-            trained,
-            json_changed("run/step-4/whole-00000.json", "state.tuning", {"task": "copa"}),
-        ),
-    ),
-    _written(
         "held-out text of weights",
         "trainer.evaluate glm",
-        r"glm does not say how its text was cut into windows and "
-        r"blanks\. Give the flags of a run: --data DIR --model NAME --batch-size N --max-steps 1 "
-        r"--init-from "
-        r"glm\.$",
+        r"glm does not say how its text was cut into windows and blanks\. Give the flags of a run:"
+        r" --data DIR --model NAME --batch-size N --max-steps 1 --init-from glm\.$",
         glm,
     ),
     _written(
         "held-out text of a tuned model",
         "trainer.evaluate tuned",
-        r"tuned/step-\d was fine-tuned by trainer\."
-        r"finetune: it has no held-out text\. Give what it is to be asked: --task NAME=FILE\.$",
+        r"tuned/step-\d was fine-tuned by trainer\.finetune: it has no held-out text\. Give what"
+        r" it is to be asked: --task NAME=FILE\.$",
         tuned,
     ),
     _written(
         "a task longer than the model",
         "trainer.evaluate run --task lambada=x --length 65",
-        r"--length 65: the model "
-        r"has 64 positions; give as many or fewer\.$",
+        r"--length 65: the model has 64 positions; give as many or fewer\.$",
         together(trained, holding("x", '{"text": "a b"}\n')),
     ),
     _written(
         "blanks of a causal model",
         "trainer.evaluate causal --task lambada=x --blank mask",
-        r"--blank is for a glm; "
-        r"this model is causal and fills none\.$",
+        r"--blank is for a glm; this model is causal and fills none\.$",
         together(causal, holding("x", '{"text": "a b"}\n')),
     ),
     _written(
         "an empty file of a task",
         "trainer.evaluate run --task lambada=x",
-        r"x does not hold items of lambada \(.*\): expected JSON lines with the fields that "
-        r"lm-evaluation-harness reads\.$",
+        r"x does not hold items of lambada \(.*\): expected JSON lines with the fields that"
+        r" lm-evaluation-harness reads\.$",
         together(trained, holding("x", "\n")),
     ),
 )
 
 _NUM_PATTERNS = {
-    "wsc": 3, "wic": 3, "boolq": 6, "multirc": 5, "copa": 3, "rte": 5, "cb": 5, "afqmc": 2,
-    "tnews": 1, "record": 1,
+    "wsc": 3, "boolq": 6, "multirc": 5, "rte": 5, "record": 1,
 }  # fmt: skip
 _PATTERNS = tuple(
     refused(

@@ -113,3 +113,12 @@ def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number
     write_manifest(
         directory, replace(manifest, number=number, removals=(*manifest.removals, removal))
     )
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """The content of all files of a folder but its lock."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }

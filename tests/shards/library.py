@@ -3,7 +3,6 @@
 Document n of a shard named `news-0` has the id news-0-n, and comes from byte 100 n of news-0.json.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,8 +92,3 @@ def build(directory: Path) -> Manifest:
     manifest = replace(first, number=2, generations=(*first.generations, second))
     write_manifest(directory, manifest)
     return manifest
-
-
-def names_of(lines: Sequence[str]) -> list[str]:
-    """Return SHARD:ROW of the lines that begin with one, without the generations' folders."""
-    return [line.split()[0].partition("/")[2] for line in lines if line.startswith("  g0")]

@@ -1,6 +1,6 @@
 import re
-from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,121 +12,87 @@ from hypothesis import strategies as st
 from shards.batch import read_batch
 from shards.errors import DamageError
 from shards.reader import Shard
-from shards.windows import WindowSpec, causal_windows, glm_windows, num_windows
-from tests.shards.memory import CLS, EOS, FIRST, PAD, VOCABULARY, numbered
+from shards.windows import WindowSpec, causal_windows, glm_windows, num_windows, window_span
+from tests.shards.memory import CLS, PAD, VOCABULARY, numbered
 from tests.shards.windows import Window, read_window
 
 GLM = WindowSpec(kind="glm", length=12, slack=0, num_cls=2)
 CAUSAL = causal_windows(6)
+LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=12)
+SPECS = st.sampled_from(
+    [glm_windows(64), glm_windows(128, slack=20), GLM, CAUSAL, causal_windows(17)]
+)
 
 
 def read(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> Window:
     return read_window(given_shard, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
 
 
-def at(*offsets: int) -> list[int]:
-    """The tokens of a numbered shard at these offsets."""
-    return [FIRST + offset for offset in offsets]
+def one_by_one(whole: Shard, number: int, spec: WindowSpec, phase: int) -> dict[str, list[int]]:
+    """What a window is, token by token, from where it begins and ends."""
+    begin, end = window_span(whole, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
+    size = len(whole.tokens)
+    row_of = np.repeat(np.arange(len(whole)), whole.lengths)
+    within = np.arange(size) - whole.offsets[row_of]
+    has_loss = ~np.isin(row_of, whole.removed) & (within >= whole.prompts[row_of])
+    found: dict[str, list[int]] = {
+        name: [] for name in ("tokens", "targets", "loss_mask", "piece_starts", "piece_rows")
+    }
+    kept = [at % size for at in range(begin, end) if row_of[at % size] not in whole.removed]
+    is_causal, before = spec.kind == "causal", (-1, -1)
+    for place, after in pairwise([*kept, *((last + 1) % size for last in kept[-1:])]):
+        row = int(row_of[place])
+        if before != (row, place - 1):
+            found["piece_starts"].append(len(found["tokens"]))
+            found["piece_rows"].append(row)
+            if len(found["piece_rows"]) <= spec.num_cls:
+                found["tokens"].append(CLS)
+                found["loss_mask"].append(False)
+        before = row, place
+        found["tokens"].append(int(whole.tokens[place]))
+        found["loss_mask"].append(bool(has_loss[after if is_causal else place]))
+        if is_causal:
+            is_gone = row_of[after] in whole.removed
+            found["targets"].append(PAD if is_gone else int(whole.tokens[after]))
+    return found
 
 
-def test_a_glm_window() -> None:
-    result = read(numbered([4, 3, 2, 9]), 0, GLM)
-    assert result.tokens.tolist() == [
-        *[CLS, *at(0, 1, 2), EOS, CLS, *at(4, 5), EOS],
-        *[*at(7), EOS, *at(9, 10, 11)],  # the third piece begins without [CLS]
-    ]
-    assert result.loss_mask.tolist() == [i not in (0, 5) for i in range(14)]
-    assert result.targets is None
-    assert result.piece_starts.tolist() == [0, 5, 9, 11]
-    assert result.piece_rows.tolist() == [0, 1, 2, 3]
-
-
-def test_a_glm_window_within_a_document_begins_with_cls() -> None:
-    result = read(numbered([4, 3, 2, 9]), 1, GLM)
-    assert result.tokens.tolist() == [CLS, *at(12, 13, 14, 15, 16), EOS]
-    assert result.piece_rows.tolist() == [3]
-
-
-def test_a_glm_window_goes_round_the_ring() -> None:
-    result = read(numbered([4, 3, 2, 9]), 1, GLM, phase=4)
-    assert result.tokens.tolist() == [CLS, *at(16), EOS, CLS, *at(0, 1, 2), EOS]
-    assert result.piece_rows.tolist() == [3, 0]
-
-
-def test_prompts_carry_no_loss_in_a_glm_window() -> None:
-    result = read(numbered([4, 9], prompts=[2, 7]), 0, GLM)
-    assert result.loss_mask.tolist() == [*[False] * 3, True, True, *[False] * 8, True]
-    split = read(numbered([4, 9], prompts=[2, 7]), 0, WindowSpec(kind="glm", length=8), phase=8)
-    assert split.tokens.tolist() == [*at(8, 9, 10, 11), EOS, *at(0, 1, 2)]
-    assert split.loss_mask.tolist() == [*[False] * 3, True, True, False, False, True]
-
-
-def test_removed_documents_are_left_out_of_a_glm_window() -> None:
-    whole, less = numbered([4, 3, 2, 9]), numbered([4, 3, 2, 9], removed=[0, 2])
-    result = read(less, 0, GLM)
-    assert result.tokens.tolist() == [CLS, *at(4, 5), EOS, CLS, *at(9, 10, 11)]
-    assert result.piece_rows.tolist() == [1, 3]
-    assert read(less, 1, GLM).tokens.tolist() == read(whole, 1, GLM).tokens.tolist()
-    assert num_windows(less.entry.tokens, 12) == num_windows(whole.entry.tokens, 12)
-
-
-@pytest.mark.parametrize("spec", [GLM, CAUSAL])
-def test_a_window_may_hold_nothing(spec: WindowSpec) -> None:
-    result = read(numbered([4, 3], removed=[0, 1]), 0, spec)
-    for array in (result.tokens, result.loss_mask, result.piece_starts, result.piece_rows):
-        assert array.tolist() == []
-    batch = read_batch(
-        [numbered([4, 3], removed=[0, 1])], [0], phases=[0], spec=spec, vocabulary=VOCABULARY
-    )
-    assert batch.lengths.tolist() == [0]
-    assert not batch.loss_mask.any()
-
-
-def test_a_causal_window() -> None:
-    result = read(numbered([4, 3, 2, 9]), 0, CAUSAL)
-    assert result.tokens.tolist() == [*at(0, 1, 2), EOS, *at(4, 5)]
-    assert result.targets.tolist() == [*at(1, 2), EOS, *at(4, 5), EOS]
-    assert result.loss_mask.all()
-    assert result.piece_starts.tolist() == [0, 4]
-    assert result.piece_rows.tolist() == [0, 1]
-
-
-def test_the_last_causal_window_is_short_and_ends_at_the_first_token() -> None:
-    result = read(numbered([4, 4]), 1, CAUSAL)
-    assert result.tokens.tolist() == [*at(6), EOS]
-    assert result.targets.tolist() == [EOS, *at(0)]
-    turned = read(numbered([4, 4]), 0, CAUSAL, phase=5)
-    assert turned.tokens.tolist() == [*at(5, 6), EOS, *at(0, 1, 2)]
-    assert turned.targets.tolist() == [*at(6), EOS, *at(0, 1, 2), EOS]
-
-
-def test_targets_in_a_prompt_carry_no_loss() -> None:
-    result = read(numbered([4, 9], prompts=[2, 3]), 0, CAUSAL)
-    assert result.targets.tolist() == [*at(1, 2), EOS, *at(4, 5, 6)]
-    assert result.loss_mask.tolist() == [False, True, True, False, False, False]
-
-
-@pytest.mark.parametrize(
-    ("removed", "tokens", "targets", "loss"),
-    [
-        ([0], at(4, 5), [*at(5), EOS], [True, True]),
-        ([1], [*at(0, 1, 2), EOS], [*at(1, 2), EOS, PAD], [True, True, True, False]),
-        ([2], [*at(0, 1, 2), EOS, *at(4, 5)], [*at(1, 2), EOS, *at(4, 5), EOS], [True] * 6),
-    ],
+@given(
+    lengths=LENGTHS,
+    spec=SPECS,
+    phase=st.integers(0, 99) | st.integers(0, 2**63),
+    data=st.data(),
 )
-def test_removed_documents_are_neither_token_nor_target(
-    removed: Any, tokens: Any, targets: list[int], loss: list[bool]
+def test_windows_are_what_they_are_token_by_token(
+    lengths: list[int], spec: WindowSpec, phase: int, data: st.DataObject
 ) -> None:
-    result = read(numbered([4, 3, 9], removed=removed), 0, CAUSAL)
-    assert result.tokens.tolist() == tokens
-    assert result.targets.tolist() == targets
-    assert result.loss_mask.tolist() == loss
+    prompts = [data.draw(st.integers(0, length - 1)) for length in lengths]
+    gone = sorted(data.draw(st.sets(st.integers(0, len(lengths) - 1))))
+    whole = numbered(lengths, prompts=prompts, removed=gone)
+    for number in range(num_windows(sum(lengths), spec.stride)):
+        expected = one_by_one(whole, number, spec, phase)
+        window = read(whole, number, spec, phase)
+        found = {name: array.tolist() for name, array in vars(window).items() if array is not None}
+        assert {"targets": [], **found} == expected
+        assert len(window.tokens) <= spec.positions
 
 
-def test_a_removed_target_behind_the_window() -> None:
-    result = read(numbered([6, 9], removed=[1]), 0, CAUSAL)
-    assert result.tokens.tolist() == [*at(0, 1, 2, 3, 4), EOS]
-    assert result.loss_mask.tolist() == [*[True] * 5, False]
+@given(shards=st.lists(LENGTHS, min_size=1, max_size=4), data=st.data(), length=st.integers(1, 40))
+def test_the_quick_way_reads_what_the_slow_one_does(
+    shards: list[list[int]], data: st.DataObject, length: int
+) -> None:
+    spec = causal_windows(length)
+    rows = [numbered(lengths) for lengths in shards]
+    windows = [
+        data.draw(st.integers(0, num_windows(row.entry.tokens, spec.stride) - 1)) for row in rows
+    ]
+    phases = [data.draw(st.integers(0, 99)) for _ in rows]
+    both: dict[str, Any] = {"phases": phases, "spec": spec, "vocabulary": VOCABULARY}
+    quick = read_batch(rows, windows, **both)
+    slow = read_batch(rows, windows, **both, boundaries=True)
+    assert quick.pieces is None
+    for name in ("tokens", "targets", "loss_mask", "lengths"):
+        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name), err_msg=name)
 
 
 def test_glm_batches_are_padded_to_a_multiple_of_64() -> None:
@@ -176,47 +142,6 @@ def test_no_such_window(windows: list[int], boundaries: bool) -> None:
         )
 
 
-LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=12)
-
-
-@given(shards=st.lists(LENGTHS, min_size=1, max_size=4), data=st.data(), length=st.integers(1, 40))
-def test_the_quick_way_reads_what_the_slow_one_does(
-    shards: list[list[int]], data: st.DataObject, length: int
-) -> None:
-    spec = causal_windows(length)
-    rows = [numbered(lengths) for lengths in shards]
-    windows = [
-        data.draw(st.integers(0, num_windows(row.entry.tokens, spec.stride) - 1)) for row in rows
-    ]
-    phases = [data.draw(st.integers(0, 99)) for _ in rows]
-    both: dict[str, Any] = {"phases": phases, "spec": spec, "vocabulary": VOCABULARY}
-    quick = read_batch(rows, windows, **both)
-    slow = read_batch(rows, windows, **both, boundaries=True)
-    assert quick.pieces is None
-    for name in ("tokens", "targets", "loss_mask", "lengths"):
-        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name), err_msg=name)
-
-
-@given(
-    lengths=LENGTHS,
-    removed=st.sets(st.integers(0, 11)),
-    spec=st.sampled_from([glm_windows(64), glm_windows(128, slack=20), GLM, causal_windows(17)]),
-    phase=st.integers(0, 2**63),
-)
-def test_every_token_once_unless_removed(
-    lengths: list[int], removed: Any, spec: WindowSpec, phase: int
-) -> None:
-    removed = sorted(row for row in removed if row < len(lengths))
-    given_shard = numbered(lengths, removed=removed)
-    tokens: Counter[int] = Counter()
-    for i in range(num_windows(sum(lengths), spec.stride)):
-        result = read(given_shard, i, spec, phase)
-        assert len(result.tokens) <= spec.positions
-        tokens.update(result.tokens[result.tokens != CLS].tolist())
-    kept = [row for row in range(len(lengths)) if row not in removed]
-    assert tokens == Counter(token for row in kept for token in given_shard[row].tolist())
-
-
 def test_a_shard_without_prompts_and_removals_is_plain() -> None:
     assert numbered([3, 3]).plain
     assert not numbered([3, 3], prompts=[0, 1]).plain
@@ -225,7 +150,6 @@ def test_a_shard_without_prompts_and_removals_is_plain() -> None:
 
 
 ANYWHERE = st.integers(-3, 400) | st.integers(-(2**63), 2**63 - 1)
-SPECS = st.sampled_from([glm_windows(64), glm_windows(128, slack=20), GLM, causal_windows(17)])
 
 
 def errors_of(damaged: Shard, whole: Shard, spec: WindowSpec, phase: int) -> list[str]:

@@ -1,25 +1,22 @@
-import itertools
-import os
 import shutil
-import signal
 import uuid
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
 from shards.compact import Compaction
 from shards.manifest import TRAIN, VALIDATION, Removal, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
-from shards.removals import SCHEMA, write_removal
-from shards.storage.files import write_json
+from shards.removals import write_removal
 from shards.storage.remote import RemotePath
 from shards.verify import verify
+from tests.shards.datasets import tree
 from tests.shards.generations import documents_of, grow, rows_of, signatures_of
+from tests.shards.kills import is_killed_at
 
 
 @pytest.fixture(scope="module")
@@ -59,36 +56,8 @@ def test_all_documents_and_rows_are_there_once(grown: Path, dataset: Path) -> No
     assert len(generation.inputs) == 10
 
 
-def tree(directory: Path) -> dict[str, bytes]:
-    """The content of all files of a dataset but its locks."""
-    return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name not in (".lock")
-    }
-
-
-def test_twice_the_same_bytes(dataset: Path, compacted: Path) -> None:
-    assert main(["compact", str(dataset)]) == 0
-    assert tree(dataset) == tree(compacted)
-
-
-def kill_at(directory: Path, moment: int | str) -> bool:
-    """Compact in a process that is killed before it renames its n-th file, or one of this name."""
-    child = os.fork()
-    if not child:
-        renamed = itertools.count(1)
-        rename = Path.replace
-
-        def replace_or_die(path: Path, target: Path) -> Path:
-            if moment in (next(renamed), target.name):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return rename(path, target)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Path, "replace", replace_or_die)
-            os._exit(main(["compact", str(directory)]))
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+def is_killed_compacting(directory: Path, moment: int | str) -> bool:
+    return is_killed_at(moment, lambda: main(["compact", str(directory)]))
 
 
 def test_a_kill_at_any_file_costs_that_file(
@@ -98,7 +67,7 @@ def test_a_kill_at_any_file_costs_that_file(
     # A shard is three files and a record, a table one and a record: some are killed at each.
     moments = (1, 3, 4, 5, 1, 2, 9, 30, 7, 2)
     for moment in moments:
-        assert kill_at(dataset, moment)
+        assert is_killed_compacting(dataset, moment)
         assert (dataset / "manifest.json").read_bytes() == manifest
     assert documents_of(dataset) == documents_of(grown)
     before = {path: path.stat().st_ino for path in dataset.glob("g0006-*/*/*")}
@@ -123,7 +92,7 @@ def small(tmp_path: Path) -> Path:
     directory = tmp_path / "small"
     for _ in range(2):
         grow(directory, shards=1)
-    assert kill_at(directory, "manifest.json")
+    assert is_killed_compacting(directory, "manifest.json")
     shard = read_manifest(directory).shards("news")[0]
     assert main(["remove", str(directory), "--id", f"{shard.path}:0", "--reason", "x"]) == 0
     return directory
@@ -135,37 +104,6 @@ def test_what_is_removed_after_a_kill_stays_removed(small: Path) -> None:
     assert main(["compact", str(small)]) == 0
     assert removed_of(small) == before
     assert list(verify(Dataset.open(small))) == []
-
-
-def test_what_is_damaged_is_not_written_under_a_new_checksum(
-    grown: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = dataset / f"{read_manifest(grown).generations[2].name}/wiki/00001.bin"
-    content = bytearray(path.read_bytes())
-    content[3] ^= 1
-    path.write_bytes(content)
-    assert main(["compact", str(dataset)]) == 2
-    error = capsys.readouterr().err
-    assert f"{path} is missing or damaged, and nothing was compacted" in error
-    assert not list(dataset.glob("g0006-*"))
-
-
-def test_a_generation_in_the_making_is_finished_first(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_json(dataset / "ledger.json", {"number": 6})
-    assert main(["compact", str(dataset)]) == 2
-    assert "run the command that was making it (--append or --watch)" in capsys.readouterr().err
-    write_json(dataset / "ledger.json", {"number": 5})  # what it names is in the manifest
-    assert main(["compact", str(dataset)]) == 0
-
-
-def test_nothing_to_compact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    grow(tmp_path / "dataset", shards=1)
-    before = tree(tmp_path / "dataset")
-    assert main(["compact", str(tmp_path / "dataset")]) == 0
-    assert "nothing to compact: it has 1 generation" in capsys.readouterr().out
-    assert tree(tmp_path / "dataset") == before
 
 
 def removed_of(directory: Path) -> Counter[tuple[str, tuple[Any, ...]]]:
@@ -193,11 +131,7 @@ def test_removals_are_translated(dataset: Path) -> None:
         Removal(
             number=number,
             reason=reason,
-            documents=write_removal(
-                dataset,
-                number,
-                pa.table(list(map(list, zip(*part, strict=True))), schema=SCHEMA),
-            ),
+            documents=write_removal(dataset, number, part),
         )
         for number, reason, part in ((6, "asked", rows[::2]), (7, "law", rows[1::2]))
     ]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shards.command import Parser
 from shards.completion import SHELLS, script
 from shards.program import COMMANDS, Entry
 
@@ -85,7 +84,6 @@ def test_every_shell_has_a_script(shell: str) -> None:
     made = script(shell, [COMMANDS["shards verify"], COMMANDS["completion"]])
     for word in ("verify", "run", "completion", "zsh"):
         assert word in made
-    assert Parser.seen is None
 
 
 def test_commands_without_their_extra_have_no_flags(

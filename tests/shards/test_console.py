@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -91,12 +90,6 @@ def test_the_list_of_commands_loads_no_library(tmp_path: Path) -> None:
             assert f"\n  {entry.name} " in done.stdout
             assert entry.about in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 90
-
-
-def test_the_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", [PROGRAM, "--version"])
-    assert console.main() == 0
-    assert capsys.readouterr().out.startswith(f"corpusmill {metadata.version(PROGRAM)}, Python 3.")
 
 
 @pytest.mark.parametrize("package", ["pipelines", "shards", "trainer"])

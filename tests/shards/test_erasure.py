@@ -85,20 +85,6 @@ def test_what_is_erased_is_left_out_of_everything(removed: Path, dataset: Path) 
     assert list((dataset / "removals").iterdir()) == []
 
 
-@pytest.mark.slow
-def test_it_may_be_done_again(dataset: Path) -> None:
-    assert main(["compact", str(dataset), "--erase"]) == 0
-    name = read_manifest(dataset).generations[0].name
-    flags = ["--id", f"{name}/news/00000:1", "--reason", "another"]
-    assert main(["remove", str(dataset), *flags]) == 0
-    assert main(["compact", str(dataset), "--erase"]) == 0
-    account = read_manifest(dataset).generations[0].accounting
-    assert (account["news"]["erased"], account["wiki"]["erased"]) == (3, 1)
-    bare = [row for row in signatures_of(dataset) if row[0] == "exact" and row[-1] == 0]
-    assert len(bare) == 4
-    assert list(verify(Dataset.open(dataset))) == []
-
-
 def test_the_report_loses_its_texts(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compact", str(dataset), "--erase"]) == 0
     report = read_json(dataset / "report.json")

@@ -51,8 +51,6 @@ def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
     ("statement", "extra"),
     [
         ("from pipelines.corpus import Options", "pipelines"),
-        ("from pipelines.quality import Profile", "pipelines"),
-        ("from pipelines import build", "pipelines"),
         ("from trainer import Loader", "train"),
     ],
 )

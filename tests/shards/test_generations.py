@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from shards.__main__ import main
-from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.reader import Dataset
 from tests.shards.generations import grow
@@ -113,15 +112,3 @@ def test_what_is_mapped_can_be_read_without_its_file(tmp_path: Path) -> None:
     assert not (directory / dataset.manifest.generations[0].name).exists()
     assert np.array_equal(shard.tokens, before)
     assert np.array_equal(shard[len(shard) - 1], before[shard.offsets[-1] :])
-
-
-def test_older_numbers_are_refused_after_compacting(tmp_path: Path) -> None:
-    directory = tmp_path / "dataset"
-    for _ in range(3):
-        grow(directory)
-    assert len(Dataset.open(f"{directory}@2").manifest.generations) == 2
-    main(["compact", str(directory)])
-    for number in (1, 2, 3):
-        with pytest.raises(UserError, match=rf"no manifest number {number}: .* numbers 4 to 4"):
-            Dataset.open(f"{directory}@{number}")
-    assert len(Dataset.open(f"{directory}@4").manifest.generations) == 1

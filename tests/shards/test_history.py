@@ -41,11 +41,3 @@ def test_a_compacted_dataset_has_one_row_for_what_became_one(tmp_path: Path) -> 
         ],
     }
     assert report["generations"][0]["read"] == 126
-
-
-def test_without_a_history_a_report_stays(tmp_path: Path) -> None:
-    grow(tmp_path, shards=1)
-    grow(tmp_path, shards=1)
-    write_json(tmp_path / "report.json", {"seconds": 7})
-    assert main(["compact", str(tmp_path)]) == 0
-    assert read_json(tmp_path / "report.json") == {"seconds": 7}

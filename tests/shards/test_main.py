@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,24 +39,3 @@ def test_verify_of_a_placed_copy(
         str(to / folder / "00003.bin"),
     ]
     assert ": 2 problems; placed here: scatters 0 of 2" in lines[-1]
-
-
-@pytest.mark.parametrize("command", ["inspect", "verify", "stats", "prune", "place"])
-def test_a_person_s_mistakes_are_one_paragraph(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert main([command, str(tmp_path / "nowhere")]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("shards: ")
-    assert captured.err.count("\n") == 1
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_reader_that_has_seen_enough(pristine: Path) -> None:
-    read, write = os.pipe()
-    os.close(read)
-    command = [sys.executable, "-m", "shards", "inspect", str(pristine)]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (141, b"")

@@ -56,19 +56,19 @@ def test_a_path_for_every_folder(
     assert str(parse_data("b@3").absolute()) == str(odd)
 
 
-def test_without_weights_every_window_weighs_the_same(pristine: Path) -> None:
-    assert weights(str(pristine)) == {PILE: 2, WUDAO: 13}
-    assert weights(f"{pristine}:pile", f"{pristine}:wudao") == {PILE: 2, WUDAO: 13}
-
-
-def test_a_weight_is_spread_over_the_windows_of_its_data(pristine: Path) -> None:
-    assert weights(f"{pristine}=3") == pytest.approx({PILE: 3 * 2 / 15, WUDAO: 3 * 13 / 15})
-    assert weights(f"{pristine}:wudao=1", f"{pristine}:pile=0.25") == {WUDAO: 1, PILE: 0.25}
-
-
-def test_only_what_is_named_is_drawn(pristine: Path) -> None:
-    mixture = open_mixture([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
-    assert [stream.name for stream in mixture.streams] == [PILE]
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        # Without weights every window weighs the same; a weight is spread over windows.
+        (["{}"], {PILE: 2, WUDAO: 13}),
+        (["{}:pile", "{}:wudao"], {PILE: 2, WUDAO: 13}),
+        (["{}=3"], {PILE: 3 * 2 / 15, WUDAO: 3 * 13 / 15}),
+        (["{}:wudao=1", "{}:pile=0.25"], {WUDAO: 1, PILE: 0.25}),
+        (["{}:pile"], {PILE: 2}),
+    ],
+)
+def test_weights_of_streams(pristine: Path, data: list[str], expected: dict[str, float]) -> None:
+    assert weights(*(each.format(pristine) for each in data)) == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -107,13 +107,6 @@ def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
     assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5, "aa/pile": 1.5}
     with pytest.raises(UserError, match=r"given for .*:x, which this run does not read"):
         epoch_caps({f"{grown}:x": 1.5}, streams)
-
-
-def test_weights_by_stream_instead(grown: Path) -> None:
-    mix = Mix(start=0, data=(f"{grown}",), weights={PILE: 2, "aa/pile": 1})
-    mixture = open_mixture([mix], stride=STRIDE)
-    assert dict(mixture.stages[0].weights) == {PILE: 2, "aa/pile": 1}
-    assert len(mixture.streams) == 3
 
 
 def test_a_generation_that_is_too_small_for_a_share_is_drawn(grown: Path) -> None:

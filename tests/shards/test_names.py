@@ -3,7 +3,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION
 from shards.names import Names, read_names
 from shards.reader import Dataset
@@ -58,16 +57,6 @@ def test_names_of_no_document(library: Dataset, name: str) -> None:
     assert found(library, Names([name])) == {}
 
 
-def test_many_names_in_one_scan(library: Dataset) -> None:
-    shards = [("books-0", f"{FIRST}/books/00000"), ("news-3", f"{FIRST}/news/00003")]
-    expected = {}
-    for name, path in shards:
-        for row in range(12):
-            kinds = f"{name}-{row}", f"{name}.json:{row * 100}", f"{path}:{row}"
-            expected.update({kind: [f"{path}:{row}"] for kind in kinds})
-    assert found(library, Names([*expected, "unknown", *expected])) == expected
-
-
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
@@ -118,28 +107,7 @@ def test_columns_of_other_types_and_none(tmp_path: Path) -> None:
     assert len(alone.rows) == 0
 
 
-def test_no_table_is_read_for_rows_of_shards(library: Dataset, tmp_path: Path) -> None:
-    nothing = Dataset(tmp_path, library.manifest)
-    name = f"{FIRST}/news/00002:5"
-    assert found(nothing, Names([name])) == {name: [name]}
-
-
 def test_a_file_of_names(tmp_path: Path) -> None:
     path = tmp_path / "names"
     path.write_bytes("\ufeffa\r\n\n  https://b/c d \n文:1".encode())
     assert read_names(path) == ["a", "https://b/c d", "文:1"]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b" \n\n", r"names has no names in it: write one a line"),
-        (b"\xff\xfe", r"names is not UTF-8 \(.*: write one name a line"),
-        (None, r"names: No such file or directory: there is no such file"),
-    ],
-)
-def test_a_file_without_names(tmp_path: Path, content: bytes | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / "names").write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        read_names(tmp_path / "names")

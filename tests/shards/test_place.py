@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,23 +55,6 @@ def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
     assert [len(document) for document in dataset.documents("wudao").shard(2)] == [2, 3, 5]
 
 
-def test_a_copy_knows_its_share(pristine: Path, tmp_path: Path) -> None:
-    assert place.placed_share(pristine) is None
-    for scatters in ([3, 1], [0]):
-        put_all(pristine, share_of(*scatters, of=4), to := tmp_path / "disk")
-        assert place.placed_share(to) == share_of(*sorted(scatters), of=4)
-    for mark in (
-        '{"scatters": [0]}',
-        '{"num_scatters": 0, "scatters": []}',
-        '{"num_scatters": 4, "scatters": [4]}',
-        '{"num_scatters": 4, "scatters": [-1]}',
-        '{"num_scatters": 4, "scatters": "0"}',
-    ):
-        (to / place.MARK).write_text(mark)
-        with pytest.raises(DamageError, match=r"\.placed does not say .*scatters.*place again"):
-            place.placed_share(to)
-
-
 def stems(manifest: Manifest, share: NodeShare) -> list[str]:
     paths = [path for path, _ in needed_files(manifest, share) if path.endswith(".bin")]
     return [path.split("/", 1)[1].removesuffix(".bin") for path in paths]
@@ -103,22 +85,6 @@ def test_a_stream_with_an_empty_scatter_is_common(pristine: Path) -> None:
     assert stems(read_manifest(pristine), share_of(1, of=2)) != every
 
 
-def test_a_second_run_copies_only_what_is_wrong(pristine: Path, tmp_path: Path) -> None:
-    share = share_of(0, 2, of=4)
-    put_all(pristine, share, to := tmp_path / "disk")
-    manifest = (to / "manifest.json").read_bytes()
-    assert not any(copied for _, copied in put_all(pristine, share, to))
-    folder = next(to.glob("g0001-*/wudao"))
-    (folder / "00000.idx").unlink()
-    damaged = bytearray((folder / "00002.bin").read_bytes())
-    damaged[3] ^= 1  # of the right size: only the checksum tells
-    (folder / "00002.bin").write_bytes(damaged)
-    again = [path.rpartition("/")[2] for path, copied in put_all(pristine, share, to) if copied]
-    assert again == ["00000.idx", "00002.bin"]
-    assert list(place.check_placed(Dataset.open(to), share)) == []
-    assert (to / "manifest.json").read_bytes() == manifest
-
-
 def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: Path) -> None:
     share, to = share_of(0, of=1), tmp_path / "disk"
     placing = place.place(Dataset.open(pristine), share, to=to)
@@ -129,53 +95,6 @@ def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: 
     placed = put_all(pristine, share, to)
     assert [path for path, copied in placed if not copied] == first
     assert read_manifest(to) == read_manifest(pristine)
-
-
-def test_a_grown_dataset_is_placed_over_its_older_copy(dataset: Path, tmp_path: Path) -> None:
-    put_all(dataset, share_of(1, of=2), to := tmp_path / "disk")
-    manifest = read_manifest(dataset)
-    (generation,) = manifest.generations
-    new = put_texts(dataset, "g0002-aa/wudao/00000", ["new"], order=3)
-    source = replace(generation.sources["wudao"], shards=(new,), validation=())
-    second = replace(generation, number=2, name="g0002-aa", sources={"wudao": source}, audit=())
-    write_manifest(dataset, replace(manifest, number=2, generations=(generation, second)))
-    placed = put_all(dataset, share_of(1, of=2), to)
-    assert [path for path, copied in placed if copied] == [
-        f"g0002-aa/wudao/00000.{suffix}" for suffix in ("arrow", "bin", "idx")
-    ]
-    assert read_manifest(to).number == 2
-    with pytest.raises(UserError, match=r"manifest 2: .* or newer than its manifest 1\."):
-        put_all(Path(f"{dataset}@1"), share_of(1, of=2), to)
-
-
-def test_a_damaged_source_is_not_spread(dataset: Path, tmp_path: Path) -> None:
-    path = next(dataset.glob("g0001-*/wudao/00002.bin"))
-    path.write_bytes(bytes(path.stat().st_size))
-    to = tmp_path / "disk"
-    with pytest.raises(DamageError, match=r"00002\.bin has 20 bytes with crc32c .*is damaged"):
-        put_all(dataset, share_of(0, of=1), to)
-    path.unlink()
-    with pytest.raises(DamageError, match=r"00002\.bin is missing"):
-        put_all(dataset, share_of(0, of=1), to)
-    assert not list(to.rglob("00002.bin"))
-    assert not list(to.rglob(".tmp-*"))
-    assert not (to / "manifest.json").exists()
-
-
-def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path) -> None:
-    put_all(full, share_of(1, of=4), to := tmp_path / "disk")
-    dataset = Dataset.open(to)
-    require(dataset, share_of(1, of=4))
-    (to / "g0001-3f9c12ab/wudao/00001.bin").write_bytes(b"short")
-    with pytest.raises(DamageError) as caught:
-        require(dataset, share_of(0, 1, 2, of=4))
-    message, *named = str(caught.value).split("\n")
-    assert re.search(r"lacks 7 files .* for scatters 0-2 of 4, or has them cut short", message)
-    assert f"python -m shards place WHOLE --to {to}" in message
-    assert [line.strip().split("/")[-1] for line in named] == [
-        *("00000.arrow", "00000.bin", "00000.idx", "00001.bin"),
-        *("00002.arrow", "00002.bin", "00002.idx"),
-    ]
 
 
 @pytest.mark.parametrize("node", [0, 1, 2])

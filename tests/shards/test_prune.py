@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from shards.__main__ import main
-from shards.errors import UserError
 from shards.manifest import read_manifest
-from shards.prune import Leftover, leftovers, remove_unfinished, remove_work
+from shards.prune import leftovers, remove_unfinished, remove_work
 from shards.storage.files import files
 from shards.storage.remote import RemotePath
 from tests.shards.conftest import GENERATION
@@ -70,11 +69,6 @@ def test_unfinished_files_go_alone(dataset: Path) -> None:
     assert sorted(files(dataset)) == before
     assert not any((dataset / name).exists() for name in names)
     assert (dataset / "mine" / UNFINISHED).exists()
-
-
-def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"gone: No such file"):
-        Leftover(path=tmp_path / "gone", bytes=1000).delete()
 
 
 def test_work_behind_a_url() -> None:

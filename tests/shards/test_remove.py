@@ -68,19 +68,6 @@ def test_the_rows_are_sorted_whatever_the_order_of_the_names(library: Path, tmp_
     assert rows[0] == (FIRST, "books", "train", 1, 3)
 
 
-def test_what_was_removed_is_not_removed_twice(library: Path) -> None:
-    take_down(library, "news-2-5", "books-1-3")
-    take_down(library, "news-2-5", "news-2-6", "books-1-3")
-    assert [removal.documents.rows for removal in read_manifest(library).removals] == [2, 1]
-    assert removed(library)[f"{FIRST}/news/00002"] == [5, 6]
-
-
-def test_a_document_of_several_names_is_one(library: Path) -> None:
-    names = "news-2-6", "https://news-2.org/a/6?q=1", "news-2.json:600", f"{FIRST}/news/00002:6"
-    take_down(library, *names)
-    assert [removal.documents.rows for removal in read_manifest(library).removals] == [1]
-
-
 @pytest.mark.parametrize("spec", [causal_windows(64), glm_windows(64)], ids=["causal", "glm"])
 def test_windows_stay_and_only_lose_what_was_removed(library: Path, spec: object) -> None:
     before = Dataset.open(library)

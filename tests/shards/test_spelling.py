@@ -1,6 +1,6 @@
 import pytest
 
-from shards.spelling import did_you_mean, expected, nearest
+from shards.spelling import nearest
 
 MODELS = ("glm-base", "glm-large", "glm-large-chinese", "tiny")
 
@@ -27,16 +27,3 @@ def test_the_likeliest_comes_first_and_unlikely_ones_not_at_all() -> None:
     assert nearest("mn_words", known, most=1) == ["min_words"]
     assert nearest("mn_words", known, likeness=0.99) == []
     assert nearest("min_word", known) == ["min_words"]
-
-
-def test_what_a_person_reads() -> None:
-    assert did_you_mean("mn_words", ("min_words", "max_words")) == (
-        "did you mean min_words or max_words?"
-    )
-    assert did_you_mean("gpt2", MODELS) == ""
-    assert expected("tinny", MODELS) == (
-        "did you mean tiny? Give one of glm-base, glm-large, glm-large-chinese, tiny"
-    )
-    assert expected("gpt2", iter(MODELS)) == (
-        "give one of glm-base, glm-large, glm-large-chinese, tiny"
-    )

@@ -8,7 +8,6 @@ import pytest
 
 from shards import place
 from shards.mixture import Mix
-from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
 from shards.reader import Dataset
 from shards.run import BatchSize, Run
@@ -18,7 +17,6 @@ from shards.switches import (
     before_later_switches,
     eras,
     numbers_of,
-    parse_weight,
     pinned,
     planned,
     resumed,
@@ -69,17 +67,6 @@ def followed(run: Run, data: Path, *positions: int, weight: str | float = UNSEEN
     return run
 
 
-def test_all_text_of_all_generations_is_seen_once(data: Path) -> None:
-    run = run_on(f"{data}@1")
-    total = sum(run_on(f"{data}@4").sampler().cells.windows_of_streams)
-    for positions in ((40, 60, 90), (8, 8, 8), (0, 1, 2)):
-        grown = followed(run, data, *positions)
-        counts = Counter(drawn(grown, total))
-        assert len(counts) == total
-        assert {epoch for _, _, _, epoch in counts} == {0}
-        assert end_of_epochs(grown.sampler(), start=0) == grown.mixes[-1].start == total
-
-
 @pytest.mark.parametrize("scatters", [1, 4])
 def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
     runs = [run_on(f"{data}@1", scatters=scatters)]
@@ -97,26 +84,6 @@ def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
         common = min(len(alone), len(grown))
         assert common > 20
         assert scatters > 1 or grown[:common] == alone[:common]
-
-
-def test_a_new_window_may_weigh_more(data: Path) -> None:
-    run = switched(run_on(f"{data}@1"), 8, numbers={str(data): 2}, weight=3.0)
-    sizes = dict(zip(run.sampler().names, run.sampler().cells.windows_of_streams, strict=True))
-    new = sizes["00000002/web"]
-    old = sum(sizes.values()) - new
-    share = np.mean([name == "00000002/web" for name, *_ in drawn(run, 4008)[8:]])
-    assert share == pytest.approx(3 * new / (3 * new + old), abs=0.01)
-    # At the next switch it is old.
-    run = switched(run, 16, numbers={str(data): 4}, weight=3.0)
-    weights = run.mixes[-1].weights
-    per_window = {
-        name: weights[name] / size
-        for name, size in zip(
-            run.sampler().names, run.sampler().cells.windows_of_streams, strict=True
-        )
-    }
-    assert per_window["00000002/web"] == pytest.approx(per_window["00000000/web"])
-    assert per_window["00000004/web"] == pytest.approx(3 * per_window["00000000/web"])
 
 
 def test_datasets_keep_their_shares(data: Path, tmp_path: Path) -> None:
@@ -237,11 +204,3 @@ def test_a_run_is_resumed_with_its_switches(data: Path) -> None:
 def test_nodes_agree_on_the_lowest_numbers(data: Path) -> None:
     runs = [run_on(f"{data}@{n}", f"{data}@{m}:web") for n, m in ((3, 1), (2, 4))]
     assert agreed(runs).mixes[0].data == (f"{data}@2", f"{data}@1:web")
-
-
-def test_weights_between_old_and_new() -> None:
-    assert parse_weight("unseen") == UNSEEN
-    assert parse_weight("2.5") == 2.5
-    for text in ("0", "-1", "nan", "inf", "much"):
-        with pytest.raises(ValueError, match=r"not a number above 0|could not convert"):
-            parse_weight(text)

@@ -43,35 +43,6 @@ def steps_that_read(run: Run, shard: str, row: int) -> list[int]:
     ]
 
 
-def test_a_dry_run_changes_nothing(
-    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = {path: path.read_bytes() for path in library.rglob("*") if path.is_file()}
-    report = tmp_path / "report.json"
-    flags = ["--id", "news-2-5", "--id", "unknown", "--dry-run", "--report", str(report)]
-    assert main(["remove", str(library), *flags]) == 0
-    assert {path: path.read_bytes() for path in library.rglob("*") if path.is_file()} == before
-    out = capsys.readouterr().out.splitlines()
-    assert out[0].endswith("in 1 shard would be removed")
-    assert out[3] == "1 name without a document: unknown"
-    assert out[-1] == "nothing was changed"
-    told = json.loads(report.read_bytes())
-    assert (told["manifest"], told["removed_in"], told["missing"]) == (2, None, ["unknown"])
-    (document,) = told["documents"]
-    assert document.pop("tokens") > 20
-    assert document == {
-        "shard": f"{FIRST}/news/00002",
-        "row": 5,
-        "generation": FIRST,
-        "source": "news",
-        "split": "train",
-        "origin": {"path": "news-2.json", "position": 500, "id": "news-2-5"},
-        "names": ["news-2-5"],
-        "removed_before": False,
-        "steps": None,
-    }
-
-
 def test_the_steps_that_a_run_trained_on_them(
     library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

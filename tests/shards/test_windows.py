@@ -1,4 +1,3 @@
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from shards.windows import (
     span_pieces,
     window_span,
 )
-from tests.shards.memory import CLS, END, EOS, FIRST, PAD, VOCABULARY, cuts, numbered, shard
+from tests.shards.memory import END, EOS, VOCABULARY, cuts, numbered, shard
 
 LENGTHS = st.lists(
     st.one_of(st.integers(1, 3), st.integers(1, 40), st.integers(100, 300)), min_size=1, max_size=12
@@ -59,12 +58,6 @@ def test_causal_windows() -> None:
     assert (spec.length, spec.slack, spec.stride, spec.num_cls) == (2048, 0, 2048, 0)
 
 
-@pytest.mark.parametrize(("length", "slack"), [(0, 0), (8, 5), (8, -1), (-3, 0)])
-def test_windows_that_cannot_be(length: int, slack: int) -> None:
-    with pytest.raises(ValueError, match=rf"windows of {length} tokens .* a slack of {slack}"):
-        WindowSpec(kind="glm", length=length, slack=slack)
-
-
 @pytest.mark.parametrize(
     ("tokens", "stride", "count"),
     [(0, 5, 0), (1, 5, 1), (5, 5, 1), (6, 5, 2), (10**12, 977, 1023541454)],
@@ -72,37 +65,6 @@ def test_windows_that_cannot_be(length: int, slack: int) -> None:
 def test_num_windows(tokens: Any, stride: int, count: int) -> None:
     assert num_windows(tokens, stride) == count
     assert num_windows(np.array([tokens]), stride).tolist() == [count]
-
-
-# A document of 10 tokens, then one of 30, with sentence ends behind tokens 14, 16 and 33.
-#   0         10                            40
-#   |---------|----.-.----------------.-----|
-EXAMPLE = [
-    [*range(100, 109), EOS],
-    [END if i in (13, 15, 32) else 100 + i for i in range(10, 39)] + [EOS],
-]
-
-
-@pytest.mark.parametrize(
-    ("stride", "slack", "phase", "expected"),
-    [
-        (8, 4, 0, [(0, 10), (10, 16), (16, 24), (24, 33), (33, 40)]),  # document, sentences, x
-        (8, 0, 0, [(0, 8), (8, 16), (16, 24), (24, 32), (32, 40)]),
-        (13, 3, 0, [(0, 14), (14, 26), (26, 40), (40, 40)]),  # the last one is empty
-        (13, 13, 0, [(0, 14), (14, 33), (33, 40), (40, 40)]),
-        (8, 4, 7, [(10, 16), (16, 23), (23, 33), (33, 40), (0, 10)]),
-        (8, 4, 3, [(3, 14), (14, 19), (19, 27), (27, 35), (35, 43)]),  # on at the start
-        (8, 4, 43, [(3, 14), (14, 19), (19, 27), (27, 35), (35, 43)]),
-        (50, 4, 0, [(0, 40)]),
-        (50, 4, 20, [(20, 60)]),
-    ],
-)
-def test_cuts(stride: int, slack: int, phase: int, expected: list[tuple[int, int]]) -> None:
-    spec = WindowSpec(kind="glm", length=stride + slack, slack=slack)
-    cut_spans = spans(shard(EXAMPLE), spec, phase)
-    assert [(begin % 40, begin % 40 + end - begin) for begin, end in cut_spans] == [
-        (begin % 40, begin % 40 + end - begin) for begin, end in expected
-    ]
 
 
 @given(lengths=LENGTHS, spec=SPECS, phase=st.integers(0, 2**64), every=st.integers(2, 60))
@@ -120,28 +82,6 @@ def test_windows_are_the_ring_cut_once(
     assert all(0 <= end - begin <= spec.length for begin, end in cut_spans)
     assert all(end % size == begin for (_, end), (begin, _) in pairwise([*cut_spans, cut_spans[0]]))
     assert sum(end - begin for begin, end in cut_spans) == size
-
-
-def test_golden_cuts() -> None:
-    """Cuts decide what a run trains on, so they may never change."""
-    lengths = [85, 56, 61, 80, 52, 70, 75, 21, 5, 27, 26, 78]
-    given_shard = numbered(lengths)
-    given_shard.tokens[::17] = END
-    given_shard.tokens[np.cumsum(lengths) - 1] = EOS
-    spec = WindowSpec(kind="glm", length=66, slack=12)
-    begins = [0, 54, 120, 171, 222, 282, 334, 378, 443, 494, 545, 596]
-    shifted = [52, 103, 154, 202, 256, 310, 375, 426, 479, 532, 580, 0]
-    assert [begin for begin, _ in spans(given_shard, spec)] == begins
-    assert [begin for begin, _ in spans(given_shard, spec, 40)] == shifted
-
-
-@pytest.mark.parametrize("window", [-1, 5])
-def test_no_such_window(window: int) -> None:
-    spec = causal_windows(8)
-    with pytest.raises(IndexError, match=re.escape(f"g/s/0 has 5 windows, no window {window}")):
-        window_span(shard(EXAMPLE), window, spec=spec, vocabulary=VOCABULARY)
-    with pytest.raises(IndexError, match="has 0 windows, no window 0"):
-        window_span(shard([]), 0, spec=spec, vocabulary=VOCABULARY)
 
 
 @pytest.mark.parametrize("mark", [*".?!;:。？！；…\n"])
@@ -164,16 +104,7 @@ def test_pieces() -> None:
     assert span_pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
 
 
-def test_pieces_pass_over_documents_without_tokens() -> None:
-    assert span_pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
-
-
 def test_the_vocabulary_of_a_dataset(pristine: Path) -> None:
     vocabulary = WindowVocabulary.of(Dataset.open(pristine))
     assert (vocabulary.cls, vocabulary.pad) == (256, 256)  # it has neither: eos serves
     assert np.flatnonzero(vocabulary.sentence_end).tolist() == sorted(b".?!;:\n")
-
-
-def test_the_memory_shards_are_what_they_say() -> None:
-    assert numbered([2, 3]).tokens.tolist() == [FIRST, EOS, FIRST + 2, FIRST + 3, EOS]
-    assert len({EOS, CLS, PAD, END, FIRST}) == 5

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shards.format import REQUIRED, read_index
+from shards.format import REQUIRED
 from shards.manifest import ShardEntry
 from shards.reader import Shard
-from shards.storage.files import FileEntry, crc32c, map_bytes
+from shards.storage.files import map_bytes
 from shards.writer import write_shard
 
 U2 = np.dtype("<u2")
@@ -37,26 +37,6 @@ def read(directory: Path, name: str) -> pa.RecordBatch:
     with pa.ipc.open_file(pa.py_buffer(map_bytes(directory / f"{name}.arrow"))) as reader:
         assert reader.num_record_batches == 1
         return reader.get_batch(0)
-
-
-def test_three_files_and_their_entry(tmp_path: Path) -> None:
-    chunks = [np.array([1, 2, 3], U2), np.array([], U2), np.array([4, 5, 6, 7, 8], U2)[::2]]
-    entry = write_shard(
-        tmp_path / "g" / "s" / "0", table([2, 4]), directory=tmp_path, tokens=chunks, dtype=U2
-    )
-    assert (entry.path, entry.documents, entry.tokens) == ("g/s/0", 2, 6)
-    assert list(entry.files) == ["bin", "idx", "arrow"]
-    for suffix, file in entry.files.items():
-        path = tmp_path / f"g/s/0.{suffix}"
-        assert file == FileEntry(bytes=path.stat().st_size, crc32c=crc32c(path))
-    assert (tmp_path / "g/s/0.bin").read_bytes() == np.array([1, 2, 3, 4, 6, 8], U2).tobytes()
-    assert read_index(tmp_path / "g/s/0.idx")[1].tolist() == [2, 4]
-    assert read(tmp_path, "g/s/0").to_pydict() == {
-        "offset": [0, 2],
-        "tokens": [2, 4],
-        "prompt_tokens": [0, 0],
-        "order": [0, 1],
-    }
 
 
 def test_columns_are_kept_in_one_batch(tmp_path: Path) -> None:
@@ -102,39 +82,3 @@ def test_empty_shard(tmp_path: Path) -> None:
     shard = Shard.open(tmp_path, entry, dtype=U2)
     assert (len(shard), len(shard.tokens), len(shard.offsets)) == (0, 0, 0)
     assert shard.documents.column_names == [*REQUIRED.names, "url"]
-
-
-@pytest.mark.parametrize("given_tokens", [4, 6])
-def test_tokens_must_add_up(tmp_path: Path, given_tokens: int) -> None:
-    tokens = [np.zeros(given_tokens, U2)]
-    with pytest.raises(ValueError, match=rf"^{given_tokens} tokens were given, .* have 5$"):
-        write_shard(tmp_path / "0", table([2, 3]), directory=tmp_path, tokens=tokens, dtype=U2)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("chunk", "message"),
-    [
-        (np.zeros(2, np.int64), "1-d int64 tokens, not 1-d uint16"),
-        (np.zeros((1, 2), U2), "2-d uint16 tokens"),
-    ],
-)
-def test_chunks_of_another_type(tmp_path: Path, chunk: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        write_shard(tmp_path / "0", table([2]), directory=tmp_path, tokens=[chunk], dtype=U2)
-
-
-@pytest.mark.parametrize("name", ["tokens", "prompt_tokens", "order"])
-def test_required_columns(tmp_path: Path, name: str) -> None:
-    documents = table([1])
-    i = documents.column_names.index(name)
-    type_ = documents[name].type
-    for wrong in (
-        documents.drop_columns(name),
-        documents.set_column(i, name, pa.array([1.0])),
-        documents.set_column(i, name, pa.array([None], type_)),
-    ):
-        with pytest.raises(ValueError, match=rf"documents .* column '{name}'"):
-            write_shard(
-                tmp_path / "0", wrong, directory=tmp_path, tokens=[np.zeros(1, U2)], dtype=U2
-            )

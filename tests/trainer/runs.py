@@ -13,6 +13,7 @@ from typing import Any
 
 from shards.console import run_module
 from tests.ports import free_port
+from tests.trainer.corpus import SHAPE, build
 
 _PRELOADED = [
     "trainer.evaluate.validation",
@@ -73,6 +74,32 @@ class Trial:
     flags: Sequence[str] = ()
     started: list[Running] = field(default_factory=list)
 
+    @classmethod
+    def on_corpus(cls, folder: Path, *flags: object, **shape: object) -> "Trial":
+        """Return one on the small corpus, which it writes into the folder, with `model.json`.
+
+        Args:
+            folder: Where; `zero0.json` to `zero3.json` for DeepSpeed come into it as well.
+            flags: Of every run.
+            shape: Of the model, where it is not `SHAPE`.
+        """
+        build(folder / "data")
+        (folder / "model.json").write_text(json.dumps({**SHAPE, **shape}))
+        put_stages(folder)
+        given = ("--data", folder / "data", "--model", folder / "model.json", *flags)
+        return cls(folder, tuple(map(str, given)))
+
+    def zero(self, stage: int) -> tuple[object, ...]:
+        """The flags of a ZeRO stage."""
+        return ("--deepspeed", self.folder / f"zero{stage}.json")
+
+    def once(self, *flags: object, world: int = 1, **more: Any) -> Path:
+        """Return the folder of an undisturbed run, made once for its flags."""
+        name = "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
+        if not (self.folder / name).exists():
+            self.run(*flags, "--save", self.folder / name, world=world, **more)
+        return self.folder / name
+
     def start(
         self,
         *flags: object,
@@ -111,6 +138,13 @@ class Trial:
         running = self.start(*flags, **more).wait()
         assert running.codes() == [code] * len(running.processes), running.output()
         return running
+
+
+def put_stages(folder: Path) -> None:
+    """Write DeepSpeed's JSON of each ZeRO stage, zero0.json to zero3.json."""
+    for stage in range(4):
+        content = {"zero_optimization": {"stage": stage}}
+        (folder / f"zero{stage}.json").write_text(json.dumps(content))
 
 
 def _train(

@@ -38,11 +38,11 @@ def loaded() -> Mapping[str, Any]:
 
 def benchmarks(*names: str, mask: int | None = None) -> Benchmarks:
     tasks = {name: loaded()[name] for name in names}
-    return Benchmarks(tasks=tasks, tokenizer=tokenizer(), length=POSITIONS, mask=mask)
+    return Benchmarks(tasks=tasks, tokenizer=tokenizer(), length=POSITIONS, mask=mask, ranks=ALONE)
 
 
 def scored(asked: Benchmarks, answer: Answer, **more: Any) -> dict[str, float]:
-    found = asked.score(answer, **{"ranks": ALONE, **more})
+    found = replace(asked, **more).score(answer)
     assert found is not None
     return found
 
@@ -95,7 +95,7 @@ def _on_ranks(world: int, asked: Benchmarks) -> list[dict[str, float]]:
 
 
 def test_it_can_be_stopped() -> None:
-    assert benchmarks("arc").score(answers_of(gpt2()), ranks=ALONE, stop=lambda: 1) is None
+    assert benchmarks("arc").score(answers_of(gpt2()), stop=lambda: 1) is None
 
 
 def test_a_diverged_model_has_no_figures() -> None:
@@ -116,6 +116,7 @@ def test_the_reference_s_accuracy_of_lambada() -> None:
         tokenizer=reference_tokenizer(),
         length=96,
         mask=special["gmask"],
+        ranks=ALONE,
     )
     found = scored(asked, answers_of(reference_model()))
     assert found["acc/lambada"] * 100 == golden["metrics"]["accuracy"]
@@ -131,12 +132,14 @@ def test_items_of_one_s_own(tmp_path: Path) -> None:
         path=Path("run"), shape=SHAPE, objective="causal", tokenizer={}, data=(), step=None
     )
     opening = Opening(tokenizer=f"hf:{FOLDER / 'tokenizer.json'}")
-    asked = open_benchmarks(files, origin, opening, length=20)
+    asked = open_benchmarks(files, origin, opening, ranks=ALONE, length=20)
     assert asked is not None
-    assert asked.counts == {"choices": 1, "language_model": 1}
+    assert {name: len(task.eval_docs) for name, task in asked.tasks.items()} == dict.fromkeys(
+        files, 1
+    )
     found = scored(asked, answers_of(gpt2()))
     assert {"acc/choices", "acc_norm/choices", "word_perplexity/language_model"} <= set(found)
-    asked = open_benchmarks(files, origin, opening, length=3)
+    asked = open_benchmarks(files, origin, opening, ranks=ALONE, length=3)
     assert asked is not None
     with pytest.raises(UserError, match=r"an answer has .* tokens, and in a row of 3 there is"):
-        asked.score(answers_of(gpt2()), ranks=ALONE)
+        asked.score(answers_of(gpt2()))

@@ -8,7 +8,6 @@ from torch.distributed.run import get_args_parser
 from tests.trainer.alone import configured
 from trainer.data import blank_options
 from trainer.deepspeed_json import presets
-from trainer.model.sizes import ModelConfig
 from trainer.settings import Settings
 
 BASE = ("--data", "somewhere", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
@@ -41,24 +40,10 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
         assert not [flag for flag, found in starts.items() if len(found) > 1 and flag not in found]
 
 
-def test_defaults_follow_the_model() -> None:
-    config = configured(BASE)
-    assert config.run.length == ModelConfig.named("tiny").max_positions
-    assert config.run.steps == 10
-    assert configured([*BASE, "--length", "128"]).run.length == 128
-    assert configured([*BASE, "--dropout", "0.3"]).shape.hidden_dropout == 0.3
-
-
 @pytest.mark.parametrize(("tokens", "steps"), [(1, 1), (8 * 256, 1), (8 * 256 + 1, 2)])
 def test_max_tokens(tokens: int, steps: int) -> None:
     flags = (*BASE[:-2], "--max-tokens", str(tokens))
     assert configured(flags).run.steps == steps
-
-
-def test_max_tokens_of_a_batch_that_grows() -> None:
-    flags = ("--data", "x", "--model", "tiny", "--batch-size", "8", "2:16", "--max-tokens")
-    assert configured([*flags, str(256 * 8 * 3)]).run.steps == 3
-    assert configured([*flags, str(256 * 8 * 4 + 1)]).run.steps == 4
 
 
 def test_what_is_given_wins_over_recipe_and_json() -> None:
@@ -113,13 +98,6 @@ def test_the_recipe_of_gpt2_takes_the_steps_of_llm_c() -> None:
     schedule = config.settings.schedule_of(18_865)
     assert [schedule.rate(step) for step in (7, 700, 18_865)] == pytest.approx([6e-6, 6e-4, 0])
     assert (config.settings.weight_decay, config.settings.betas) == (0.1, (0.9, 0.95))
-
-
-def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
-    path = tmp_path / "mine.args"
-    path.write_text("--model tiny --data 'a b'  # a comment\n--batch-size 4 --steps 3\n")
-    config = configured(["--recipe", str(path)])
-    assert config.run.mixes[0].data == ("a b",)
 
 
 def test_launchers_may_tell_the_local_rank() -> None:

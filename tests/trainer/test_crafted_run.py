@@ -1,6 +1,5 @@
 """Whatever stands in the JSON files of a run's folder, a resume is right or refused."""
 
-import copy
 import json
 import random
 import shutil
@@ -15,6 +14,7 @@ from shards.errors import UserError
 from shards.records import to_json
 from shards.run import Run
 from shards.storage.files import write_json
+from tests.shards.json_mutations import mutated, text_of
 from tests.trainer.alone import ALONE
 from trainer import plot, start
 from trainer.checkpoints.checkpoint import Checkpoint, FileList, read_checkpoint
@@ -23,11 +23,6 @@ from trainer.log import RunLog
 
 pytestmark = pytest.mark.slow
 
-VALUES: list[Any] = [
-    *(None, True, False, 0, 1, -1, 2, 10**18, -(10**18), 10**30, 0.5, -0.5, 1e308),
-    *(float("nan"), float("inf"), "", "x", "../x", "/etc/passwd", "\x1b[31m", "\ud800", "1"),
-    *([], [1], ["x"], {}, {"x": 1}, [[]], json.loads("[" * 500 + "]" * 500)),
-]
 FILES = ("step-1/whole-00000.json", "run.json", "log.jsonl")
 
 
@@ -60,35 +55,9 @@ def run(
     return config, folder
 
 
-def places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the way to each value in a JSON value."""
-    keys = value.keys() if isinstance(value, dict) else range(len(value))
-    below = [
-        places(value[key], (*above, key)) for key in keys if isinstance(value[key], dict | list)
-    ]
-    return [*((*above, key) for key in keys), *(place for some in below for place in some)]
-
-
-def mutated(content: Any, rng: random.Random) -> Any:
-    """Return a JSON value with something else, something more or something less in it."""
-    content = copy.deepcopy(content)
-    *way, last = rng.choice(places(content))
-    inside = content
-    for key in way:
-        inside = inside[key]
-    kind = rng.randrange(6)
-    if kind == 0:
-        del inside[last]
-    elif kind == 1 and isinstance(inside, dict):
-        inside[rng.choice(["x", "", "version", last + "s" if isinstance(last, str) else "y"])] = 1
-    else:
-        inside[last] = rng.choice(VALUES)
-    return content
-
-
 def written(content: Any, rng: random.Random) -> bytes:
-    """Return a JSON value as bytes, sometimes cut or with a changed byte."""
-    data = bytearray(json.dumps(content).encode())
+    """Return a changed JSON value as bytes, sometimes cut or with a changed byte."""
+    data = bytearray(text_of(mutated(content, rng.randrange(2**32))).encode())
     kind = rng.randrange(12)
     if kind == 0:
         del data[rng.randrange(len(data)) :]
@@ -115,7 +84,7 @@ def test_a_crafted_file_is_refused_or_harmless(run: tuple[Config, Path], seed: i
     for _ in range(60):
         name = rng.choice(FILES[:2])
         content = json.loads((whole / name).read_text())
-        (folder / name).write_bytes(written(mutated(content, rng), rng))
+        (folder / name).write_bytes(written(content, rng))
         result = resumed(config)
         if isinstance(result, str):
             refused += 1
@@ -138,7 +107,7 @@ def test_a_crafted_log_stops_nothing(run: tuple[Config, Path], seed: int) -> Non
     path = folder / "log.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for _ in range(40):
-        path.write_bytes(b"\n".join(written(mutated(line, rng), rng) for line in lines))
+        path.write_bytes(b"\n".join(written(line, rng) for line in lines))
         log = RunLog(folder, step=2, steps=3, show=False)
         log.close()
         for event in map(json.loads, path.read_text().splitlines()):

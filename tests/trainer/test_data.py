@@ -4,8 +4,6 @@ from dataclasses import replace
 import torch
 
 from tests.trainer.alone import ALONE
-from tests.trainer.corpus import SIZE
-from trainer.blanks.blanks import Task
 from trainer.config import Config
 from trainer.data import open_data, source_names
 from trainer.loss_tally import CAUSAL_TASK
@@ -31,18 +29,6 @@ def test_a_validation_may_be_cut_short(configure: Callable[..., Config]) -> None
     assert len(more) == len(whole)
 
 
-def test_batches_and_validation_of_a_run(configure: Configure) -> None:
-    data = open_data(configure())
-    batches = list(data.batches(0, ALONE))
-    assert [len(batch["tokens"]) for batch in batches] == [4, 4, 4]
-    assert {int(task) for batch in batches for task in batch["task"]} <= set(Task)
-    assert data.held_out is not None
-    lengths = torch.cat([batch["lengths"] for batch in data.validation(4, ALONE)])
-    assert int((lengths > 0).sum()) == len(data.held_out)
-    assert source_names(data.held_out.streams) == ("notes", "web")
-    assert data.tokenizer == {"name": "bytes", "sha256": "0" * 64}
-
-
 def test_validation_of_a_run_whose_first_stage_lacks_a_stream(configure: Configure) -> None:
     config = configure()
     (mix,) = config.run.mixes
@@ -52,14 +38,6 @@ def test_validation_of_a_run_whose_first_stage_lacks_a_stream(configure: Configu
     data = open_data(replace(config, run=run))
     assert data.held_out is not None
     assert source_names(data.held_out.streams) == ("notes", "web")
-
-
-def test_batches_continue_after_a_step_and_may_grow(configure: Configure) -> None:
-    data = open_data(configure("--batch-size", "4", "1:8"))
-    batches = list(data.batches(0, ALONE))
-    assert [len(batch["tokens"]) for batch in batches] == [4, 8, 8]
-    (last,) = data.batches(2, ALONE)
-    assert torch.equal(last["keys"], batches[-1]["keys"])
 
 
 def test_next_tokens_of_isolated_documents(configure: Configure) -> None:
@@ -72,7 +50,3 @@ def test_next_tokens_of_isolated_documents(configure: Configure) -> None:
     inside = torch.arange(1, tokens.shape[1]) < batch["lengths"][:, None]
     begins = documents.diff(dim=1) == 1
     assert torch.equal(begins & inside, follows_eos & inside)
-
-
-def test_a_named_model_gets_the_vocabulary_of_the_data(configure: Configure) -> None:
-    assert open_data(configure("--model", "tiny", "--length", "64")).shape.vocab_size == SIZE

@@ -13,7 +13,6 @@ from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
 from trainer.evaluate.command import EvaluateModel
-from trainer.evaluate.validation import evaluate_model
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 
@@ -21,8 +20,9 @@ TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
 EXAMS = ("hellaswag", "lambada", "wikitext")
 
 
-def asked(words: Sequence[str]) -> EvaluateModel:
-    return EvaluateModel.read(words, "python -m trainer.evaluate")
+def evaluated(words: Sequence[str]) -> int:
+    command = EvaluateModel.read(words, "python -m trainer.evaluate")
+    return command.work(command, ALONE)
 
 
 def flags(name: str) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_causal_run_in_training_and_after_it(
     for one, other in zip(figures(alone), figures(parted), strict=True):
         assert one == pytest.approx(other, rel=1e-4)
     argv = [str(alone), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert evaluate_model(asked(argv), ALONE) == 0
+    assert evaluated(argv) == 0
     shown = capsys.readouterr().out
     assert f"{alone / 'step-2'}, step 2: causal" in shown
     assert "hellaswag: 16 items" in shown
@@ -87,30 +87,3 @@ def test_a_causal_run_in_training_and_after_it(
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     assert run_module("trainer.plot", [str(alone), str(parted)]) == 0
     assert (alone / "curves.png").is_file()
-
-
-@pytest.mark.slow
-def test_a_glm_in_training_and_after_it(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
-    run = trial.folder / "glm"
-    trial.run("--model", trial.folder / "glm.json", "--save", run)
-    argv = [str(run), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert evaluate_model(asked(argv), ALONE) == 0
-    shown = capsys.readouterr().out
-    assert held_out(run) not in shown
-    assert evaluate_model(asked([str(run), "--dtype", "fp32"]), ALONE) == 0
-    assert held_out(run) in capsys.readouterr().out
-    data = ("--data", str(trial.folder / "data"))
-    assert evaluate_model(asked([*argv, *data]), ALONE) == 0
-    assert held_out(run) in capsys.readouterr().out
-    for name, value in figures(run)[-1].items():
-        if "/" in name:
-            assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
-
-
-@pytest.mark.slow
-def test_what_a_run_refuses_before_its_first_step(trial: Trial, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"query": "a"\n')
-    model = ("--model", trial.folder / "causal.json", "--objective", "causal")
-    running = trial.run(*model, "--eval-task", f"choices={bad}", code=2, world=2)
-    assert running.output().count(f"{bad} does not hold items of choices") == 1

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.nightly import a_few
-from tests.trainer.golden import SHARED, needs_shared
-from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
+from tests.trainer.runs import Trial, events, kill_minus_nine, losses, put_stages, wait_for_step
 from tests.trainer.tuning.lessons import (
     SHAPE,
     TOKENIZER,
@@ -32,7 +31,6 @@ from trainer.tuning.answers import answer
 
 pytestmark = pytest.mark.slow
 
-COPA = SHARED.parent / "tasks" / "copa"
 SHORT = ("--epochs", 2, "--batch-size", 8, "--micro-batch", 4, "--lr", "1e-3", "--log-every", 1)
 STEPS = 6
 """Of a short run: 24 items, mirrors included."""
@@ -43,9 +41,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     folder = tmp_path_factory.mktemp("tuning")
     write_lesson(folder / "lesson")
     write_lesson(folder / "short", train=12, others=5)
-    for stage in range(4):
-        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
-        (folder / f"zero{stage}.json").write_text(json.dumps(content))
+    put_stages(folder)
     return Trial(folder, ("--task", "copa", *write_model(folder / "model")))
 
 
@@ -70,10 +66,6 @@ def finished(trial: Trial, finetune: Callable[..., Any]) -> Callable[..., Path]:
         return folder
 
     return run
-
-
-def zero(trial: Trial, stage: int) -> tuple[object, ...]:
-    return ("--deepspeed", trial.folder / f"zero{stage}.json")
 
 
 def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[..., Path]) -> None:
@@ -102,24 +94,6 @@ def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-@needs_shared
-@pytest.mark.nightly
-def test_it_learns_items_of_the_real_copa_by_heart(
-    trial: Trial, finetune: Callable[..., Any]
-) -> None:
-    folder = trial.folder / "copa"
-    folder.mkdir()
-    for split, count in (("train", 30), ("val", 10)):
-        lines = (COPA / f"{split}.jsonl").read_text().splitlines(keepends=True)
-        (folder / f"{split}.jsonl").write_text("".join(lines[:count]))
-    run = trial.folder / "real"
-    flags = ("--epochs", 8, "--batch-size", 10, "--lr", "2e-3", "--dropout", 0, "--log-every", 6)
-    running = finetune("--save", run, *flags, data="copa").wait()
-    assert running.codes() == [0], running.output()
-    assert [event["accuracy"] for event in events(run, "train")][-1] == 1
-    assert losses(run)[-1] < 0.1
 
 
 def reordered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -166,12 +140,12 @@ def test_the_example_of_the_page(
 def test_killed_and_run_again_is_as_if_it_had_not_been(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path], stage: int
 ) -> None:
-    whole = finished(*zero(trial, stage))
+    whole = finished(*trial.zero(stage))
     run = trial.folder / f"killed-{stage}"
-    running = finetune("--save", run, *zero(trial, stage))
+    running = finetune("--save", run, *trial.zero(stage))
     wait_for_step(run, 4, running)
     running.kill()
-    again = finetune("--save", run, *zero(trial, stage)).wait()
+    again = finetune("--save", run, *trial.zero(stage)).wait()
     assert again.codes() == [0], again.output()
     assert events(run) == events(whole)
     assert [event["step"] for event in events(run, "train")] == list(range(1, STEPS + 1))
@@ -274,7 +248,7 @@ def test_ranks_and_micro_batches_change_nothing(
     trial: Trial, finished: Callable[..., Path]
 ) -> None:
     # Dropout is on. 24 items in batches of 10: the last one is short, and one rank has more of it.
-    flags = ("--batch-size", 10, "--micro-batch", 1, *zero(trial, 3))
+    flags = ("--batch-size", 10, "--micro-batch", 1, *trial.zero(3))
     alone = finished("--batch-size", 10, "--micro-batch", 10)
     both = finished(*flags, world=2)
     assert len(losses(alone)) == 6
@@ -286,14 +260,14 @@ def test_ranks_and_micro_batches_change_nothing(
 def test_another_number_of_ranks(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
 ) -> None:
-    whole = finished(*zero(trial, 1))
+    whole = finished(*trial.zero(1))
     run = trial.folder / "fewer"
-    running = finetune("--save", run, *zero(trial, 1), world=2)
+    running = finetune("--save", run, *trial.zero(1), world=2)
     while not list(run.glob("step-3/whole-*.json")):
         assert all(process.is_alive() for process in running.processes), running.output()
         time.sleep(0.02)
     running.kill()
-    again = finetune("--save", run, *zero(trial, 1)).wait()
+    again = finetune("--save", run, *trial.zero(1)).wait()
     assert "resumes after step" in again.output()
     assert losses(run) == pytest.approx(losses(whole), rel=1e-4)
 
@@ -327,7 +301,7 @@ def test_texts(
         # A model that reads from left to right, too.
         causal = write_model(trial.folder / "causal", replace(SHAPE, block_positions=False))
         more = ("--by-loss", *causal)
-    more = (*more, *zero(trial, stage))
+    more = (*more, *trial.zero(stage))
     running = finetune("--save", run, *said, *more, data="said", world=world).wait()
     assert running.codes() == [0] * world, running.output()
     last = events(run, "evaluation")[-1]
@@ -369,9 +343,18 @@ def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None
     assert (run / "best" / "step-6").is_dir()
 
 
+def test_more_epochs_leave_no_items_out(
+    finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    across = ("--across-epochs", "--batch-size", 10, "--micro-batch", 10)
+    more = finetune("--save", finished(*across), *across, "--epochs", 5).wait()
+    assert more.codes() == [2], more.output()
+    told = " ".join(more.output().split())
+    assert "begin 2 items further on, which epoch 3 would lack" in told
+
+
 REFUSED = {
     "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
-    "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
     "other items": (["--data", "{folder}/lesson"], "items.test was "),
 }
 """What the refusal rows of finetune do not have."""

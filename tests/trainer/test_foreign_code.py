@@ -1,6 +1,5 @@
 """No file of a run's folder is ever run, whoever wrote it."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 from shards.__main__ import main as shards_main
 from shards.console import run_module
 from shards.errors import UserError
-from tests.trainer.corpus import SHAPE, build
+from tests.nightly import a_few
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
 from trainer.checkpoints import checkpoint, universal
@@ -32,22 +31,17 @@ COMMANDS = ("resume", "other world", "evaluate", "init")
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    folder = tmp_path_factory.mktemp("runs")
-    build(folder / "data")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    trial = Trial(folder, ("--data", str(folder / "data"), "--model", str(folder / "model.json")))
+    trial = Trial.on_corpus(tmp_path_factory.mktemp("runs"))
     for stage, world in WORLDS.items():
-        json_path = folder / f"zero{stage}.json"
-        json_path.write_text(json.dumps({"zero_optimization": {"stage": stage}}))
-        run = folder / f"run-{stage}"
-        trial.run(*FLAGS, "--deepspeed", json_path, "--max-steps", 1, "--save", run, world=world)
+        flags = (*FLAGS, *trial.zero(stage), "--max-steps", 1)
+        trial.run(*flags, "--save", trial.folder / f"run-{stage}", world=world)
     return trial
 
 
 def start_command(trial: Trial, command: str, run: Path, stage: int, **more: Any) -> Running:
     """Start what opens a run's folder."""
     world = WORLDS[stage]
-    flags: list[object] = [*FLAGS, "--deepspeed", trial.folder / f"zero{stage}.json"]
+    flags: list[object] = [*FLAGS, *trial.zero(stage)]
     if command == "init":
         return trial.start(*flags, "--init-from", run / "step-1", **more)
     if command == "evaluate":
@@ -76,15 +70,24 @@ def tensors(stage: int) -> list[str]:
 
 
 CASES = [
+    (0, "init", tensors(0)[0]),
+    *((1, "resume", name) for name in tensors(1)),
+    *((3, command, tensors(3)[0]) for command in COMMANDS if command != "evaluate"),
+    (3, "evaluate", tensors(3)[-1]),
+]
+RARE = [
     (stage, command, name)
     for stage in WORLDS
     for command in COMMANDS
     for name in (tensors(stage)[-1:] if command == "evaluate" else tensors(stage))
-    if stage != 2 or command == "resume"
+    if (stage, command, name) not in CASES and (stage != 2 or command == "resume")
 ]
 
 
-@pytest.mark.parametrize(("stage", "command", "name"), CASES)
+@pytest.mark.parametrize(
+    ("stage", "command", "name"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.nightly) for case in RARE)],
+)
 def test_a_poisoned_file_of_tensors_is_refused(
     trial: Trial, stage: int, command: str, name: str
 ) -> None:
@@ -110,8 +113,8 @@ def trust_everything() -> None:
         vars(module)["read"] = lambda *_: {}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("stage", [0, 1, 3])
+@pytest.mark.parametrize("command", a_few(COMMANDS, of_each=4))
+@pytest.mark.parametrize("stage", a_few([3, 0, 1], of_each=3))
 def test_torch_itself_refuses_too(trial: Trial, stage: int, command: str) -> None:
     run, trace = copy(trial, stage, "trusted")
     name = tensors(stage)[-1]
@@ -161,7 +164,7 @@ def test_other_files_are_no_pickles(trial: Trial) -> None:
         assert not trace.exists(), name
 
 
-@pytest.mark.parametrize("stage", [1, 3])
+@pytest.mark.parametrize("stage", a_few([3, 1], of_each=2))
 def test_names_that_lead_out_of_the_folder_make_no_files(trial: Trial, stage: int) -> None:
     run, _ = copy(trial, stage, "names")
     path = run / "step-1" / tensors(stage)[0]

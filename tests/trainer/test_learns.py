@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,9 @@ import torch
 
 from shards import Dataset
 from shards.manifest import VALIDATION
-from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Running, Trial, losses
-from trainer import data
-from trainer.loader import Tensors
 from trainer.model import model
 from trainer.model.loss import LossSums, loss_sums
-from trainer.ranks import Ranks
 
 pytestmark = pytest.mark.slow
 
@@ -80,26 +74,3 @@ def test_it_learns_from_the_sample_but_not_from_shuffled_targets(tmp_path: Path)
     unigram = entropy(np.concatenate(list(held_out)).astype(np.int64))
     assert losses(tmp_path / "true", "validation")[-1] < unigram - 0.5
     assert losses(tmp_path / "shuffled", "validation")[-1] > unigram - 0.4
-
-
-def repeat_the_first_batch() -> None:
-    """Make every step train on the first batch."""
-    batches = data.RunData.batches
-
-    def first(self: data.RunData, step: int, ranks: Ranks) -> Iterator[Tensors]:
-        return repeat(next(batches(self, step, ranks)))
-
-    vars(data)["RunData"].batches = first
-
-
-@pytest.mark.parametrize("objective", ["glm", "causal"])
-def test_it_learns_a_batch_by_heart(tmp_path: Path, objective: str) -> None:
-    build(tmp_path / "data")
-    (tmp_path / "model.json").write_text(json.dumps(SHAPE))
-    flags = ("--data", str(tmp_path / "data"), "--model", str(tmp_path / "model.json"))
-    trial = Trial(tmp_path, (*flags, "--dropout", "0", "--batch-size", "8", "--eval-every", "0"))
-    lesson = ("--max-steps", 120, "--lr", 0.01, "--log-every", 40, "--weight-decay", 0)
-    run = tmp_path / "run"
-    trial.run(*lesson, "--objective", objective, "--save", run, prepare=repeat_the_first_batch)
-    assert losses(run)[0] > 1
-    assert losses(run)[-1] < 0.1

@@ -1,5 +1,4 @@
 import json
-import math
 import sys
 from pathlib import Path
 
@@ -57,15 +56,6 @@ def test_a_name_that_acts_is_exact_in_the_log_and_visible_elsewhere(
     assert visible((tmp_path / NAME).read_text("utf-8")) == (tmp_path / NAME).read_text("utf-8")
     assert tags == [f"train/{visible(name)}"]
     assert capsys.readouterr().err.endswith("\n␛␊\n")
-
-
-def test_nan_and_infinity_are_null(tmp_path: Path) -> None:
-    log = RunLog(tmp_path, step=0, steps=9, show=False)
-    log.write(TRAIN, 1, {"loss": math.nan, "grad_norm": math.inf})
-    log.close()
-    assert read_run_log(tmp_path) == [
-        {"event": "train", "step": 1, "loss": None, "grad_norm": None}
-    ]
 
 
 def test_lines_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

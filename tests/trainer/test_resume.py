@@ -14,7 +14,7 @@ import pytest
 
 from shards.storage import files
 from tests.nightly import a_few
-from tests.trainer.corpus import SHAPE, build
+from tests.trainer.corpus import SHAPE
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from trainer.checkpoints import saver, writer
 
@@ -29,38 +29,16 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    folder = tmp_path_factory.mktemp("runs")
-    build(folder / "data")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    for stage in range(4):
-        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
-        (folder / f"zero{stage}.json").write_text(json.dumps(content))
-    data, model = folder / "data", folder / "model.json"
-    return Trial(folder, ("--data", str(data), "--model", str(model), *FLAGS))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(trial: Trial) -> Callable[..., Path]:
-    """Return the folder of an undisturbed run, made once for its flags."""
-
-    def run(*flags: object, world: int = 1) -> Path:
-        folder = trial.folder / "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
-        if not folder.exists():
-            trial.run(*flags, "--save", folder, world=world)
-        return folder
-
-    return run
+    return Trial.on_corpus(tmp_path_factory.mktemp("runs"), *FLAGS)
 
 
 def zero(trial: Trial, stage: int) -> tuple[object, ...]:
-    return ("--deepspeed", trial.folder / f"zero{stage}.json", "--micro-batch", 4)
+    return (*trial.zero(stage), "--micro-batch", 4)
 
 
 @pytest.mark.parametrize("stage", a_few([1, 0, 2, 3], of_each=4))
-def test_killed_and_run_again_is_as_if_it_had_not_been(
-    trial: Trial, undisturbed: Callable[..., Path], stage: int
-) -> None:
-    whole = undisturbed(*zero(trial, stage))
+def test_killed_and_run_again_is_as_if_it_had_not_been(trial: Trial, stage: int) -> None:
+    whole = trial.once(*zero(trial, stage))
     run = trial.folder / f"killed-{stage}"
     running = trial.start(*zero(trial, stage), "--save", run)
     wait_for_step(run, 5, running)
@@ -76,8 +54,8 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(
 
 
 @pytest.mark.nightly
-def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -> None:
-    whole = undisturbed(*zero(trial, 2), world=2)
+def test_killed_with_two_ranks(trial: Trial) -> None:
+    whole = trial.once(*zero(trial, 2), world=2)
     run = trial.folder / "killed-two"
     running = trial.start(*zero(trial, 2), "--save", run, world=2)
     wait_for_step(run, 4, running)
@@ -99,14 +77,14 @@ def kill_while_saving() -> None:
     vars(saver)["write_json"] = cut
 
 
-def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+def test_killed_while_saving(trial: Trial) -> None:
     run = trial.folder / "cut"
     trial.run(*zero(trial, 1), "--save", run, prepare=kill_while_saving, code=-signal.SIGKILL)
     assert (run / "step-6").exists()
     again = trial.run(*zero(trial, 1), "--save", run)
     assert "step-6 is unfinished" in again.output()
     assert "resumes after step 3" in again.output()
-    assert events(run) == events(undisturbed(*zero(trial, 1)))
+    assert events(run) == events(trial.once(*zero(trial, 1)))
 
 
 def wait_with_files() -> None:
@@ -130,7 +108,7 @@ def in_folder(trial: Trial, name: str) -> Trial:
     ("stage", "resume"), [pytest.param(0, "none", marks=pytest.mark.nightly), (2, "auto")]
 )
 def test_killed_while_the_first_checkpoint_is_written(
-    trial: Trial, undisturbed: Callable[..., Path], stage: int, resume: str
+    trial: Trial, stage: int, resume: str
 ) -> None:
     run = trial.folder / f"first-{stage}"
     here = in_folder(trial, f"no-go-{stage}")
@@ -141,12 +119,10 @@ def test_killed_while_the_first_checkpoint_is_written(
     again = here.run(*zero(trial, stage), "--save", run, "--resume", resume, world=2).output()
     told = f"{run} holds no checkpoint to use: {run}/step-3 is unfinished; the run starts from the "
     assert (f"{told}beginning\n" in again) is (resume == "auto")
-    assert events(run) == events(undisturbed(*zero(trial, stage), world=2))
+    assert events(run) == events(trial.once(*zero(trial, stage), world=2))
 
 
-def test_a_signal_waits_for_what_is_being_written(
-    trial: Trial, undisturbed: Callable[..., Path]
-) -> None:
+def test_a_signal_waits_for_what_is_being_written(trial: Trial) -> None:
     run, here = trial.folder / "waiting", in_folder(trial, "go-later")
     running = here.start(*zero(trial, 2), "--save", run, world=2, prepare=wait_with_files)
     wait_for_step(run, 5, running)
@@ -157,7 +133,7 @@ def test_a_signal_waits_for_what_is_being_written(
     last = events(run, "train")[-1]["step"]
     assert {path.parent.name for path in run.glob("step-*/whole-*")} == {"step-3", f"step-{last}"}
     trial.run(*zero(trial, 2), "--save", run, world=2)
-    assert events(run) == events(undisturbed(*zero(trial, 2), world=2))
+    assert events(run) == events(trial.once(*zero(trial, 2), world=2))
 
 
 def fill_the_disk_of_one_rank() -> None:
@@ -173,7 +149,7 @@ def fill_the_disk_of_one_rank() -> None:
     vars(writer)["_write"] = cut
 
 
-def test_a_disk_that_is_full_ends_the_run(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+def test_a_disk_that_is_full_ends_the_run(trial: Trial) -> None:
     run = trial.folder / "full"
     flags = (*zero(trial, 2), "--save", run)
     output = trial.run(*flags, world=2, prepare=fill_the_disk_of_one_rank, code=2).output()
@@ -186,13 +162,11 @@ def test_a_disk_that_is_full_ends_the_run(trial: Trial, undisturbed: Callable[..
     assert "Traceback" not in output
     again = trial.run(*flags, world=2).output()
     assert "step-6 is unfinished" in again
-    assert events(run) == events(undisturbed(*zero(trial, 2), world=2))
+    assert events(run) == events(trial.once(*zero(trial, 2), world=2))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_and_leaves(
-    trial: Trial, undisturbed: Callable[..., Path], number: int
-) -> None:
+def test_a_signal_saves_and_leaves(trial: Trial, number: int) -> None:
     run = trial.folder / f"stopped-{number}"
     running = trial.start(*zero(trial, 2), "--save", run, world=2)
     wait_for_step(run, 1, running)
@@ -202,7 +176,7 @@ def test_a_signal_saves_and_leaves(
     last = events(run, "train")[-1]["step"]
     assert (run / f"step-{last}" / "whole-00000.json").is_file()
     trial.run(*zero(trial, 2), "--save", run, world=2)
-    assert events(run) == events(undisturbed(*zero(trial, 2), world=2))
+    assert events(run) == events(trial.once(*zero(trial, 2), world=2))
 
 
 def copied(source: Path, target: Path) -> Path:
@@ -210,15 +184,15 @@ def copied(source: Path, target: Path) -> Path:
     return target
 
 
-def test_a_damaged_checkpoint_is_left_out(trial: Trial, undisturbed: Callable[..., Path]) -> None:
-    run = copied(undisturbed(*zero(trial, 1)), trial.folder / "damaged")
+def test_a_damaged_checkpoint_is_left_out(trial: Trial) -> None:
+    run = copied(trial.once(*zero(trial, 1)), trial.folder / "damaged")
     flip(next((run / "step-9").glob("*optim_states.pt")))
     next((run / "step-6").glob("mp_rank*")).write_bytes(b"short")
     again = trial.run(*zero(trial, 1), "--save", run)
     assert "optim_states.pt is damaged: its checksum" in again.output()
     assert "model_states.pt is missing or cut short" in again.output()
     assert "resumes after step 3" in again.output()
-    assert events(run) == events(undisturbed(*zero(trial, 1)))
+    assert events(run) == events(trial.once(*zero(trial, 1)))
 
 
 def flip(path: Path) -> None:
@@ -227,28 +201,12 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_it_never_starts_over_by_itself(trial: Trial, undisturbed: Callable[..., Path]) -> None:
-    run = copied(undisturbed(*zero(trial, 1)), trial.folder / "ruined")
-    for path in run.glob("step-*/mp_rank*"):
-        path.unlink()
-    refused = trial.run(*zero(trial, 1), "--save", run, code=2).output()
-    assert "holds checkpoints, but none that is complete on all ranks" in refused
-    assert all(f"{run}/step-{step}" in refused for step in (3, 6, 9))
-
-
-def test_older_checkpoints_go(trial: Trial) -> None:
-    run = trial.folder / "keep"
-    trial.run(*zero(trial, 0), "--save", run, "--keep", 2)
-    assert sorted(path.name for path in run.glob("step-*")) == ["step-6", "step-9"]
-    assert (run / "latest").read_text() == "step-9"
-
-
-def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+def test_each_node_has_its_own_disk(trial: Trial) -> None:
     nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
     first, second = nodes.folder / "node-0" / "run", nodes.folder / "node-1" / "run"
     flags = (*zero(trial, 1), "--save", "run")
     nodes.run(*flags, world=2, nodes=True)
-    whole = events(undisturbed(*zero(trial, 1), world=2))
+    whole = events(trial.once(*zero(trial, 1), world=2))
     assert events(first) == whole
     assert not events(second)
     for run, rank in ((first, 0), (second, 1)):
@@ -270,11 +228,9 @@ def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Pat
 
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
 @pytest.mark.parametrize("stage", a_few([3, 0, 1], of_each=3))
-def test_another_number_of_ranks(
-    trial: Trial, undisturbed: Callable[..., Path], stage: int, before: int, after: int
-) -> None:
+def test_another_number_of_ranks(trial: Trial, stage: int, before: int, after: int) -> None:
     flags = zero(trial, stage)
-    whole = undisturbed(*flags)
+    whole = trial.once(*flags)
     run = trial.folder / f"world-{stage}-{before}-{after}"
     trial.run(*flags, "--save", run, "--save-every", 5, "--max-steps", 5, "--decay-steps", STEPS,
               world=before)  # fmt: skip
@@ -288,8 +244,8 @@ def test_another_number_of_ranks(
 REFUSED = {
     "another size": (
         ["--model", "{folder}/wider.json"],
-        r"model.hidden_size was 32, now it is 64. Set it back, or start a new run with another "
-        r"--save; it cannot begin with the weights of .*/step-9, which do not fit another shape",
+        r"model.hidden_size was 32, now it is 64. Set it back, or start a new run from its "
+        r"weights, which fit the same shape",
     ),
     "another stage": (
         ["--deepspeed", "{folder}/zero2.json"],
@@ -300,10 +256,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("flags", "message"), REFUSED.values(), ids=REFUSED)
-def test_another_run_is_refused_by_name(
-    trial: Trial, undisturbed: Callable[..., Path], flags: list[object], message: str
-) -> None:
-    run = undisturbed(*zero(trial, 1))
+def test_another_run_is_refused_by_name(trial: Trial, flags: list[object], message: str) -> None:
+    run = trial.once(*zero(trial, 1))
     (trial.folder / "wider.json").write_text(json.dumps({**SHAPE, "hidden_size": 64}))
     given = [str(flag).format(folder=trial.folder) for flag in flags]
     before = sorted(path.name for path in run.iterdir())
@@ -313,20 +267,9 @@ def test_another_run_is_refused_by_name(
     assert sorted(path.name for path in run.iterdir()) == before
 
 
-def test_a_run_may_resume_elsewhere_and_longer(
-    trial: Trial, undisturbed: Callable[..., Path]
-) -> None:
-    whole, run = undisturbed(*zero(trial, 1)), trial.folder / "elsewhere"
-    flags = ("--save", run, "--resume", whole / "step-6", "--decay-steps", STEPS)
-    output = trial.run(*zero(trial, 1), *flags, "--max-steps", STEPS + 2).output()
-    assert "resumes after step 6" in output
-    assert losses(run)[:3] == losses(whole)[6:]
-    assert len(losses(run)) == 5
-
-
-def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+def test_weights_alone(trial: Trial) -> None:
     for stage in (0, 1, 3):
-        whole = undisturbed(*zero(trial, stage))
+        whole = trial.once(*zero(trial, stage))
         trained = losses(whole, "validation")[-1]
         output = trial.run(
             *zero(trial, 0), "--init-from", whole / "step-9", "--max-steps", 1, "--lr", "1e-9"
@@ -342,10 +285,8 @@ def shown_validation(output: str) -> float:
 
 
 @pytest.mark.parametrize("stage", [2, 3])
-def test_weights_are_handed_out_to_the_ranks(
-    trial: Trial, undisturbed: Callable[..., Path], stage: int
-) -> None:
-    whole = undisturbed(*zero(trial, 0))
+def test_weights_are_handed_out_to_the_ranks(trial: Trial, stage: int) -> None:
+    whole = trial.once(*zero(trial, 0))
     flags = (*zero(trial, stage), "--max-steps", 1, "--lr", "1e-9", "--init-from")
     trained = losses(whole, "validation")[-1]
     output = trial.run(*flags, whole / "step-9", world=2).output()
@@ -355,10 +296,8 @@ def test_weights_are_handed_out_to_the_ranks(
 
 
 @pytest.mark.parametrize("stage", [0, 3])
-def test_weights_of_a_model_with_fewer_positions(
-    trial: Trial, undisturbed: Callable[..., Path], stage: int
-) -> None:
-    whole = undisturbed(*zero(trial, stage))
+def test_weights_of_a_model_with_fewer_positions(trial: Trial, stage: int) -> None:
+    whole = trial.once(*zero(trial, stage))
     longer = trial.folder / "longer.json"
     longer.write_text(json.dumps({**SHAPE, "max_positions": 96}))
     flags = (*zero(trial, 0), "--model", longer, "--length", 64, "--init-from", whole / "step-9")

@@ -12,16 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from shards.console import run_module
-from shards.errors import UserError
 from shards.manifest import read_manifest, write_manifest
+from shards.records import to_json
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
-from trainer.samples import TEMPERATURE, TOP_K, open_samples
+from trainer.samples import open_samples
 from trainer.settings import Settings
 from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
@@ -54,29 +53,6 @@ def sampling(trial: Trial) -> tuple[object, ...]:
 
 
 @pytest.mark.slow
-def test_samples_of_a_run(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
-    plain, sampled = trial.folder / "plain", trial.folder / "sampled"
-    trial.run("--save", plain)
-    running = trial.run("--save", sampled, *sampling(trial))
-    assert losses(plain) == losses(sampled)
-    found = events(sampled, SAMPLE)
-    assert [(event["step"], event["number"]) for event in found] == [
-        (step, number) for step in (2, 3) for number in range(3)
-    ]
-    assert [event["prompt"] for event in found[:3]] == list(PROMPTS)
-    assert all(event["text"].startswith("Fold six") for event in found[::3])
-    assert found[:3] != found[3:]
-    assert running.output().count("  sample  ") == 6
-    # The command writes the same.
-    last = [event["text"] for event in found[3:]]
-    options = ["--temperature", str(TEMPERATURE), "--top-k", str(TOP_K), "--max-new-tokens", "5"]
-    asked = [str(sampled), *PROMPTS, "--tokenizer", TOKENIZER, "--device", "cpu", "--dtype", "fp32"]
-    assert run_module("trainer.generate", [*asked, *options, "--json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["text"] for line in lines] == last
-
-
-@pytest.mark.slow
 def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     alone, split = trial.folder / "alone", trial.folder / "split"
     trial.run("--save", alone, *sampling(trial))
@@ -86,33 +62,18 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
 
 
-@pytest.mark.slow
-def test_prompts_that_cannot_be_used(trial: Trial) -> None:
-    long = trial.folder / "long.txt"
-    long.write_text("paper " * 99)
-    running = trial.run("--sample-every", 1, "--sample-prompts", long, code=2)
-    assert 'the prompt "paper paper' in running.output()
-    assert "Traceback" not in running.output()
-
-
-@pytest.mark.parametrize("given", [{"sample_every": 3}, {"sample_prompts": Path("prompts.txt")}])
-def test_both_or_none(given: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=r"--sample-every N says when and --sample-prompts FILE"):
-        Settings(model="tiny", **given)  # type: ignore[arg-type]  # of several types, by name
-
-
 def started_with(engine: Callable[[Cache], Tensor], folder: Path, *, stage: int = 0) -> Any:
     """A run with twelve prompts, as far as its samples go."""
     (folder / "prompts.txt").write_text("\n".join(PROMPTS * 4))
     settings = Settings(
         model="tiny", sample_every=1, sample_prompts=folder / "prompts.txt", tokenizer=TOKENIZER
     )
-    data = SimpleNamespace(
-        shape=MODEL, blanks=None, tokenizer={}, datasets=[SimpleNamespace(directory=folder)]
-    )
+    data = SimpleNamespace(shape=MODEL, datasets=[SimpleNamespace(directory=folder)])
+    identity = {"model": to_json(MODEL), "objective": "glm", "tokenizer": {}}
     stepper = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
     return SimpleNamespace(
-        config=SimpleNamespace(settings=settings, run=SimpleNamespace(seed=0, objective="glm")),
+        config=SimpleNamespace(settings=settings, run=SimpleNamespace(seed=0)),
+        fixed={"identity": identity},
         ranks=ALONE,
         data=data,
         stepper=stepper,
@@ -126,10 +87,10 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     def diverged(cache: Cache) -> Tensor:
         return torch.full((len(cache.tokens), MODEL.vocab_size), math.nan)
 
-    samples = open_samples(started_with(diverged, tmp_path), stop=Stop())
+    samples = open_samples(started_with(diverged, tmp_path), stop=Stop(ALONE))
     assert samples is not None
     log = RunLog(tmp_path, step=0, steps=1, show=True)
-    samples.write(1, log, stop=lambda: 0)
+    samples.write(1, log)
     log.close()
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "step 1: no samples: the model's logits are NaN or infinite"
@@ -147,13 +108,13 @@ def test_a_signal_is_obeyed_before_the_next_token(tmp_path: Path, stage: int, ca
             signal.raise_signal(signal.SIGTERM)
         return torch.zeros(len(cache.tokens), MODEL.vocab_size)
 
-    with Stop() as stop:
+    with Stop(ALONE) as stop:
         samples = open_samples(started_with(signalled, tmp_path, stage=stage), stop=stop)
         assert samples is not None
         if not calls:
             signal.raise_signal(signal.SIGTERM)
         log = RunLog(tmp_path, step=0, steps=1, show=False)
-        samples.write(1, log, stop=lambda: stop.agreed_exit_code(ALONE))
+        samples.write(1, log)
         log.close()
     assert len(read) == calls
     assert not events(tmp_path, SAMPLE)

@@ -1,7 +1,6 @@
 import pytest
 
-from shards.errors import UserError
-from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
+from trainer.schedule import CONSTANT, LINEAR, Schedule
 
 
 def make(**more: object) -> Schedule:
@@ -32,27 +31,3 @@ def test_linear_stops_at_its_floor() -> None:
 def test_constant_warms_up_and_stays() -> None:
     constant = make(shape=CONSTANT, warmup=10, decay=1)
     assert [constant.rate(step) for step in (5, 10, 9999)] == [5e-5, 1e-4, 1e-4]
-
-
-@pytest.mark.parametrize("shape", [COSINE, LINEAR])
-def test_it_rises_then_falls(shape: str) -> None:
-    schedule = make(shape=shape, warmup=10, decay=50)
-    rates = [schedule.rate(step) for step in range(1, 60)]
-    assert rates[:10] == sorted(rates[:10])
-    assert rates[9:] == sorted(rates[9:], reverse=True)
-    assert max(rates) == 1e-4
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"shape": "step"}, "--schedule step: it must be cosine, linear or constant"),
-        ({"peak": 0.0}, "--lr 0.0: the peak learning rate must be a number above 0"),
-        ({"peak": float("nan")}, "--lr nan"),
-        ({"floor": 1.5}, "--lr-floor 1.5: it must be a share of the peak"),
-        ({"warmup": 200_000}, "warm-up of 200,000 steps does not end before the decay"),
-    ],
-)
-def test_what_cannot_be(more: dict[str, object], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        make(**more)

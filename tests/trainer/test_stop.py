@@ -13,12 +13,12 @@ from trainer.stop import Stop
 )
 def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(number)
-    with Stop() as stop:
-        assert stop.agreed_exit_code(ALONE) == 0
+    with Stop(ALONE) as stop:
+        assert stop.exit_code() == 0
         assert not stop.is_asked
         signal.raise_signal(number)
         signal.raise_signal(number)  # launchers send some twice
-        assert stop.agreed_exit_code(ALONE) == code
+        assert stop.exit_code() == code
         assert stop.is_asked
     assert signal.getsignal(number) is before
     assert capsys.readouterr().err.count("stopping") == 1
@@ -32,8 +32,8 @@ class Closed:
 
 
 def test_they_are_where_the_terminal_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Stop() as stop:
+    with Stop(ALONE) as stop:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stderr", Closed())
             signal.raise_signal(signal.SIGTERM)
-        assert stop.agreed_exit_code(ALONE) == 143
+        assert stop.exit_code() == 143

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-from shards.run import Run
 from tests.nightly import a_few
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
@@ -30,14 +29,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    folder = tmp_path_factory.mktemp("runs")
-    build(folder / "data")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    for stage in range(4):
-        content = {"zero_optimization": {"stage": stage}}
-        (folder / f"zero{stage}.json").write_text(json.dumps(content))
-    data, model = folder / "data", folder / "model.json"
-    return Trial(folder, ("--data", str(data), "--model", str(model), *FLAGS))
+    return Trial.on_corpus(tmp_path_factory.mktemp("runs"), *FLAGS)
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +37,7 @@ def made(trial: Trial) -> Callable[..., Path]:
     """Returns the folder of a run, made once for its flags."""
 
     def run(*flags: object, stage: int = 0, world: int = 1) -> Path:
-        name = "-".join(["run", str(stage), str(world), *map(str, flags)])
-        folder = trial.folder / name
-        if not folder.exists():
-            zero = trial.folder / f"zero{stage}.json"
-            trial.run(*flags, "--deepspeed", zero, "--save", folder, world=world)
-        return folder
+        return trial.once(*flags, *trial.zero(stage), world=world)
 
     return run
 
@@ -113,7 +100,7 @@ def test_chunks_of_the_loss_do_not_keep_ranks_waiting(
     trial: Trial, made: Callable[..., Path]
 ) -> None:
     run = trial.folder / "chunks"
-    flags = ("--deepspeed", trial.folder / "zero3.json", "--micro-batch", 4, "--save", run)
+    flags = (*trial.zero(3), "--micro-batch", 4, "--save", run)
     running = trial.start(*flags, world=2, prepare=logits_of_three_tokens)
     try:
         running.wait(60)
@@ -129,32 +116,9 @@ def test_accumulation_changes_nothing(made: Callable[..., Path]) -> None:
         assert split == pytest.approx(losses(made("--micro-batch", 8)), abs=1e-5)
 
 
-def test_bf16_comes_close(made: Callable[..., Path]) -> None:
-    half = made("--precision", "bf16", "--micro-batch", 4, stage=1)
-    assert losses(half) == pytest.approx(losses(made("--micro-batch", 8)), abs=0.02)
-    assert losses(half) != losses(made("--micro-batch", 8))
-
-
 def test_activation_checkpointing_changes_nothing(made: Callable[..., Path]) -> None:
     flags = ("--micro-batch", 8)
     assert losses(made(*flags, "--checkpoint-activations")) == losses(made(*flags))
-
-
-def test_isolated_documents_learn_otherwise(made: Callable[..., Path]) -> None:
-    plain, isolated = (
-        losses(made("--micro-batch", 8, "--objective", "causal", *flags))
-        for flags in ((), ("--isolate-documents",))
-    )
-    assert plain[0] != isolated[0]
-    assert plain == pytest.approx(isolated, abs=0.2)
-
-
-def test_the_batch_may_grow(trial: Trial) -> None:
-    run = trial.folder / "grown"
-    trial.run("--batch-size", 4, "2:8", "--micro-batch", 2, "--save", run)
-    samples = [line["samples"] for line in events(run, "train")]
-    assert samples == [4, 8, 16, 24, 32, 40]
-    assert Run.load(run / "run.json").position_of(6) == 40
 
 
 def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
@@ -189,26 +153,9 @@ def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:
     assert "Traceback" not in output
 
 
-def test_what_a_log_has(made: Callable[..., Path]) -> None:
-    run = made("--micro-batch", 8)
-    (first, *later), (validation, *_) = events(run, "train"), events(run, "validation")
-    names = set(first).union(*later)
-    assert {"loss", "loss/spans", "loss/generation", "loss/web", "accuracy/notes"} <= names
-    assert {"lr", "grad_norm", "skipped", "bad_losses", "samples"} <= set(first)
-    assert {"loss", "accuracy", "loss/spans", "loss/web"} <= set(validation)
-    assert math.isclose(first["loss"], math.log(128), abs_tol=0.1)
-    assert list((run / "tensorboard").glob("events.out.tfevents.*"))
-    drawn = subprocess.run(
-        [sys.executable, "-m", "trainer.plot", str(run)], capture_output=True, text=True, check=True
-    )
-    assert drawn.stdout == f"{run / 'curves.png'}\n"
-    assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:
     run = made("--micro-batch", 8)
-    zero = trial.folder / "zero0.json"
-    output = trial.run("--deepspeed", zero, "--resume", run, command="evaluate", world=2).output()
+    output = trial.run(*trial.zero(0), "--resume", run, command="evaluate", world=2).output()
     figures_logged = events(run, "validation")[-1]
     assert re.search(r"^step 6: [\d,]+ tokens with loss$", output, re.MULTILINE)
     for name in ("loss", "accuracy", "loss/spans", "accuracy/web"):
@@ -241,8 +188,8 @@ def test_a_loss_that_is_not_finite_is_skipped(
     trial: Trial, made: Callable[..., Path], place: tuple[int, int]
 ) -> None:
     stage, world = place
-    zero, run = trial.folder / f"zero{stage}.json", trial.folder / f"bad-{stage}"
-    flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
+    run = trial.folder / f"bad-{stage}"
+    flags = (*trial.zero(stage), "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
     output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
     assert "step 3: the loss is inf; its batch is skipped" in output
     lines, validation = events(run, "train"), losses(run, "validation")
@@ -268,12 +215,14 @@ def test_too_many_of_them_end_the_run(trial: Trial) -> None:
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize(("stage", "world"), [(0, 1), (2, 2)])
+@pytest.mark.parametrize(
+    ("stage", "world"), [(0, 1), pytest.param(2, 2, marks=pytest.mark.nightly)]
+)
 def test_they_push_no_good_checkpoint_out(
     trial: Trial, made: Callable[..., Path], stage: int, world: int
 ) -> None:
-    run, zero = trial.folder / f"pushed-{stage}", trial.folder / f"zero{stage}.json"
-    flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--save", run, "--save-every", 1)
+    run = trial.folder / f"pushed-{stage}"
+    flags = (*trial.zero(stage), "--micro-batch", 8 // world, "--save", run, "--save-every", 1)
     flags = (*flags, "--keep", 1, "--max-bad-losses", 3)
     trial.run(*flags, prepare=infinite_from_three, code=2, world=world)
     assert sorted(path.name for path in run.glob("step-*")) == ["step-1", "step-2", "step-4"]
@@ -285,20 +234,6 @@ def test_they_push_no_good_checkpoint_out(
     whole = made("--micro-batch", 8 // world, stage=stage, world=world)
     assert losses(run) == losses(whole)
     assert [path.name for path in run.glob("step-*")] == ["step-6"]
-
-
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        (("--batch-size", 9), "a global batch of 9 samples is not"),
-        (("--scatters", 3), "3 scatters do not fit: stream .* has 4 shards"),
-    ],
-)
-def test_refused_before_the_first_step(trial: Trial, flag: tuple[str, int], message: str) -> None:
-    output = trial.run(*flag, code=2, world=2).output()
-    assert re.search(message, output), output
-    assert output.count("trainer.train: ") == 1  # only one of the ranks reports it
-    assert "Traceback" not in output
 
 
 def test_shards_that_one_rank_lacks_stop_both(trial: Trial) -> None:

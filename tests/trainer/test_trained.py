@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from shards.errors import UserError
+from tests.nightly import a_few
 from tests.pipelines.tokenizers.trained import train
 from tests.trainer.runs import Trial
-from trainer.checkpoints.checkpoint import BAD_STREAK
 from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_origin, open_trained
@@ -51,30 +51,6 @@ def test_a_run_opens_with_its_newest_weights_and_the_tokenizer_of_its_data(place
     assert trained.tokenizer.sha256 == given.sha256
 
 
-def test_a_checkpoint_is_opened_by_its_name(place: Path) -> None:
-    first = open_trained(place / "run" / "step-1", Opening(device="cpu"))
-    second = open_trained(place / "run" / "step-2", Opening(device="cpu"))
-    assert (first.step, second.step) == (1, 2)
-    one, other = (trained.model.word_embeddings.weight for trained in (first, second))
-    assert not torch.equal(one, other)
-
-
-def test_checkpoints_of_bad_losses_are_passed_over(place: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(place / "run", run)
-    for step in (2, 1):
-        path = run / f"step-{step}" / "whole-00000.json"
-        content = json.loads(path.read_text())
-        assert content["state"][BAD_STREAK] == 0
-        content["state"][BAD_STREAK] = 3
-        path.write_text(json.dumps(content))
-        if step == 2:
-            assert find_origin(run, Opening()).step == 1
-    assert find_origin(run / "step-2", Opening()).step == 2
-    with pytest.raises(UserError, match=r"holds no checkpoint .*step-2 is bad: "):
-        find_origin(run, Opening())
-
-
 def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.model"
     other.write_bytes(train(vocab_size=190))
@@ -82,7 +58,7 @@ def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> No
         open_trained(place / "run", Opening(tokenizer=f"sentencepiece:{other}", device="cpu"))
 
 
-@pytest.mark.parametrize("recorded", ["absolute", "as given"])
+@pytest.mark.parametrize("recorded", a_few(["as given", "absolute"], of_each=2))
 def test_its_data_are_found_from_other_folders(
     place: Path, tmp_path: Path, recorded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,6 @@ from tests.trainer.corpus import SPECIAL
 from trainer.blanks.blanks import BlankMaker, BlankOptions
 from trainer.blanks.blocks import GlmBatch
 from trainer.blanks.special_tokens import SpecialTokens
-from trainer.blanks.text import TextRows
 
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000
@@ -69,18 +68,6 @@ def windows(
         lengths=np.array(lengths, np.int64),
         pieces=pieces,
     )
-
-
-_IDS = {"^": CLS, "$": EOS, ".": ENDS[0], "p": 30, "P": ENDS[1], "x": 40}
-"""p and P belong to a prompt; P ends a sentence of it."""
-
-
-def spelled_texts(*rows: str) -> TextRows:
-    """Return texts spelled with `_IDS`, such as "^ppxx.$"."""
-    width = max(map(len, rows))
-    tokens = np.array([[_IDS[c] for c in row.ljust(width, "$")] for row in rows])
-    loss_mask = np.array([[c not in "^pP_" for c in row.ljust(width, "_")] for row in rows])
-    return TextRows(tokens, loss_mask, np.array([len(row) for row in rows]), None)
 
 
 @st.composite

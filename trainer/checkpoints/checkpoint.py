@@ -15,16 +15,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
-from shards.errors import DamageError
+from shards.errors import DamageError, UserError
 from shards.records import from_json
 from shards.storage.files import FileEntry, crc32c, read_json, size
 from trainer.checkpoints.disk import Disk, share_of
 from trainer.checkpoints.torch_file import deepspeed_types, read
 from trainer.ranks import AgreedError, Ranks, describe_problems
+
+T = TypeVar("T")
 
 BAD_STREAK = "bad_streak"
 """In the state of a run: how many losses in a row were not finite; 0: the last one was."""
@@ -81,6 +83,20 @@ class Checkpoint:
     def tag(self) -> str:
         """DeepSpeed's name for it."""
         return self.folder.name
+
+    def part(self, name: str, kind: type[T]) -> T:
+        """Return a part of the state, which is JSON of a dataclass.
+
+        Raises:
+            DamageError: it is missing, or of another form.
+        """
+        try:
+            return from_json(kind, self.state[name], where=name)
+        except (KeyError, ValueError, UserError) as error:
+            raise DamageError(
+                f"{self.folder} does not hold the state of a run ({str(error).rstrip('.')}): bring "
+                "its whole-*.json back as it was, or remove the folder."
+            ) from error
 
     @property
     def bad_streak(self) -> int:

@@ -1,12 +1,11 @@
 """A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
 
-import multiprocessing
-import os
+import io
 import shutil
-import subprocess
-import sys
 import time
 import uuid
+from argparse import Namespace
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from torch.utils import _pytree as pytree
@@ -96,30 +95,34 @@ def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
     try:
         for path in torch_files(checkpoint.folder):
             _check_names(path)
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", __name__, "--inject_missing_state"),
-                *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
-            ],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        _convert(checkpoint.folder, target)
     except UserError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001  a lack of memory, for one
-        reason = one_line(error)
-    else:
-        if not done.returncode:
-            return ""
-        last_line = done.stderr.strip().rpartition("\n")[2]
-        reason = ascii(last_line)[1:-1] or f"exit code {done.returncode}"
-    return (
-        f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
-        f"convert it for another number ({reason}). Resume with {checkpoint.world} ranks, or start "
-        f"from its weights: --init-from {checkpoint.folder}."
+        return (
+            f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
+            f"convert it for another number ({one_line(error)}). Resume with {checkpoint.world} "
+            f"ranks, or start from its weights: --init-from {checkpoint.folder}."
+        )
+    return ""
+
+
+def _convert(source: Path, target: Path) -> None:
+    """Convert a checkpoint as DeepSpeed's command does, in this process."""
+    from deepspeed.checkpoint import ds_to_universal  # noqa: PLC0415 - see Ranks.join
+
+    options = Namespace(
+        input_folder=str(source),
+        output_folder=str(target),
+        num_extract_workers=1,
+        num_merge_workers=1,
+        keep_temp_folder=False,
+        strict=True,
+        inject_missing_state=True,
     )
+    told = io.StringIO()
+    with weights_only(deepspeed_types()), redirect_stdout(told), redirect_stderr(told):
+        ds_to_universal.main(options)
 
 
 def _check_names(path: Path) -> None:
@@ -136,17 +139,3 @@ def _check_names(path: Path) -> None:
 
 def _stays_inside(name: str) -> bool:
     return "/" not in name and "\0" not in name and name not in ("", ".", "..")
-
-
-def _convert_here() -> None:
-    """Convert what the command line names, in this process and those that it forks."""
-    from deepspeed.checkpoint import ds_to_universal  # noqa: PLC0415 - see Ranks.join
-
-    # A process that is not forked would know none of the types.
-    multiprocessing.set_start_method("fork")
-    with weights_only(deepspeed_types()):
-        ds_to_universal.main(ds_to_universal.parse_arguments())
-
-
-if __name__ == "__main__":
-    _convert_here()

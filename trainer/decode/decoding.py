@@ -11,43 +11,25 @@ from shards.flags import count, option, positive
 class Decoding:
     """How tokens are chosen: the most probable one, unless something else is asked for."""
 
-    max_new_tokens: int = option(
-        128,
-        "The most tokens that fill a blank.",
-        group="how tokens are chosen",
-        metavar="N",
-        type=positive,
-    )
-    min_new_tokens: int = option(0, "The fewest tokens that fill a blank.", metavar="N", type=count)
-    temperature: float | None = option(
-        None,
-        "Draw tokens, from logits divided by this; 0 takes the most probable one. "
-        "Default: 1 with --top-k or --top-p, else 0.",
-        metavar="T",
-        type=float,
-    )
-    top_k: int = option(
-        0, "Draw among this many most probable tokens; 0: all.", metavar="K", type=count
-    )
-    top_p: float = option(
-        0.0,
-        "Draw among the most probable tokens that have this probability together; 0: all.",
-        metavar="P",
-        type=float,
-    )
-    beams: int = option(
-        1, "Follow this many texts at once, and take the most probable.", metavar="N", type=positive
-    )
-    length_penalty: float = option(
-        0.0,
-        "Divide what a beam is worth by its number of tokens to this power: 0 prefers short texts.",
-        metavar="X",
-        type=float,
-    )
-    no_repeat_ngram: int = option(
-        0, "Within a blank, no sequence of this many tokens twice.", metavar="N", type=count
-    )
-    seed: int = option(0, "Of what is drawn.", metavar="N", type=int)
+    max_new_tokens: int = option(128, group="how tokens are chosen", metavar="N", type=positive)
+    """The most tokens that fill a blank."""
+    min_new_tokens: int = option(0, metavar="N", type=count)
+    """The fewest tokens that fill a blank."""
+    temperature: float | None = option(None, metavar="T", type=float)
+    """Draw tokens, from logits divided by this; 0 takes the most probable one. Default: 1 with
+    --top-k or --top-p, else 0."""
+    top_k: int = option(0, metavar="K", type=count)
+    """Draw among this many most probable tokens; 0: all."""
+    top_p: float = option(0.0, metavar="P", type=float)
+    """Draw among the most probable tokens that have this probability together; 0: all."""
+    beams: int = option(1, metavar="N", type=positive)
+    """Follow this many texts at once, and take the most probable."""
+    length_penalty: float = option(0.0, metavar="X", type=float)
+    """Divide what a beam is worth by its number of tokens to this power: 0 prefers short texts."""
+    no_repeat_ngram: int = option(0, metavar="N", type=count)
+    """Within a blank, no sequence of this many tokens twice."""
+    seed: int = option(0, metavar="N", type=int)
+    """Of what is drawn."""
 
     def __post_init__(self) -> None:
         if self.temperature is not None and not 0 <= self.temperature < math.inf:

@@ -1,24 +1,16 @@
 """Validation: the same windows with the same blanks each time, each counted once."""
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from shards.progress import counted
 from shards.shown import print_line
-from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
-from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.held_out import open_held_out
 from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
-from trainer.start import start
 from trainer.step import micro_batches
-from trainer.trained import find_origin, load_model
-
-if TYPE_CHECKING:
-    from trainer.evaluate.command import EvaluateModel
 
 
 def evaluate(
@@ -41,7 +33,11 @@ def evaluate(
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    for batch in data.validation(ranks.at_once(at_once), ranks):
+    size = ranks.at_once(at_once)
+    batches = data.validation(size, ranks)
+    if ranks.is_first:
+        batches = counted("validation", batches, total=math.ceil(len(data.held_out) / size))
+    for batch in batches:
         for part in micro_batches(batch, at_once):
             tally = tally.plus(part, losses(part))
         if stop():
@@ -49,53 +45,12 @@ def evaluate(
     return tally.summed_over(ranks)
 
 
-def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
-    """Print the figures of a checkpoint and return the exit code.
+def print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
+    """Print the figures of held-out text.
 
     Raises:
-        UserError: the data have no validation documents.
+        AgreedError: there is none.
     """
-    started = start(config, ranks)
-    benchmarks = ranks.together(lambda: benchmarks_of(started))
-    stepper = started.stepper
-    tally = evaluate(stepper.losses, started.data, at_once=stepper.micro_batch, ranks=ranks)
-    _print_tally(tally, f"step {started.step:,}", ranks)
-    print_figures(benchmarks, stepper.answer, ranks)
-    return 0
-
-
-def evaluate_model(asked: "EvaluateModel", ranks: Ranks) -> int:
-    """Print what a model knows of held-out text and of tasks, and return the exit code.
-
-    Raises:
-        UserError: the model, its tokenizer, the data or a task's file cannot be used.
-    """
-    if ranks.world > 1 and asked.device is None:
-        asked = replace(asked, device=str(ranks.device))
-    origin = ranks.together(lambda: find_origin(asked.path, asked))
-    benchmarks = ranks.together(
-        lambda: open_benchmarks(asked.files, origin, asked, length=asked.length, blank=asked.blank)
-    )
-    is_read = bool(asked.data) or benchmarks is None
-    data = ranks.together(
-        lambda: (
-            open_held_out(origin, asked.data, eval_samples=asked.eval_samples) if is_read else None
-        )
-    )
-    model = ranks.together(lambda: load_model(origin, asked))
-    step = "" if origin.step is None else f", step {origin.step:,}"
-    if ranks.is_first:
-        print_line(f"{origin.path}{step}: {origin.objective}")
-    if data is not None:
-        size = max(1, asked.batch_tokens // data.run.length)
-        tally = evaluate(answers_of(model), data, at_once=size, ranks=ranks)
-        _print_tally(tally, "held-out text", ranks)
-    batch_tokens = asked.batch_tokens
-    print_figures(benchmarks, answers_of(model), ranks, batch_tokens=batch_tokens)
-    return 0
-
-
-def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
     if tally is None:
         raise AgreedError(
             "the data have no validation documents: build them with --validation 0.01."

@@ -1,67 +1,20 @@
-"""The flags of `python -m trainer.export RUN|CHECKPOINT --to FORM --output FOLDER`."""
+"""The command `python -m trainer.export RUN|CHECKPOINT --to FORM --output FOLDER`."""
 
-from dataclasses import MISSING, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 from shards.command import Command, log_plainly
-from shards.errors import UserError
-from shards.flags import WORD, count, local_path, option, positive, same_option
 from shards.interrupt import ended_by_interrupt
 from shards.shown import print_lines
+from trainer.export.options import ExportOptions
 from trainer.foreign_flags import FOREIGN_FLAGS
-from trainer.opening import Opening
-
-TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export(Command):
+class Export(ExportOptions, Command):
     """Write a trained model as files that other programs read."""
 
     STOPPED = "nothing was exported"
     OLD = FOREIGN_FLAGS
-
-    path: Path = option(
-        MISSING,
-        "a run's folder, one of its step-N, a published checkpoint, or a folder of transformers",
-        flag=WORD,
-        metavar="RUN|CHECKPOINT",
-        type=local_path,
-    )
-    to: str = option(
-        MISSING,
-        "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours.",
-        choices=(TRANSFORMERS, SAFETENSORS),
-        required=True,
-    )
-    output: Path = option(
-        MISSING, "The folder to make.", metavar="DIR", type=local_path, required=True
-    )
-    dtype: str = option("fp32", "The type of the weights.", choices=("fp32", "bf16", "fp16"))
-    shard_bytes: int | None = option(
-        None,
-        "Split the weights into files of at most this size (5G). Default: one file.",
-        metavar="N",
-        type=positive,
-    )
-    vocabulary: int | None = option(
-        None,
-        "hf: how many ids mean something; the embedding's rows after them are padding and left "
-        "out. Default: all rows.",
-        metavar="N",
-        type=count,
-    )
-    model: str | None = same_option(Opening, "model")
-    tokenizer: str | None = same_option(Opening, "tokenizer")
-
-    def __post_init__(self) -> None:
-        """Refuse what a form does not have.
-
-        Raises:
-            UserError: a flag does not belong to it.
-        """
-        if self.vocabulary is not None and self.to != TRANSFORMERS:
-            raise UserError(f"--vocabulary is for --to {TRANSFORMERS}, not {self.to}.")
 
     def run(self) -> None:
         """Export the model, with a line about it and one for each file."""

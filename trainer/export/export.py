@@ -27,16 +27,16 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
-from trainer.export.command import SAFETENSORS, TRANSFORMERS, Export
+from trainer.export.options import SAFETENSORS, TRANSFORMERS, ExportOptions
 from trainer.model.model import parameter_shapes
 from trainer.opening import Opening
+from trainer.ranks import DTYPES
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.weights import gpt2
 from trainer.weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
 from trainer.weights.read import read_weights
 
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _ONE_FILE = 2**62
 """Bytes that no model has."""
 _TOKENIZER = "tokenizer.json"
@@ -46,7 +46,7 @@ _NO_TOKENIZER = (
 )
 
 
-def export(options: Export) -> list[str]:
+def export(options: ExportOptions) -> list[str]:
     """Write a trained model in another form, and return lines about it for the user.
 
     Args:
@@ -68,7 +68,7 @@ def export(options: Export) -> list[str]:
         )
     tokenizer = _tokenizer(origin, opening)
     config = _config(origin, tokenizer, options)
-    state = _state(origin, _DTYPES[options.dtype])
+    state = _state(origin, DTYPES[options.dtype])
     if options.to == TRANSFORMERS:
         state = gpt2.exported(state, vocabulary=config["vocab_size"])
     with _new_folder(options.output) as folder:
@@ -151,7 +151,7 @@ def _state(origin: Origin, dtype: torch.dtype) -> dict[str, Tensor]:
     return state
 
 
-def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Export) -> None:
+def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOptions) -> None:
     try:
         save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
     except SafetensorError as error:  # what it makes of a full disk
@@ -160,7 +160,9 @@ def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Export) -
         ) from error
 
 
-def _config(origin: Origin, tokenizer: TextTokenizer | None, options: Export) -> dict[str, Any]:
+def _config(
+    origin: Origin, tokenizer: TextTokenizer | None, options: ExportOptions
+) -> dict[str, Any]:
     """Return the config.json.
 
     Raises:
@@ -176,7 +178,7 @@ def _config(origin: Origin, tokenizer: TextTokenizer | None, options: Export) ->
             f"--vocabulary {vocabulary:,} leaves out the end of a text, id {special['eos']:,}: "
             "give at least one more than that."
         )
-    dtype = str(_DTYPES[options.dtype]).removeprefix("torch.")
+    dtype = str(DTYPES[options.dtype]).removeprefix("torch.")
     told = {TRAINING: to_json(_training(origin, tokenizer)), "torch_dtype": dtype}
     if options.to == TRANSFORMERS:
         eos = special.get("eos")
@@ -224,7 +226,7 @@ def _special_of_data(origin: Origin) -> Mapping[str, int]:
 
 
 def _write_tokenizer(
-    origin: Origin, tokenizer: TextTokenizer | None, folder: Path, options: Export
+    origin: Origin, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
 ) -> list[str]:
     """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
     if tokenizer is None:

@@ -7,17 +7,19 @@ RUN/log.jsonl            losses, and the metrics of each epoch
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from shards.shown import json_text
 from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import gone_if_refused
+from trainer.log import RunLog
 from trainer.ranks import AgreedError, Ranks
-from trainer.run import Journal, Running
+from trainer.run import Running, Work
 from trainer.settings import EPOCH
-from trainer.start import journal_of
+from trainer.start import log_of
 from trainer.step import Outcome
 from trainer.stop import Stop
 from trainer.tasks.task import TRAIN
@@ -29,28 +31,26 @@ EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
 
 
-class Items:
+@dataclass(eq=False)
+class Items(Work):
     """The `run.Work` of a task: its items, epoch by epoch, of which the best is kept."""
 
-    def __init__(self, started: StartedTuning, *, journal: Journal, stop: Stop) -> None:
-        """Take over the items of a run that is ready."""
-        self._started = started
-        self._tuning = started.tuning
-        self._items = started.evaluation.questions[TRAIN]
-        self._evaluation = started.evaluation
-        self._order = started.order
-        self._ranks = started.ranks
-        self._journal = journal
-        self._stop = stop
-        self.progress = started.progress
+    started: StartedTuning
+    _: KW_ONLY
+    log: RunLog
+
+    def __post_init__(self) -> None:
+        self._tuning, self._order = self.started.tuning, self.started.order
+        self._evaluation = self.started.evaluation
+        self.progress = self.started.progress
         """How far the run has come, but for its losses that are not finite."""
         self._kept: Best | None = None
         """The best whose checkpoint is known to be kept."""
 
     def take(self, step: int, *, lr: float) -> Outcome:
         """Take a step."""
-        batch = [self._items[number] for number in self._order.items(step)]
-        outcome, accuracy = self._started.tuner.learn(
+        batch = [self._evaluation.questions[TRAIN][number] for number in self._order.items(step)]
+        outcome, accuracy = self.started.tuner.learn(
             batch, lr=lr, seed=self._tuning.seed, step=step
         )
         if outcome.is_finite:
@@ -68,33 +68,26 @@ class Items:
         """Return how many items were taken up to a step, short batches as whole ones."""
         return step * self._tuning.batch_size
 
-    def ready(self, step: int, *, look: bool, save: Callable[[], None]) -> int:  # noqa: ARG002
-        """Return 0: all items are there."""
-        return 0
-
-    def judges(self, step: int, *, is_taken: bool) -> bool:  # noqa: ARG002
-        """Return whether an epoch has ended that was not evaluated, in this start or before it."""
+    def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
+        """Evaluate an epoch that has ended, in this start or before it, and was not evaluated."""
         epoch = self._order.ended_epoch(step)
-        return epoch is not None and epoch > self.progress.evaluated
-
-    def judge(self, step: int, *, bad_streak: int) -> bool:
-        """Evaluate an epoch; return whether that was not stopped."""
-        epoch = self._order.ended_epoch(step)
-        assert epoch is not None  # judges() says so
+        if epoch is None or epoch <= self.progress.evaluated:
+            return False
         if not bad_streak:
-            return self._evaluate(epoch, step)
+            self._evaluate(epoch, step)
+            return True
         self.progress = replace(self.progress, evaluated=epoch)
-        self._journal.log.say(
+        self.log.say(
             f"epoch {epoch:,}/{self._tuning.epochs:,} is not evaluated: the loss was not finite "
             f"{bad_streak} times in a row at its end"
         )
         return True
 
-    def _evaluate(self, epoch: int, step: int) -> bool:
-        """Evaluate an epoch and note if it is the best; return whether it was not stopped."""
-        metrics = self._evaluation.metrics(stop=self._asked)
+    def _evaluate(self, epoch: int, step: int) -> None:
+        """Evaluate an epoch and note if it is the best, unless the run is asked to stop."""
+        metrics = self._evaluation.metrics()
         if metrics is None:
-            return False
+            return
         is_judged = bool(metrics)
         # Without anything to tell epochs apart, the last one is the best.
         metrics = metrics or {"steps": step}
@@ -105,10 +98,10 @@ class Items:
             finite = {name: figure for name, figure in metrics.items() if math.isfinite(figure)}
             best = here = replace(here, metrics=finite)
             if not self._predict():
-                return False
+                return
         shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
         note = f"  ({_rank_note(here, best)})" if is_judged else ""
-        self._journal.write(
+        self.log.write(
             EVALUATION,
             step,
             {"epoch": epoch, **metrics},
@@ -117,19 +110,15 @@ class Items:
         )
         bests = () if best is None else (best,)
         self.progress = replace(self.progress, bests=bests, evaluated=epoch)
-        return True
 
     def _predict(self) -> bool:
         """Write the answers to the test items, if there are any; return whether not stopped."""
-        lines = self._evaluation.predictions(stop=self._asked)
-        if lines and self._ranks.is_first:
+        lines = self._evaluation.predictions()
+        if lines and self.started.ranks.is_first:
             with atomic_write(self._tuning.save / PREDICTIONS) as handle:
                 for line in lines:
                     handle.write(json_text(line).encode() + b"\n")
         return lines is not None
-
-    def _asked(self) -> int:
-        return self._stop.agreed_exit_code(self._ranks)
 
     def saves(self, step: int) -> bool:
         """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
@@ -139,19 +128,15 @@ class Items:
 
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
         """Return what a checkpoint records of the run."""
-        return self._started.state(replace(self.progress, bad_losses=bad_losses))
+        return self.started.state(replace(self.progress, bad_losses=bad_losses))
 
     def saved(self) -> None:
         """Keep the checkpoint of the best epoch, once it is whole."""
         best = self.progress.best
         if best is None or best is self._kept:
             return
-        if keep(self._started.disk, best, self._ranks):
+        if keep(self.started.disk, best, self.started.ranks):
             self._kept = best
-
-    def hint(self, step: int) -> str:  # noqa: ARG002
-        """Return nothing."""
-        return ""
 
 
 def _rank_note(here: Best, best: Best | None) -> str:
@@ -162,15 +147,15 @@ def _rank_note(here: Best, best: Best | None) -> str:
 
 def finetune(tuning: Tuning, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    stop = Stop()
+    stop = Stop(ranks)
     with gone_if_refused(tuning.save):
         started = start(tuning, ranks, stop=stop)
-    with stop, journal_of(started, started.lines()) as journal:
-        items = Items(started, journal=journal, stop=stop)
-        code = Running(started, items, journal=journal, stop=stop).run()
+    with stop, closing(log_of(started, started.lines())) as log:
+        items = Items(started, log=log)
+        code = Running(started, items, log=log, stop=stop).run()
         best = items.progress.best
         if best is not None and not code:
-            journal.log.say(f"the best is {best.folder(tuning.save)}")
+            log.say(f"the best is {best.folder(tuning.save)}")
     if best is None and not code:
         raise AgreedError(
             "no epoch counts as the best: at the end of each the loss or the deciding figure was "

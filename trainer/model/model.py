@@ -15,7 +15,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from trainer.model.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
 from trainer.model.cache import Cache, Extend
 from trainer.model.dropout import Dropout, Seeds
-from trainer.model.loss import LossSums, Project, loss_sums
+from trainer.model.loss import LossSums, Project, cross_entropy, loss_sums
 from trainer.model.sizes import ModelConfig
 
 CHUNK_LOGITS = 2**26
@@ -63,30 +63,11 @@ class GLM(nn.Module):
         self.attention: Literal["auto", "sdpa", "flex"] = attention
         self.smoothing = smoothing
         self.chunk = max(1, CHUNK_LOGITS // config.vocab_size)
+        self.cross_entropy = cross_entropy
         self.word_embeddings = TiedEmbedding(
             config.vocab_size, config.hidden_size, std=config.init_std
         )
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
-
-    @overload
-    def forward(
-        self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None
-    ) -> LossSums | Tensor: ...
-
-    @overload
-    def forward(
-        self,
-        tokens: Tensor,
-        position_ids: Tensor | None = None,
-        *,
-        sep: Tensor | None = None,
-        causal: bool = False,
-        pieces: Tensor | None = None,
-        seeds: Seeds | None = None,
-    ) -> Tensor: ...
-
-    @overload
-    def forward(self, tokens: Cache) -> Tensor: ...
 
     def forward(
         self,
@@ -100,8 +81,7 @@ class GLM(nn.Module):
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
-        One method does both because DeepSpeed and DDP only wrap `forward`. To compile, call
-        `model.transformer.compile()`: shapes within the loss change from step to step.
+        One method does both because DeepSpeed and DDP only wrap `forward`.
 
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
@@ -183,6 +163,14 @@ class GLM(nn.Module):
         logits: Tensor = self.word_embeddings(last, project=True)
         return logits
 
+    def compile_parts(self) -> None:
+        """Compile the layers, and the loss of a chunk of logits.
+
+        Not the whole model: which tokens carry loss, and how many, differs at every step.
+        """
+        self.transformer.compile()
+        self.cross_entropy = torch.compile(cross_entropy)
+
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
         decaying: list[nn.Parameter] = []
@@ -200,6 +188,8 @@ class GLM(nn.Module):
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
+        smoothing = self.smoothing if self.training else 0.0
+
         def sums_of(hidden: Tensor, project: Project) -> LossSums:
             return loss_sums(
                 hidden,
@@ -207,7 +197,7 @@ class GLM(nn.Module):
                 targets=batch["targets"],
                 loss_mask=batch["loss_mask"],
                 chunk=self.chunk,
-                smoothing=self.smoothing if self.training else 0.0,
+                token_loss=partial(self.cross_entropy, smoothing=smoothing),
             )
 
         hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)

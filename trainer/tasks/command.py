@@ -29,19 +29,16 @@ class ShowTask(Command, Asking):
         flag=WORD,
         metavar="TASK",
     )
-    data: Path = option(
-        MISSING,
-        "a file, or a folder with the split's",
-        flag=WORD,
-        type=local_path,
-        metavar="PATH",
-    )
-    tokenizer: str = option(
-        MISSING, "as of the pipelines: tiktoken:gpt2", metavar="SPEC", required=True
-    )
-    split: str = option(VALIDATION, "Which of its files a folder is read for.", choices=SPLITS)
-    show: int = option(3, "Questions to show.", type=count, metavar="N")
-    causal: bool = option(False, "As a causal model is asked.")
+    data: Path = option(MISSING, flag=WORD, type=local_path, metavar="PATH")
+    """a file, or a folder with the split's"""
+    tokenizer: str = option(MISSING, metavar="SPEC", required=True)
+    """as of the pipelines: tiktoken:gpt2"""
+    split: str = option(VALIDATION, choices=SPLITS)
+    """Which of its files a folder is read for."""
+    show: int = option(3, type=count, metavar="N")
+    """Questions to show."""
+    causal: bool = option(False)
+    """As a causal model is asked."""
 
     def run(self) -> None:
         """Print how many questions and rows there are, and the first questions."""

@@ -47,44 +47,24 @@ MadeRow = tuple[Callable[[], Row], bool]
 class Asking:
     """How a task's items become questions; flags of every command that asks them."""
 
-    pattern: int | None = option(
-        None,
-        "Which of the task's patterns, from 0 on. Default: the task's.",
-        type=int,
-        metavar="N",
-        group=ASKED,
-    )
-    length: int | None = option(
-        None, "Tokens of a row at most. Default: the task's.", type=positive, metavar="N"
-    )
-    form: str | None = option(
-        None,
-        "cloze: a word or an answer fills a blank. spelled: words too are scored as answers, "
-        "which may be of several tokens. Default: the task's.",
-        choices=FORMS,
-    )
-    candidates: bool = option(False, "WSC: let other names compete with the one asked about.")
-    source_length: int | None = option(
-        None,
-        "Sequence to sequence: tokens of a source at most. Default: the task's.",
-        type=positive,
-        metavar="N",
-    )
-    target_length: int | None = option(
-        None,
-        "Sequence to sequence: tokens of a target at most. Default: the task's.",
-        type=positive,
-        metavar="N",
-    )
-    cut_targets: bool = option(
-        False,
-        "Sequence to sequence: cut targets that are longer, rather than refuse them.",
-    )
-    hide_padding: bool = option(
-        False,
-        "Sequence to sequence: no padding between source and target, which the reference shows "
-        "to the model.",
-    )
+    pattern: int | None = option(None, type=int, metavar="N", group=ASKED)
+    """Which of the task's patterns, from 0 on. Default: the task's."""
+    length: int | None = option(None, type=positive, metavar="N")
+    """Tokens of a row at most. Default: the task's."""
+    form: str | None = option(None, choices=FORMS)
+    """cloze: a word or an answer fills a blank. spelled: words too are scored as answers, which may
+    be of several tokens. Default: the task's."""
+    candidates: bool = option(False)
+    """WSC: let other names compete with the one asked about."""
+    source_length: int | None = option(None, type=positive, metavar="N")
+    """Sequence to sequence: tokens of a source at most. Default: the task's."""
+    target_length: int | None = option(None, type=positive, metavar="N")
+    """Sequence to sequence: tokens of a target at most. Default: the task's."""
+    cut_targets: bool = option(False)
+    """Sequence to sequence: cut targets that are longer, rather than refuse them."""
+    hide_padding: bool = option(False)
+    """Sequence to sequence: no padding between source and target, which the reference shows to the
+    model."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

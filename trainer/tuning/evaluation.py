@@ -1,7 +1,7 @@
 """How well a model answers while it is being trained: metrics of an epoch, predictions."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer.decode.prompt import Blank, Prompt
@@ -34,7 +34,7 @@ class Evaluation:
     by_loss: bool
     """Texts are judged by their loss alone."""
 
-    def metrics(self, *, stop: Callable[[], int]) -> dict[str, float] | None:
+    def metrics(self) -> dict[str, float] | None:
         """Return the figures of the validation items, the decisive one first; None if stopped.
 
         Without such items it is empty.
@@ -43,7 +43,7 @@ class Evaluation:
             return {}
         known: dict[str, float] = {}
         if self.task.is_written:
-            answers = self.tuner.answer(self.questions[KNOWN], stop=stop)
+            answers = self.tuner.answer(self.questions[KNOWN], stop=self.writer.stop.exit_code)
             if answers is None:
                 return None
             known = _text_figures(answers)
@@ -51,29 +51,25 @@ class Evaluation:
             if self.by_loss or not math.isfinite(known[_DECISIVE]):
                 return known
         questions = self.questions[VALIDATION]
-        predictions = self._predictions(questions, stop=stop)
+        predictions = self._predictions(questions)
         if predictions is None:
             return None
         return self.task.metrics(questions, predictions) | known
 
-    def predictions(self, *, stop: Callable[[], int]) -> list[dict[str, object]] | None:
+    def predictions(self) -> list[dict[str, object]] | None:
         """Return the lines of answers to the test items, none without them; None if stopped."""
         if TEST not in self.questions:
             return []
-        predictions = self._predictions(self.questions[TEST], stop=stop)
+        predictions = self._predictions(self.questions[TEST])
         if predictions is None:
             return None
         return self.task.lines(self.questions[TEST], predictions)
 
-    def _predictions(
-        self, questions: Sequence[Question], *, stop: Callable[[], int]
-    ) -> Sequence[Prediction] | None:
+    def _predictions(self, questions: Sequence[Question]) -> Sequence[Prediction] | None:
         if not self.task.is_written:
-            answers = self.tuner.answer(questions, stop=stop)
+            answers = self.tuner.answer(questions, stop=self.writer.stop.exit_code)
             return None if answers is None else [answer.prediction for answer in answers]
-        filled = self.writer.fill(
-            len(questions), lambda number: self._prompt(questions[number]), stop=stop
-        )
+        filled = self.writer.fill(len(questions), lambda number: self._prompt(questions[number]))
         if filled is None:
             return None
         return [text_of(answer.tokens, self.tokenizer).strip() for (answer,) in filled]

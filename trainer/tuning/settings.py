@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import Self
 
 from shards.errors import UserError
-from shards.flags import count, flag_of, given, local_path, option, positive, same_option
-from trainer.command import part_of
+from shards.flags import (
+    count,
+    flag_of,
+    given,
+    local_path,
+    option,
+    options_of,
+    positive,
+    same_option,
+)
 from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import FINETUNE, batch_size_of
 from trainer.schedule import LINEAR
@@ -56,22 +64,14 @@ class Tuning(Learning, Asking):
         metavar="NAME",
         group=ITEMS,
     )
-    data: Path = option(
-        MISSING,
-        "Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there.",
-        metavar="FOLDER",
-        type=local_path,
-    )
-    init_from: Path = option(
-        MISSING,
-        "The trained model: a run of trainer.train, one of its checkpoints, or a published one.",
-        metavar="PATH",
-        type=local_path,
-    )
-    micro_batch: tuple[int, ...] | None = option(
-        None, "Samples that a rank computes at once.", metavar="N", type=_alone
-    )
-    epochs: int = option(50, "How often each item is learnt.", type=positive, group=LEARNING)
+    data: Path = option(MISSING, metavar="FOLDER", type=local_path)
+    """Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there."""
+    init_from: Path = option(MISSING, metavar="PATH", type=local_path)
+    """The trained model: a run of trainer.train, one of its checkpoints, or a published one."""
+    micro_batch: tuple[int, ...] | None = option(None, metavar="N", type=_alone)
+    """Samples that a rank computes at once."""
+    epochs: int = option(50, type=positive, group=LEARNING)
+    """How often each item is learnt."""
     batch_size: int = option(
         0,
         "Items of a step, on all ranks together. Default: what --micro-batch and the JSON say, "
@@ -79,53 +79,34 @@ class Tuning(Learning, Asking):
         metavar="B",
         type=positive,
     )
-    across_epochs: bool = option(
-        False, "The next epoch fills an epoch's last batch up. Default: that batch is short."
-    )
-    loss: str = option(
-        CROSS_ENTROPY, "Of questions with choices (docs/finetuning.md).", choices=LOSSES
-    )
-    length_penalty: float = option(
-        0.0, "Divide a choice's score by (its tokens)^P; 0: do not.", metavar="P", type=amount
-    )
-    label_smoothing: float = option(
-        0.0,
-        "Of texts: the share of each target that is spread over the vocabulary.",
-        metavar="E",
-        type=share,
-    )
+    across_epochs: bool = option(False)
+    """The next epoch fills an epoch's last batch up. Default: that batch is short."""
+    loss: str = option(CROSS_ENTROPY, choices=LOSSES)
+    """Of questions with choices (docs/finetuning.md)."""
+    length_penalty: float = option(0.0, metavar="P", type=amount)
+    """Divide a choice's score by (its tokens)^P; 0: do not."""
+    label_smoothing: float = option(0.0, metavar="E", type=share)
+    """Of texts: the share of each target that is spread over the vocabulary."""
     dropout: float = same_option(Learning, "dropout", default=0.1)
-    seed: int = option(1234, "Of the order and of dropout.", metavar="S", type=_seed)
+    seed: int = option(1234, metavar="S", type=_seed)
+    """Of the order and of dropout."""
     lr: float = same_option(Learning, "lr", default=1e-5, group=OPTIMIZER)
     schedule: str = same_option(Learning, "schedule", default=LINEAR)
     warmup: float = same_option(Learning, "warmup", default=0.1)
     betas: tuple[float, ...] = same_option(Learning, "betas", default=(0.9, 0.999))
     beams: int = same_option(Decoding, "beams", group=WRITING)
-    beam_penalty: float = option(
-        0.0,
-        "Divide what a beam is worth by (its tokens)^P: 0 prefers short texts.",
-        metavar="P",
-        type=number("a number", math.isfinite),
-    )
+    beam_penalty: float = option(0.0, metavar="P", type=number("a number", math.isfinite))
+    """Divide what a beam is worth by (its tokens)^P: 0 prefers short texts."""
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
-    min_answer: int = option(0, "The fewest tokens of a text.", type=count)
-    max_answer: int | None = option(
-        None,
-        "The most tokens of a text. Default: --target-length, the task's.",
-        type=positive,
-    )
-    by_loss: bool = option(
-        False,
-        "Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for "
-        "test.jsonl.",
-    )
-    save: Path = option(
-        MISSING,
-        "Folder of checkpoints, log and predictions.",
-        metavar="DIR",
-        type=local_path,
-        group=CHECKPOINTS,
-    )
+    min_answer: int = option(0, type=count)
+    """The fewest tokens of a text."""
+    max_answer: int | None = option(None, type=positive)
+    """The most tokens of a text. Default: --target-length, the task's."""
+    by_loss: bool = option(False)
+    """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
+    test.jsonl."""
+    save: Path = option(MISSING, metavar="DIR", type=local_path, group=CHECKPOINTS)
+    """Folder of checkpoints, log and predictions."""
     save_every: int | str = same_option(Learning, "save_every", default=EPOCH)
     keep: int = same_option(Learning, "keep", default=1)
 
@@ -162,7 +143,7 @@ class Tuning(Learning, Asking):
     @property
     def asking(self) -> Asking:
         """How items become questions."""
-        return part_of(self, Asking)
+        return Asking(**options_of(Asking, vars(self)))
 
     @property
     def _most(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from shards.errors import DamageError, UserError
+from shards.errors import UserError
 from shards.flags import flag_of, given
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
@@ -31,7 +31,7 @@ from trainer.start import (
     refuse_changes,
     span_line,
 )
-from trainer.step import after_removal, make_model
+from trainer.step import make_model
 from trainer.stop import Stop
 from trainer.tasks.figures import rouge
 from trainer.tasks.question import Question
@@ -112,7 +112,7 @@ def start(tuning: Tuning, ranks: Ranks, *, stop: Stop) -> StartedTuning:
         across_epochs=tuning.across_epochs,
     )
     ranks, micro = dealt(tuning, [tuning.batch_size], ranks)
-    progress = Progress() if checkpoint is None else _progress(checkpoint)
+    progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
     glm = partial(GLM, smoothing=tuning.label_smoothing)
     subject = Subject(
         make=partial(make_model, shape, seed=tuning.seed, make=glm),
@@ -174,17 +174,6 @@ def _check_state(checkpoint: Checkpoint) -> None:
             f"{checkpoint.folder} is no checkpoint of trainer.finetune: --save is where this run "
             "writes its own; give another folder. The model to start from is --init-from PATH."
         )
-
-
-def _progress(checkpoint: Checkpoint) -> Progress:
-    try:
-        return from_json(Progress, checkpoint.state["progress"], where="progress")
-    except ValueError as error:
-        raise DamageError(
-            f"{checkpoint.folder} does not say how far its run has come ({error}): bring its "
-            "whole-*.json back as it was, or remove the folder, and the run "
-            f"{after_removal(checkpoint.folder.parent, checkpoint.step)}."
-        ) from error
 
 
 def _read(tuning: Tuning, origin: Origin, tokenizer: TextTokenizer) -> dict[str, list[Question]]:

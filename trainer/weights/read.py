@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from shards.errors import UserError
 from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, read, weights_only
 from trainer.weights.config_json import is_hugging_face
 from trainer.weights.hugging_face import read_hugging_face
@@ -40,17 +41,20 @@ def _read_partitioned(folder: Path) -> Weights:
     """
     from deepspeed.utils import zero_to_fp32  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
 
-    types = deepspeed_types()
-    for path in sorted(folder.glob("*.pt")):
-        read(path, types)  # mapped: DeepSpeed's reader would not say which file it is
+    types, told = deepspeed_types(), io.StringIO()
     problem = f"DeepSpeed cannot join the weights in {folder}"
-    with (
-        explain_damage(folder, problem, ". Copy all files of the checkpoint again."),
-        weights_only(types),
-        redirect_stdout(io.StringIO()),  # it tells of every file
-        redirect_stderr(io.StringIO()),
-    ):
-        joined: Mapping[str, Part] = zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint(
-            str(folder.parent), folder.name, lazy_mode=True
-        )
+    try:
+        with (
+            explain_damage(folder, problem, ". Copy all files of the checkpoint again."),
+            weights_only(types),
+            redirect_stdout(told),
+            redirect_stderr(told),
+        ):
+            joined: Mapping[str, Part] = zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint(
+                str(folder.parent), folder.name, lazy_mode=True
+            )
+    except UserError:
+        for path in sorted(folder.glob("*.pt")):
+            read(path, types)  # which says what file it is, if it is one alone
+        raise
     return Weights(parts={name: [part] for name, part in joined.items()}, source=folder)

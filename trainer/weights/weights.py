@@ -16,7 +16,7 @@ _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
 _HEAD = "head."
-"""Begins the names of a classifier's head, which is not a part of the model: it stays as it is."""
+"""Begins the names of a classifier's head, which former versions had: it is left out."""
 
 
 class Part(Protocol):
@@ -78,7 +78,7 @@ class Weights:
 
     def copy_into(self, model: GLM, *, extend_positions: bool = False) -> None:
         """Copy all values into a model, in its type, after `check`."""
-        named = parameters_of(model)
+        named = dict(model.named_parameters())
         shapes = {name: parameter.shape for name, parameter in named.items()}
         self.check(shapes, extend_positions=extend_positions)
         for name, parameter in named.items():
@@ -108,11 +108,6 @@ class Weights:
             thirds = zip(*(part.chunk(3) for part in parts), strict=True)
             return torch.cat([torch.cat(third) for third in thirds])
         return torch.cat(list(parts), dim=1 if name.endswith(_BY_COLUMN) else 0)
-
-
-def parameters_of(model: GLM) -> dict[str, Tensor]:
-    """Return the parameters that a checkpoint gives to a model: all but a classifier's head."""
-    return {name: p for name, p in model.named_parameters() if not name.startswith(_HEAD)}
 
 
 def _advice(name: str, found: torch.Size, *, is_shorter: bool) -> str:

@@ -1,6 +1,5 @@
 import importlib
 import itertools
-import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -8,32 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpus.code import CODE, code_hash
-from pipelines.corpus.recipe import CORPORA, SAMPLE, load_recipe
-from pipelines.run.build import build
-from pipelines.run.command import completed
+from pipelines.corpus.code import code_hash
+from pipelines.corpus.recipe import CORPORA, SAMPLE
 from shards.errors import UserError
-from shards.reader import Dataset
-
-NOTES = """
-from pipelines.corpus import Document, Options, Reading, Recipe, always, required_text, strings
-from {package}rules import SUFFIX
-
-def documents(record, options):
-    return (Document(required_text(record, "body") + SUFFIX),)
-
-RECIPE = Recipe(
-    name="notes",
-    about="Notes.",
-    pattern="*.jsonl",
-    options=Options,
-    reading=always(Reading(format="jsonl", text_fields=("body",))),
-    provenance=strings(),
-    documents=documents,
-    sample_tokenizer="sentencepiece:{tokenizer}",
-)
-"""
-
 
 _SECONDS = itertools.count(1_000_000_000)
 
@@ -44,9 +20,7 @@ def write(folder: Path, *, package: str, suffix: str) -> None:
     if package:
         (home / "__init__.py").touch()
     dotted = f"{package}." if package else ""
-    (home / "notes_of_mine.py").write_text(
-        NOTES.format(package=dotted, tokenizer=SAMPLE / "sample.model")
-    )
+    (home / "notes_of_mine.py").write_text(f"from {dotted}rules import SUFFIX\n")
     (home / "rules.py").write_text(f"SUFFIX = {suffix!r}\n")
     # By size and second Python decides whether what it has compiled is of this file.
     second = next(_SECONDS)
@@ -70,11 +44,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(folder))
     yield folder
     forget()
-
-
-@pytest.mark.parametrize("name", CORPORA)
-def test_the_corpora_of_this_package_change_with_their_version(name: str) -> None:
-    assert code_hash(f"pipelines.{name}") == ""
 
 
 def test_every_corpus_of_this_package_is_listed() -> None:
@@ -126,19 +95,6 @@ def test_what_others_wrote_is_not_the_corpus_and_is_not_imported(folder: Path) -
     assert code_hash("notes_of_mine") != first
 
 
-@pytest.mark.usefixtures("folder")
-def test_beside_an_installed_module_are_other_people_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed = tmp_path / "site-packages"
-    installed.mkdir()
-    monkeypatch.syspath_prepend(str(installed))
-    write(installed, package="", suffix="!")
-    first = code_hash("notes_of_mine")
-    write(installed, package="", suffix="?")
-    assert code_hash("notes_of_mine") == first
-
-
 def test_relative_imports_and_packages_are_followed(folder: Path) -> None:
     write(folder, package="mine", suffix="!")
     notes = folder / "mine" / "notes_of_mine.py"
@@ -151,62 +107,6 @@ def test_relative_imports_and_packages_are_followed(folder: Path) -> None:
     (folder / "mine" / "__init__.py").write_text("X = 1\n")
     forget()
     assert len({first, second, code_hash("mine.notes_of_mine")}) == 3
-
-
-def run(folder: Path, **changes: object) -> Dataset:
-    recipe = load_recipe("mine.notes_of_mine")
-    options = recipe.options(
-        input=(str(folder / "in"),),
-        output=folder / "out",
-        tokenizer=recipe.sample_tokenizer,
-        languages=("all",),
-        validation=0.0,
-        **changes,  # type: ignore[arg-type]  # a few options
-    )
-    build("mine.notes_of_mine", completed(options, recipe))
-    return Dataset.open(str(folder / "out"))
-
-
-def endings(dataset: Dataset) -> set[str]:
-    texts = [dataset.vocabulary.decode(tokens) for tokens in dataset.documents()]
-    return {text.partition("few ")[2][:3] for text in texts}
-
-
-@pytest.fixture
-def notes(folder: Path, tmp_path: Path) -> Path:
-    """A folder that `run` takes, whose dataset was made with the suffix " old"."""
-    (tmp_path / "in").mkdir()
-    lines = [f'{{"body": "note number {i} of a few"}}' for i in range(20)]
-    (tmp_path / "in" / "a.jsonl").write_text("\n".join(lines))
-    write(folder, package="mine", suffix=" old")
-    assert endings(run(tmp_path, keep_segments=True)) == {"old"}
-    return tmp_path
-
-
-def test_splits_are_mapped_again_after_an_edit(
-    notes: Path, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    old = Dataset.open(str(notes / "out")).manifest
-    (notes / "out" / "manifest.json").unlink()  # as if killed before the commit
-    write(folder, package="mine", suffix=" new")
-    with caplog.at_level(logging.INFO):
-        second = run(notes, keep_segments=True)
-    assert endings(second) == {"new"}
-    assert "code of mine.notes_of_mine" in caplog.text
-    assert "1 segments are made again" in caplog.text
-    assert second.manifest.options[CODE] != old.options[CODE]
-    assert second.manifest.identity != old.identity
-
-
-def test_a_finished_dataset_is_not_called_complete_after_an_edit(notes: Path, folder: Path) -> None:
-    old = Dataset.open(str(notes / "out")).manifest.identity
-    assert run(notes, keep_segments=True).manifest.identity == old
-    write(folder, package="mine", suffix=" newer")
-    with pytest.raises(
-        UserError, match=r"the code of the corpus 'notes' .* was edited since\. .*--over"
-    ):
-        run(notes)
-    assert run(notes, overwrite=True).manifest.identity != old
 
 
 def test_compiled_code_is_known_by_its_file() -> None:

@@ -1,4 +1,3 @@
-import inspect
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,13 +7,9 @@ import numpy as np
 import pytest
 
 from pipelines.corpus.keywords import (
-    described,
     engine_words,
-    nearest,
     options_of_keywords,
-    parameters,
 )
-from pipelines.corpus.options import Options
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from shards.storage.remote import any_path
@@ -56,50 +51,8 @@ def test_a_value_becomes_that_of_its_option(name: str, value: Any, option: Any) 
     assert getattr(options({name: value}), name) == option
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"append": "yes"}, "append='yes' is neither True nor False"),
-        ({"tokenizer": ["a", "b"]}, re.escape("tokenizer takes one value, not several: ['a',")),
-        ({"languages": ["zh,en"]}, "'zh,en' holds a comma, at which --languages parts"),
-        ({"input": object()}, "input is given a object, <object .*>: it takes text, a number"),
-        ({"filter": lambda batch: batch}, "filter: <lambda> has no name in the module"),
-        ({"input": b"a"}, "input is given a bytes"),
-        ({"input": {"zh": ["a", "b"]}}, "input is given a list"),
-        ({"seed": -1}, r"^--seed: '-1' is not a whole .*G\. python -m pipelines\.wudao --help"),
-        ({"dedup": "minhsh"}, r"^--dedup minhsh: did you mean minhash\? Give one of"),
-    ],
-)
-def test_a_value_that_no_flag_takes(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        options(values)
-
-
 def test_flags_of_an_engine() -> None:
     values = {"runner": None, "streaming": True, "quiet": False, "experiments": ["a", "b=1"]}
     assert engine_words(values) == ["--streaming", "--experiments=a", "--experiments=b=1"]
     with pytest.raises(UserError, match="flink_master is given a object"):
         engine_words({"flink_master": object()})
-
-
-def test_the_nearest_option() -> None:
-    assert nearest("tokeniser", WudaoOptions, likeness=0.8) == "tokenizer"
-    assert nearest("min-char", WudaoOptions, likeness=0.8) == "min_chars"
-    assert nearest("flink_master", WudaoOptions, likeness=0.8) is None
-
-
-def test_options_are_told_as_parameters_and_arguments() -> None:
-    shown = str(inspect.Signature(parameters(WudaoOptions, without=["plan"])))
-    assert "output: str | pathlib.Path = None" in shown
-    assert "languages: str | list[str] = ('zh', 'en')" in shown
-    assert "min_chars: int = 101" in shown
-    assert "plan" not in shown
-    lines = described(WudaoOptions, without=["plan"]).splitlines()
-    assert "    min_chars: Minimum characters of a document. Default: 101." in lines
-    text = " ".join(line.strip() for line in lines)
-    assert "One of: none, exact, minhash. Default: exact." in text
-    assert "language_threshold applies to each" in text
-    assert not re.search(r"(?<!\S)--[a-z]", text)
-    assert max(map(len, lines)) <= 92
-    for option in parameters(Options, without=["plan"]):
-        assert f"    {option.name}: " in "\n".join(lines)

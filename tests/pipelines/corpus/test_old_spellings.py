@@ -2,7 +2,7 @@ import re
 
 from pipelines.corpus.old_spellings import OLD
 from pipelines.corpus.options import Options
-from pipelines.engine.flags import beam_names
+from pipelines.engine.cluster import beam_parser
 from shards.command import Parser, add_flags
 from shards.spelling import nearest
 
@@ -25,7 +25,7 @@ def test_hints_name_flags_that_are_there() -> None:
 
 
 def test_no_flag_of_beam_is_taken_for_a_mistake() -> None:
-    theirs, flags = beam_names(), ours().flags
+    theirs, flags = beam_parser().flags, ours().flags
     assert "--runner" in theirs
     assert not {flag.replace("_", "-") for flag in theirs} & set(OLD)
     # Those that have no underscore are told from ours by their likeness alone.

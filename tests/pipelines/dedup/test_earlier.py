@@ -302,22 +302,6 @@ def test_a_document_is_compared_with_the_first_generation_only(tmp_path: Path) -
     check(grown, generations, threshold=0.7)
 
 
-def test_a_known_text_counts_once_in_however_many_segments(tmp_path: Path) -> None:
-    one = replace(signed(5, bands=(8,), slots=3), hash=77)
-    again = [replace(one, order=order << 50, position=order) for order in (6, 7, 8)]
-    version = signed(1, bands=(8,), slots=3, position=1)
-    for name, parts in (("one", [[version, *again]]), ("many", [[doc] for doc in again])):
-        grown = grow(tmp_path / name, [[[one]], [*parts, [signed(2, bands=(8,), slots=3)]]])
-        assert grown[1].found.figures["known"]["exact"] == 1
-
-
-def test_a_generation_without_segments_leaves_nothing(tmp_path: Path) -> None:
-    generations = [[[signed(1, bands=(7,), slots=5)]], [], [[signed(2, bands=(7,), slots=5)]]]
-    grown = grow(tmp_path, generations)
-    assert grown[1].generation.signatures == ()
-    assert grown[2].dropped == {(0, 0): NEAR}
-
-
 def test_a_document_whose_slots_are_gone_is_like_no_other(tmp_path: Path) -> None:
     """As after a takedown: the bands of a copy that comes back are left without slots."""
     one, other = signed(1, bands=(7,), slots=5), signed(2, bands=(7,), slots=5)

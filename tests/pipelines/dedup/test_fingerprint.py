@@ -8,12 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.compiled import available
-from pipelines.corpus.fields import value_at
 from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.minhash import PIECE_CHARACTERS
-from pipelines.readers.reading import Reading
 from tests.pipelines.native import loaded
-from tests.pipelines.real import real_records
 
 compiled_only = pytest.mark.skipif(not available(), reason="numba is missing or switched off")
 
@@ -88,14 +85,3 @@ def test_pieces_of_long_texts_end_at_the_same_characters(unit: str, more: int) -
     tail = "".join(rng.choice([*"ab c清晨集市"], 3000))
     text = (unit * PIECE_CHARACTERS)[: PIECE_CHARACTERS + more]
     check([text, text + tail, tail + text])
-
-
-@compiled_only
-@pytest.mark.parametrize(
-    ("name", "field"),
-    [("corpora/pile", "text"), ("corpora/wudao", "content"), ("bench/en.jsonl.zst", "text"),
-     ("bench/zh.jsonl.zst", "text")],
-)  # fmt: skip
-def test_real_texts_have_the_same_fingerprints(name: str, field: str) -> None:
-    records = real_records(name, Reading(text_fields=(field,)), most=400)
-    check([value_at(record.value, field) for record in records])

@@ -116,8 +116,7 @@ def plain_reasons(pages: list[str], orders: list[int]) -> list[str | None]:
     return [reason(one) for one in range(len(pages))]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("name", ["near", "components"])
+@pytest.mark.parametrize(("name", "workers"), [("near", 1), ("components", 2)])
 def test_worker_processes_make_the_same_bytes(
     dataset: Callable[[str], Path], corpus: Path, tmp_path: Path, name: str, workers: int
 ) -> None:

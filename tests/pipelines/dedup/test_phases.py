@@ -14,8 +14,6 @@ from pipelines.dedup import exact as dedup
 from pipelines.dedup import phases as dedup_phases
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.dedup.phases import Deduplicated
-from shards.range import EVERYTHING, Range
 from shards.tables import open_table
 from tests.pipelines.dedup.rules import (
     EXACT,
@@ -170,34 +168,3 @@ def test_a_page_repeated_many_times_costs_a_row_per_segment(tmp_path: Path) -> N
     found, _ = deduplicated(tmp_path, plan)
     dropped = list(verdicts(tmp_path, plan, found).values())
     assert (dropped.count(EXACT), dropped.count(NEAR)) == (5 * num - 2, 1)
-
-
-@pytest.mark.parametrize("files", [1, 2, 8, 64])
-@pytest.mark.parametrize("shards", [1, 3, 8, 100])
-def test_a_shard_gets_the_drop_files_that_overlap_its_range(files: int, shards: int) -> None:
-    dedup = Deduplicated(drops=tuple(map(str, range(files))))
-    ranges = [Range.of(number, files) for number in range(files)]
-    for index in range(shards):
-        within = Range.of(index, shards)
-        expected = [
-            str(number)
-            for number, part in enumerate(ranges)
-            if part.low < within.high and within.low < part.high
-        ]
-        assert list(dedup.drops_within(within)) == expected
-    assert len(dedup.drops_within(EVERYTHING)) == files
-    assert Deduplicated().drops_within(EVERYTHING) == ()
-
-
-def test_segments_of_which_nothing_is_kept_or_signed(tmp_path: Path) -> None:
-    parts = made_up(np.random.default_rng(8), (20, 20))
-    parts += [
-        [Doc(order=1, signature=SIGNED, reason="empty")],
-        [Doc(order=1, signature=SIGNED, reason="empty"), Doc(order=2)],
-    ]
-    plan = write_segments(tmp_path / ".work", parts)
-    found, _ = deduplicated(tmp_path, plan)
-    read = {(2, 0): "empty", (3, 0): "empty"}
-    for at, part in enumerate(parts):
-        read |= {(at, doc.position): doc.reason for doc in part if doc.reason}
-    assert verdicts(tmp_path, plan, found) == {**Model(parts, 0.7).local(), **read}

@@ -6,22 +6,13 @@ from collections.abc import Sequence
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.corpus.flags import parse
 from pipelines.engine.cluster import check_engine_answers, with_processes
-from pipelines.engine.flags import beam_flags, engine_name
+from pipelines.engine.flags import engine_name
 from pipelines.engine.runner import Runner
-from pipelines.wudao import RECIPE, WudaoOptions
+from pipelines.wudao import WudaoOptions
 
 RUNNERS = {
     "FlinkRunner": ["--flink_master=master:8081", "--parallelism=8", "--flink_submit_uber_jar"],
-    "PortableRunner": [
-        "--job_endpoint=server:8099",
-        "--environment_type=EXTERNAL",
-        "--environment_config=localhost:50000",
-        "--sdk_worker_parallelism=4",
-    ],
-    "SparkRunner": ["--spark_master_url=spark://master:7077", "--spark_version", "3"],
-    "PrismRunner": ["--prism_location=/opt/prism", "--prism_log_level=error"],
     "DataflowRunner": [
         "--project=p",
         "--region=europe-west4",
@@ -38,10 +29,9 @@ RUNNERS = {
 def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     runner_flags = [f"--runner={name}", *RUNNERS[name]]
     argv = ["--seed=3", *runner_flags, "--dedup=minhash", "--", "--only_java_knows=7"]
-    options, words = parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
-    assert options == WudaoOptions(seed=3, dedup="minhash")
-    flags = beam_flags(words)
-    assert flags == [*runner_flags, "--only_java_knows=7"]
+    options = WudaoOptions.parse(argv, "python -m pipelines.wudao")
+    flags = (*runner_flags, "--only_java_knows=7")
+    assert options == WudaoOptions(seed=3, dedup="minhash", engine=flags)
     assert engine_name(flags) == name
     handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
     expected = PipelineOptions([*runner_flags, "--only_java_knows=7"]).get_all_options(
@@ -49,11 +39,6 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     )
     changed = {key for key in handed if handed[key] != expected.get(key)}
     assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
-
-
-@pytest.mark.parametrize("name", ["prismrunner", "my.own.Runner"])
-def test_a_runner_may_be_written_small_or_be_of_a_module(name: str) -> None:
-    assert beam_flags(["--runner", name]) == ["--runner", name]
 
 
 FLINK = ("--runner=FlinkRunner", "--flink_master=m:8081")

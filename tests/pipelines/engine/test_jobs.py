@@ -27,8 +27,6 @@ def test_the_name_that_the_user_gives_comes_first() -> None:
     [
         ("悟道 2.0", "corpusmill 悟道-2.0 map"),
         ("a\udcff\nb", "corpusmill a-b map"),
-        ("", "corpusmill map"),
-        ("..", "corpusmill .. map"),
     ],
 )
 def test_any_name_of_a_folder_will_do(dataset: str, expected: str) -> None:

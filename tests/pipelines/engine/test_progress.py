@@ -1,10 +1,8 @@
 import io
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,15 +62,6 @@ def test_the_line_follows_the_records(tmp_path: Path, clock: Clock) -> None:
     assert line.line() == "map 100 % | 2,000 documents | 1,500 kept | 500 dropped | 1:01:00"
 
 
-def test_bytes_have_a_speed(tmp_path: Path, clock: Clock) -> None:
-    line = shown(tmp_path, {"a": 40_000_000, "b": 60_000_000})
-    clock.now += 10
-    finish(tmp_path, "a", kept=30)
-    assert line.line().endswith(
-        "map  40 % | 30 documents | 30 kept | 0 dropped | 4.0 MB/s | ETA 0:15"
-    )
-
-
 @pytest.mark.usefixtures("clock")
 def test_a_terminal_gets_one_line_that_changes(tmp_path: Path) -> None:
     stream = Terminal()
@@ -94,49 +83,11 @@ def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
 def test_the_line_is_shown_while_the_block_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr("shards.progress.PLAIN_SECONDS", 0.01)
     stream = io.StringIO()
     with shown(tmp_path, {"a": 1}, stream=stream):
         wait_for(lambda: stream.getvalue().count("\n") >= 3)
     assert set(stream.getvalue().splitlines()) == {"map   0 % | 0:00"}
-
-
-def test_in_a_notebook_a_bar_belongs_to_the_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It appears when the block begins, and is changed until it ends (test_notebooks runs one)."""
-    shells: list[Any] = [SimpleNamespace(kernel=1)]
-    ipython: Any = ModuleType("IPython")
-    ipython.get_ipython = lambda: shells[-1]
-    calls: list[dict[str, str]] = []
-    handle = SimpleNamespace(update=lambda shown, **_: calls.append(shown))
-    shows: Any = ModuleType("IPython.display")
-    shows.display = lambda shown, **settings: (calls.append({**shown, **settings}), handle)[1]
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", shows)
-    tasks = {tmp_path / "map" / "a.json": 1}
-    with Progress("<map>", tasks):
-        assert len(calls) == 1
-        finish(tmp_path, "a", kept=2)
-    assert calls[0]["display_id"]
-    assert calls[0]["text/plain"] == "<map>   0 % | 0:00"
-    assert calls[-1] == {
-        "text/plain": "<map> 100 % | 0:00",
-        "text/html": '<progress value="100" max="100"></progress> '
-        "<code>&lt;map&gt; 100 % | 0:00</code>",
-    }
-    for elsewhere in (None, SimpleNamespace()):  # a script, IPython on a terminal
-        shells.append(elsewhere)
-        assert not progress.in_notebook()
-
-
-def test_the_line_goes_to_the_current_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sys.stderr replaced after the module was loaded gets the line."""
-    stream = io.StringIO()
-    monkeypatch.setattr("sys.stderr", stream)
-    with Progress("map", {}):
-        pass
-    assert stream.getvalue().startswith("map   0 % | ")
 
 
 def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -6,7 +5,7 @@ import pytest
 from pipelines.engine.runner import Runner
 from shards.errors import UserError
 from tests.pipelines import duties
-from tests.pipelines.duties import Task, read_events
+from tests.pipelines.duties import Task
 
 pytestmark = pytest.mark.slow
 
@@ -14,17 +13,6 @@ pytestmark = pytest.mark.slow
 def run(folder: Path, *tasks: Task, num_workers: int = 0, flags: tuple[str, ...] = ()) -> None:
     with Runner(flags, num_workers=num_workers) as runner:
         runner.run(tasks, duties.prepare, folder)
-
-
-@pytest.mark.parametrize("flags", [(), ("--runner=DirectRunner",), ("--runner", "FnApiRunner")])
-def test_without_workers_all_tasks_run_in_this_process(
-    tmp_path: Path, flags: tuple[str, ...]
-) -> None:
-    run(tmp_path, *((name, "nothing") for name in "abc"), flags=flags)
-    events = read_events(tmp_path)
-    assert {pid for _, _, pid in events} == {os.getpid()}
-    assert sorted(name for event, name, _ in events if event == "end") == ["a", "b", "c"]
-    assert [event for event, _, _ in events].count("prepare") == 1
 
 
 WAYS = [((), 0), (("--runner=DirectRunner",), 0), ((), 1)]

@@ -2,11 +2,10 @@
 
 import pyarrow as pa
 
-from pipelines.segments.rows import READ, Verdict
+from pipelines.segments.rows import READ
 
 CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
-JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
 
 
 def batch(*texts: str) -> pa.RecordBatch:
@@ -24,9 +23,3 @@ def batch(*texts: str) -> pa.RecordBatch:
         pa.array(texts, pa.large_string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=READ)
-
-
-def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
-    """Check that a step kept all rows in order; it may only add columns."""
-    assert verdict.batch["position"].equals(before["position"])
-    assert len(verdict.reasons) == before.num_rows

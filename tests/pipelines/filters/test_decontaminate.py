@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.filters.decontaminate import Contamination, load_contamination
 from pipelines.filters.units import BATCH_CHARACTERS
-from pipelines.readers.reading import Reading
 from shards.errors import UserError
-from tests.pipelines.real import real_records
 
 WORDS = [f"word{index}" for index in range(15)]
 QUESTION = "What is the airspeed velocity of an unladen swallow, African or European? Explain why."
@@ -74,18 +72,6 @@ def test_containers_and_order_do_not_matter(tmp_path: Path) -> None:
     assert [benchmark.items for benchmark in found] == [3, 3, 3, 3, 12]
     others = [loaded(tmp_path, *items[:2]), loaded(tmp_path, *items, n=12)]
     assert len({benchmark.fingerprint for benchmark in [found[0], *others]}) == 3
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_pieces_of_real_text_are_found_in_it(tmp_path: Path, language: str) -> None:
-    records = real_records(f"bench/{language}.jsonl.zst", Reading(text_fields=("text",)), most=400)
-    texts = [record.value["text"] for record in records]
-    items = [text[start : start + 90] for text in texts[::7] for start in range(0, len(text), 800)]
-    found = loaded(tmp_path, *items)
-    hits = found.hits(texts)
-    assert (hits > 0).sum() > 50
-    # Whatever stands beside a text in its batch decides nothing.
-    assert [found.hits([text])[0] for text in texts[:100]] == hits[:100].tolist()
 
 
 def test_runs_are_found_in_every_place_of_long_texts(tmp_path: Path) -> None:

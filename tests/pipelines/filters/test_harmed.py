@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +13,9 @@ import pytest
 from pipelines.engine.trial import try_in_child
 from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.decontaminate import load_contamination
-from pipelines.filters.fasttext_model import read_model
 from pipelines.filters.langid import installed_model, load_identifier
 from shards.errors import UserError
-from tests.pipelines.mutations import DEEP, harmed_bytes, harmed_json
+from tests.pipelines.mutations import harmed_bytes, harmed_json
 from tests.pipelines.quality.models import LINES
 
 SEEDS = [pytest.param(1, 20), pytest.param(2, 120, marks=pytest.mark.nightly)]
@@ -57,29 +55,6 @@ def train(path: Path, *, loss: str, **settings: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("loss", "settings"),
-    [
-        ("hs", {}),
-        ("softmax", {"wordNgrams": 2}),
-        ("ns", {"bucket": 0, "minn": 0, "maxn": 0}),
-        ("ova", {"quantize": 1}),
-        ("hs", {"quantize": 2}),
-    ],
-)
-def test_whole_models_pass(tmp_path: Path, loss: str, settings: dict[str, int]) -> None:
-    path = train(tmp_path / "model.bin", loss=loss, **settings)
-    read_model(path)
-    assert load_identifier(path).identify(["the cat sat on the mat"])[0] == ["en"]
-
-
-def test_a_model_with_bytes_after_its_end(tmp_path: Path) -> None:
-    path = train(tmp_path / "model.bin", loss="hs")
-    path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(ValueError, match="tables do not fit"):
-        read_model(path)
-
-
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
 @pytest.mark.parametrize("kind", ["plain", "coded", "installed"])
 def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> None:
@@ -95,26 +70,6 @@ def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> N
         load_identifier(path).identify(["the cat", "猫 坐 在", "", "x" * 3000])
 
     check_all(harmed_bytes(content, seed=seed, number=number), path, use)
-
-
-@pytest.mark.parametrize("what", ["folder", "pipe", "endless", "circle", "long", "empty"])
-def test_what_is_no_model(tmp_path: Path, what: str) -> None:
-    path = tmp_path / "model.bin"
-    match what:
-        case "folder":
-            path.mkdir()
-        case "pipe":
-            os.mkfifo(path)
-        case "endless":
-            path.symlink_to("/dev/zero")
-        case "circle":
-            path.symlink_to(path)
-        case "long":
-            path = tmp_path / ("x" * 300)
-        case "empty":
-            path.touch()
-    message = told(lambda: load_identifier(path))
-    assert re.search("expected fastText's lid.176.bin or lid.176.ftz", message), message
 
 
 QUESTION = "Which of the following words would a teacher of chemistry in Ohio never say aloud to us"
@@ -147,17 +102,6 @@ def test_benchmarks(tmp_path: Path, name: str, seed: int, number: int) -> None:
     check_all(harmed_bytes(content, seed=seed, number=number // 2), path, use)
     if name == "items.json":
         check_all(harmed_json(content, seed=seed, number=number // 2), path, use)
-
-
-@pytest.mark.parametrize("levels", [200, DEEP])
-def test_a_benchmark_of_many_levels(tmp_path: Path, levels: int) -> None:
-    path = tmp_path / "items.jsonl"
-    path.write_text(f'{{"a": {"[" * levels}{json.dumps(QUESTION)}{"]" * levels}}}\n')
-    if levels == 200:
-        assert load_contamination([str(path)]).items == 1
-    else:
-        with pytest.raises(UserError, match=r"damaged at byte 0 \(bad-json\)"):
-            load_contamination([str(path)])
 
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)

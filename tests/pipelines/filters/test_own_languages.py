@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 from pipelines.compiled import use_native
-from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
+from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.filters.langid import installed_model, load_identifier
-from pipelines.quality import Quality
 from pipelines.rethreshold import Rethreshold
 from pipelines.run.build import build
-from shards.errors import UserError
-from tests.pipelines.native import loaded
 from tests.pipelines.runs import page, small, write_wudao
 
 CHINESE = "人工智能正在改变我们的生活方式，也带来了新的问题。"
@@ -52,72 +49,21 @@ def test_its_labels_are_the_languages(
     assert caplog.text == ""
 
 
-def test_another_loss_and_other_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    library = pytest.importorskip("fasttext_new", reason="it trains")
-    lines = ["__label__cmn_Hani 石桥 春天 老人", "__label__eng_Latn the stone bridge in spring"]
-    (tmp_path / "lines.txt").write_text("\n".join(lines * 50) + "\n")
-    trained = library.train_supervised(
-        str(tmp_path / "lines.txt"), loss="softmax", dim=4, bucket=50, minn=1, maxn=2, epoch=50,
-        thread=1, verbose=0,
-    )  # fmt: skip
-    trained.save_model(str(tmp_path / "own.bin"))
-    identifier = loaded(lambda: load_identifier(tmp_path / "own.bin"), native=True)
-    assert identifier.labels == {"cmn_Hani", "eng_Latn"}
-    assert caplog.text == ""
-    assert identifier.identify(["石桥 春天", "the bridge"])[0] == ["cmn_Hani", "eng_Latn"]
-    with pytest.raises(UserError, match=r"did you mean cmn_Hani.*it has 2 labels: cmn_Hani, eng_"):
-        parse_languages(["zh"], identifier.labels)
-
-
 @pytest.mark.parametrize(
     ("label", "code"),
     [
-        ("zh", "zh"),
         ("zho_Hant", "zh"),
         ("cmn_Hani", "zh"),
-        ("zh-CN", "zh"),
         ("yue_Hant", "yue"),
         ("eng_Latn", "en"),
-        ("jpn", "ja"),
         ("als_Latn", "sq"),
         ("als", "als"),
         ("arb_Arab", "ar"),
         ("abk_Cyrl", "abk_Cyrl"),
-        ("und", "und"),
-        ("*", "*"),
     ],
 )
 def test_what_a_label_means(label: str, code: str) -> None:
     assert plain_code(label) == code
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("zh", r'"zh" is no label of this language model: did you mean zho_Hans\? it has 176 '),
-        ("chinese", "did you mean zho_Hans"),
-        ("zho_Hant", "did you mean zho_Hans"),
-        ("eng_Latin", "did you mean eng_Latn"),
-        ("qqq", "model: it has 176 labels: af, als, als_Latn, am, an …"),
-    ],
-)
-def test_the_nearest_labels_are_named(model: Path, code: str, message: str) -> None:
-    labels = load_identifier(model).labels
-    assert parse_languages(["zho_Hans"], labels) == {"zho_Hans"}
-    with pytest.raises(UserError, match=message):
-        parse_languages([code], labels)
-
-
-def test_profiles_judge_what_a_label_means() -> None:
-    texts = [CHINESE * 3, f"{ENGLISH} " * 3]
-    labels = NAMES.values()
-    own = Quality.parse(["zho_Hans=fineweb2-zh", "c4+gopher"], labels=[*labels])
-    usual = Quality.parse(["zh=fineweb2-zh", "c4+gopher"])
-    mine, theirs = own.judge(texts, ["zho_Hans", "eng_Latn"]), usual.judge(texts, ["zh", "en"])
-    assert mine.reasons == theirs.reasons
-    for column, values in theirs.metrics.items():
-        np.testing.assert_array_equal(mine.metrics[column], values)
-    assert not own.rules("jpn_Jpan")
 
 
 def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:

@@ -16,13 +16,6 @@ def tokenize() -> Tokenize:
     return Tokenize(f"sentencepiece:{SAMPLE / 'sample.model'}")
 
 
-def test_special_tokens_written_in_a_text_are_text(tokenize: Tokenize) -> None:
-    tokens = tokenize(batch("<|endoftext|> [MASK] </s>")).batch["tokens"][0].as_py()
-    specials = set(tokenize.tokenizer.special.values()) - {tokenize.tokenizer.special["unk"]}
-    assert tokens.pop() == tokenize.tokenizer.special["eos"]
-    assert not specials & set(tokens)
-
-
 def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined(
     tokenize: Tokenize, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,12 +1,10 @@
 import unicodedata
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.filters import units as module
-from pipelines.filters.units import Units, unit_batches, units
+from pipelines.filters.units import Units, units
 
 TEXTS = st.lists(
     st.text(alphabet="abAB é'’.,- \n你好。ｘカภ한\u0301\U00020000\U000e0100\ud800", max_size=40),
@@ -48,16 +46,3 @@ def test_units_are_those_found_character_by_character(texts: list[str]) -> None:
     assert found.single.tolist() == [
         name in set("你好カภ") or ord(name[0]) >= 0x20000 for name in names
     ]
-
-
-@given(TEXTS)
-def test_batches_do_not_change_the_units(texts: list[str]) -> None:
-    whole = [units([text]).hashes.tolist() for text in texts]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BATCH_CHARACTERS", 30)
-        found = [
-            part.tolist()
-            for batch in unit_batches(texts)
-            for part in np.split(batch.hashes, batch.ends[:-1])
-        ]
-    assert found == whole

@@ -8,11 +8,17 @@ import pytest
 from pipelines.corpus.code import code_hash
 from pipelines.filters.filter_spec import parse_filter
 from pipelines.filters.user_filter import UserFilter
+from pipelines.quality import Quality
 from shards.errors import UserError
-from tests.pipelines.filters.batches import batch
 
 MODULE = """
 import numpy as np
+from pipelines.quality import Profile, Threshold
+
+shouting = Profile(
+    family="shouting", metrics=("marks",), thresholds=(Threshold("max_marks", 4, "many"),),
+    measure=lambda text, bounds: (text, (text.text.count("!"),)),
+)
 
 
 class Halved:
@@ -43,14 +49,6 @@ def own(spec: str) -> UserFilter:
     return UserFilter(parse_filter(spec))
 
 
-def test_a_metric_may_be_left_out(name: str) -> None:
-    verdict = own(f"clean={name}:Halved?least=2")(batch("abcd", "x", "abc"))
-    assert verdict.batch["text"].to_pylist() == ["ab", "x", "a"]
-    assert verdict.batch["Halved.chars"].to_pylist() == [4.0, 1.0, 3.0]
-    assert verdict.batch["Halved.never"].to_pylist() == [None] * 3
-    assert own(f"{name}:Halved")(batch()).batch.schema == verdict.batch.schema
-
-
 def test_its_identity_is_its_code_its_options_and_its_files(name: str, tmp_path: Path) -> None:
     model = tmp_path / "model.bin"
     model.write_bytes(b"one")
@@ -77,13 +75,18 @@ def test_options_are_written_as_in_an_address() -> None:
 
 
 @pytest.mark.usefixtures("name")
-def test_an_installed_package_offers_filters(tmp_path: Path) -> None:
+def test_an_installed_package_offers_filters_and_profiles(tmp_path: Path) -> None:
     about = tmp_path / "mine-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
         "[corpusmill.filters]\nhalved = own_steps_here:Halved\n"
+        "[corpusmill.profiles]\nloud = own_steps_here:shouting\n"
     )
     assert own("halved?least=2").identity == own("own_steps_here:Halved?least=2").identity
     with pytest.raises(UserError, match="there are halved"):
         parse_filter("halve")
+    judged = Quality.parse(["loud"]).judge(["Wow!!!!", "Wow!!!!!"], ["en", "en"])
+    assert judged.reasons == [None, "shouting-many"]
+    with pytest.raises(UserError, match="did you mean loud"):
+        Quality.parse(["lou"])

@@ -1,11 +1,15 @@
-"""A Hugging Face hub on localhost: the few answers that its libraries need to list and read."""
+"""A Hugging Face hub on localhost: the few answers that its libraries need to list, read and push.
 
+Who pushes has the token hf_OWNER.
+"""
+
+import base64
 import hashlib
 import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,6 +19,12 @@ API = re.compile(
     r"/api/(?:datasets|models)/(?P<name>[^/]+/[^/]+?)"
     r"(?:/(?P<what>revision|tree|paths-info|auth-check)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
 )
+WRITE = re.compile(
+    r"/api/datasets/(?P<name>[^/]+/[^/]+)/(?P<what>preupload|commit|branch)/(?P<revision>[^/]+)"
+)
+BATCH = re.compile(r"/datasets/(?P<name>[^/]+/[^/]+)\.git/info/lfs/objects/batch")
+LARGE = (".arrow", ".bin", ".parquet")
+"""What the hub keeps beside git."""
 FILE = re.compile(r"(?:/datasets)?/(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 
 
@@ -45,12 +55,24 @@ class Refused(Exception):
 
 @dataclass
 class Hub:
-    """What the server answers from, and what it was asked."""
+    """What the server answers from, what it was asked, and what it was given."""
 
     datasets: Mapping[str, Repository]
     requests: list[str] = field(default_factory=list)
+    pushed: dict[str, dict[str, Repository]] = field(default_factory=dict)
+    """By name, then by branch or commit."""
+    objects: dict[str, bytes] = field(default_factory=dict)
+    """Large files by SHA-256."""
+    uploads: list[str] = field(default_factory=list)
+    """The SHA-256 of each large file that came, as often as it came."""
+    room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(10**6))
+    """How many large files are taken in; the others wait."""
 
     def repository(self, name: str, revision: str | None) -> Repository:
+        if name in self.pushed:
+            if (revision or "main") not in self.pushed[name]:
+                raise Refused(404, "RevisionNotFound")
+            return self.pushed[name][revision or "main"]
         found = self.datasets.get(name)
         if found is None:
             raise Refused(404, "RepoNotFound")
@@ -85,6 +107,42 @@ class Hub:
             [*entries, *map(repository.entry, files)], key=lambda entry: str(entry["path"])
         )
 
+    def create(self, name: str) -> None:
+        if name in self.pushed or name in self.datasets:
+            raise Refused(409, "RepoExists")
+        self.pushed[name] = {}
+        self.put(name, "main", {".gitattributes": b"*.bin filter=lfs"})
+
+    def put(self, name: str, branch: str, files: Mapping[str, bytes]) -> Repository:
+        made = Repository(files=files)
+        self.pushed[name] |= {branch: made, made.commit: made}
+        return made
+
+    def modes(self, repository: Repository, files: list[Any]) -> list[Any]:
+        """How each file is to come, and what is there of its name."""
+        answers = []
+        for path in (file["path"] for file in files):
+            mode = "lfs" if path.endswith(LARGE) else "regular"
+            oid = repository.files.get(path)
+            if oid is not None and mode == "lfs":
+                there = hashlib.sha256(oid).hexdigest()
+            else:
+                there = oid and hashlib.sha1(b"blob %d\0%b" % (len(oid), oid)).hexdigest()
+            answers.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": there})
+        return answers
+
+    def commit(self, name: str, branch: str, lines: list[Any]) -> Repository:
+        files = dict(self.repository(name, branch).files)
+        for key, value in ((line["key"], line["value"]) for line in lines):
+            match key:
+                case "file":
+                    files[value["path"]] = base64.b64decode(value["content"])
+                case "lfsFile":
+                    files[value["path"]] = self.objects[value["oid"]]
+                case "deletedFile":
+                    del files[value["path"]]
+        return self.put(name, branch, files)
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -96,7 +154,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    do_HEAD = do_POST = do_GET
+    do_HEAD = do_POST = do_PUT = do_GET
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -106,6 +164,8 @@ class Handler(BaseHTTPRequestHandler):
             if match := API.fullmatch(url.path):
                 answer = self._api(match, query=parse_qs(url.query), body=body)
                 self._send(200, json.dumps(answer).encode())
+            elif self.command in ("POST", "PUT"):
+                self._send(200, json.dumps(self._take(url.path, body)).encode())
             elif match := FILE.fullmatch(url.path):
                 self._file(match)
             else:
@@ -113,7 +173,8 @@ class Handler(BaseHTTPRequestHandler):
         except Refused as refused:
             status, code, *commit = refused.args
             headers = {"X-Error-Code": code, "X-Error-Message": code}
-            self._send(status, b"{}", headers | {"X-Repo-Commit": commit[0]} if commit else headers)
+            headers |= {"X-Repo-Commit": commit[0]} if commit else {}
+            self._send(status, json.dumps({"url": self._made(body)}).encode(), headers)
 
     def _api(self, match: re.Match[str], *, query: Mapping[str, Any], body: bytes) -> Any:
         revision = unquote(match["revision"]) if match["revision"] else None
@@ -128,6 +189,70 @@ class Handler(BaseHTTPRequestHandler):
             asked = parse_qs(body.decode()).get("paths") or json.loads(body)["paths"]
             return [repository.entry(path) for path in asked if path in repository.files]
         return self.hub.info(match["name"], repository)
+
+    def _take(self, path: str, body: bytes) -> Any:
+        """Answer what writes; nothing but large files come without a token."""
+        if path.startswith("/large/"):
+            self.hub.room.acquire()
+            oid = hashlib.sha256(body).hexdigest()
+            if not path.endswith(oid):  # its sender was killed
+                raise Refused(400, "BadDigest")
+            self.hub.objects[oid] = body
+            self.hub.uploads.append(oid)
+            return {}
+        if path == "/api/validate-yaml":
+            return {"errors": [], "warnings": []}
+        if path == "/api/repos/create":
+            url = self._made(body)
+            name = url.partition("/datasets/")[2]
+            self._check_token(name)
+            self.hub.create(name)
+            return {"url": url}
+        if match := BATCH.fullmatch(path):
+            self._check_token(match["name"])
+            return {"transfer": "basic", "objects": [*map(self._room, json.loads(body)["objects"])]}
+        match = WRITE.fullmatch(path)
+        if match is None:
+            raise Refused(404, "EntryNotFound")
+        self._check_token(match["name"])
+        return self._write(match["name"], match["what"], unquote(match["revision"]), body)
+
+    def _write(self, name: str, what: str, branch: str, body: bytes) -> Any:
+        if what == "branch":
+            if branch in self.hub.pushed[name]:
+                raise Refused(409, "BranchExists")
+            self.hub.put(name, branch, self.hub.repository(name, None).files)
+            return {}
+        if what == "preupload":
+            repository = self.hub.repository(name, branch)
+            return {"files": self.hub.modes(repository, json.loads(body)["files"])}
+        made = self.hub.commit(name, branch, [json.loads(line) for line in body.splitlines()])
+        return {
+            "commitOid": made.commit,
+            "commitUrl": f"{self._address}/{name}/commit/{made.commit}",
+        }
+
+    def _made(self, body: bytes) -> str:
+        """The address of a repository that is to be made; who is told that it is there wants it."""
+        asked = json.loads(body) if self.path == "/api/repos/create" else {}
+        return f"{self._address}/datasets/{asked.get('organization')}/{asked.get('name')}"
+
+    @property
+    def _address(self) -> str:
+        return f"http://{self.headers['Host']}"
+
+    def _room(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Where a large file is put; nowhere if it is there."""
+        if asked["oid"] in self.hub.objects:
+            return asked
+        return {**asked, "actions": {"upload": {"href": f"{self._address}/large/{asked['oid']}"}}}
+
+    def _check_token(self, name: str) -> None:
+        token = self.headers.get("Authorization", "")
+        if not token:
+            raise Refused(401, "Unauthorized")
+        if token != f"Bearer hf_{name.partition('/')[0]}":
+            raise Refused(403, "Forbidden")
 
     def _file(self, match: re.Match[str]) -> None:
         repository = self.hub.repository(match["name"], unquote(match["revision"]))
@@ -155,9 +280,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+        with suppress(ConnectionError):  # who asked may have been killed
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset, parse_hub_dataset
+from pipelines.inputs.hub import is_hub_dataset, parse_hub_dataset
 from shards.errors import UserError
 from tests.pipelines.inputs.fake_hub import Hub, Repository, serve
 
@@ -141,23 +141,12 @@ def ask(hub: tuple[str, Hub], tmp_path_factory: pytest.TempPathFactory) -> Itera
         ("hf:o/n.x_y@v1.0:CC-MAIN-2024-10:test", ("o/n.x_y", "v1.0", "CC-MAIN-2024-10", "test")),
         ("hf:o/n@refs/convert/parquet", ("o/n", "refs/convert/parquet", None, "train")),
         ("hf:o/n::validation", ("o/n", None, None, "validation")),
-        ("hf:o/n:", ("o/n", None, None, "train")),
     ],
 )
 def test_a_dataset_is_named(text: str, expected: tuple[str, str | None, str | None, str]) -> None:
     assert is_hub_dataset(text)
     assert dataclasses.astuple(parse_hub_dataset(text)) == expected
     assert parse_hub_dataset(str(parse_hub_dataset(text))) == parse_hub_dataset(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["hf:", "hf:n", "hf:o/n/path", "hf:o/n@", "hf:o/n:a:b:c", "hf:o /n"]
-)
-def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(
-        UserError, match=r"does not name a dataset .*; write hf:OWNER/NAME\[@REVISION"
-    ):
-        find_hub_dataset(text)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +160,6 @@ def test_other_forms_are_refused(text: str) -> None:
                 "data/CC-MAIN-2024-10/000_00001.parquet",
             ],
         ),
-        ("hf:fw/fineweb:sample-10BT", ["sample/10BT/000_00000.parquet"]),
-        ("hf:fw/fineweb@v1:sample-10BT:train", ["sample/10BT/000_00000.parquet"]),
         ("hf:fw/fineweb@refs/convert/parquet:sample-10BT", ["sample/10BT/000_00000.parquet"]),
         (
             "hf:fw/fineweb:CC-MAIN-2024-10",
@@ -185,7 +172,6 @@ def test_other_forms_are_refused(text: str) -> None:
             "hf:fw/fineweb-2:cmn_Hani",
             ["data/cmn_Hani/train/000_00000.parquet", "data/cmn_Hani/train/000_00001.parquet"],
         ),
-        ("hf:fw/fineweb-2:cmn_Hani:test", ["data/cmn_Hani/test/000_00000.parquet"]),
         ("hf:fw/fineweb-2:cmn_Hani_removed", ["data/cmn_Hani_removed/train/000_00000.parquet"]),
         ("hf:some/lines", ["more/train-2.jsonl.zst", "train.jsonl.zst"]),
         ("hf:some/lines::test", ["test.jsonl"]),
@@ -239,19 +225,12 @@ def test_paths_on_the_hub_are_inputs_as_other_urls(ask: Ask, spec: str, names: A
             "hf:fw/fineweb::test",
             r"config 'default' of the dataset fw/fineweb has no split 'test'; ",
         ),
-        (
-            "hf:some/mixture:one:a",
-            r"one:a cannot be read from .* \(Couldn't infer.*/FOLDER",
-        ),
-        ("hf:some/blobs", r"cannot be read from .*No .*data files"),
         ("hf:some/script", r"Dataset scripts are no longer supported, but found script\.py"),
         ("hf:some/gated", r"terms are accepted \(http://127.*/some/gated\) and HF_TOKEN is set"),
-        ("hf:some/empty", r"hf://datasets/some/empty@.*/train\.jsonl is empty \(0 bytes\)"),
         (
             "hf://datasets/fw/none/x",
             r"hf://datasets/fw/none/x does not exist.*repository not found",
         ),
-        ("hf://datasets/fw/fineweb/x", r"hf://datasets/fw/fineweb/x does not exist or is not vis"),
     ],
 )
 def test_what_cannot_be_read_is_explained_in_a_paragraph(ask: Ask, spec: str, message: str) -> None:
@@ -261,9 +240,3 @@ def test_what_cannot_be_read_is_explained_in_a_paragraph(ask: Ask, spec: str, me
     assert "\n" not in error
     assert len(error) < 1000
     assert "hf_secret" not in error
-
-
-def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UserError, match=r"hf:o/n::train needs .*pip install 'corpusmill\[hub\]'"):
-        find_hub_dataset("hf:o/n")

@@ -1,7 +1,6 @@
 """What is seen of a path beyond what golden rows show: shapes, estimates, and what is odd."""
 
 import gzip
-import itertools
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import CORPORA, load_recipe
 from pipelines.corpus.sources import list_corpora
-from pipelines.look import look as looking
 from pipelines.look.heads import HEAD_RECORDS
-from pipelines.look.look import MOST_HEADS, look
-from pipelines.look.page import COLUMNS, about, command, page
+from pipelines.look.look import look
+from pipelines.look.page import COLUMNS, command, page
 from pipelines.planning.table import cut, table, width
 from pipelines.readers.fields import Field, fields_of, text_field
 from pipelines.readers.record import Record
@@ -30,8 +27,8 @@ def words(path: Path) -> list[str]:
 def taken(path: Path) -> list[str]:
     """The files that the command reads which is proposed for a path."""
     _, _, module, *flags = words(path)
-    options, rest = parse(load_recipe(module).options, flags, program=module, about="")
-    assert not rest
+    options = load_recipe(module).options.parse(flags, module)
+    assert not options.engine
     return [file.path for file in list_corpora(module, options)[0].files]
 
 
@@ -74,20 +71,6 @@ def test_a_glob_where_a_folder_has_other_files(tmp_path: Path) -> None:
     assert words(tmp_path)[4] == f"{tmp_path}/*.jsonl", "the largest format"
 
 
-def test_files_and_globs_are_taken_by_any_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "texts", [SHAPES["text"]])
-    for spec in (str(path), f"{tmp_path}/t*", f"named={path}", path.as_uri()):
-        assert look(spec).guesses[0].corpus == "text", spec
-    assert look(str(tmp_path)).guesses == (), "a folder's files have endings"
-
-
-def test_without_a_model_languages_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(looking, "installed_model", lambda: tmp_path / "none")
-    assert look(str(of_corpus("pile", tmp_path))).languages == {}
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_head_of_a_file_estimates_the_rest(packed: bool, tmp_path: Path) -> None:
     records = [{**SHAPES["openwebtext"], "n": n * n} for n in range(40_000)]
@@ -98,21 +81,6 @@ def test_the_head_of_a_file_estimates_the_rest(packed: bool, tmp_path: Path) -> 
     seen = look(str(tmp_path))
     assert len(seen.records) == HEAD_RECORDS
     assert seen.kinds[0].records == pytest.approx(40_000, rel=0.3 if packed else 0.02)
-
-
-def test_only_the_heads_of_a_few_files_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(100):
-        write(tmp_path / f"{number:03}.jsonl", [SHAPES["text"]])
-    read = []
-    look_at = looking.look_at
-    monkeypatch.setattr(looking, "look_at", lambda file: read.append(file.path) or look_at(file))
-    seen = look(str(tmp_path))
-    assert len(read) == MOST_HEADS
-    steps = itertools.pairwise(sorted(int(Path(path).stem) for path in read))
-    assert {after - before for before, after in steps} == {12, 13}, "over all of them"
-    assert seen.kinds[0].records == pytest.approx(100)
 
 
 def fields(*values: Mapping[str, Any]) -> list[Field]:
@@ -146,33 +114,6 @@ def test_lines_are_not_wider_than_a_terminal(tmp_path: Path) -> None:
     assert max(width(line) for line in lines if not line.startswith(free)) <= COLUMNS
 
 
-def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
-    write(tmp_path / "a.jsonl", [SHAPES["text"]] * 5)
-    with (tmp_path / "a.jsonl").open("a") as file:
-        file.write("{broken\n" * 5)
-    (tmp_path / "c.jsonl").touch()
-    text = "\n".join(page(look(str(tmp_path))))
-    assert f"  {tmp_path}/a.jsonl, line 6: bad-json\n" in text
-    assert f"  {tmp_path}/a.jsonl: 5 such places at its beginning\n" in text
-    assert f"  {tmp_path}/c.jsonl is empty (0 bytes)" in text
-    assert "empty files and what cannot be opened stop a run, unless --skip-unreadable" in text
-
-
-def test_nothing_to_run(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
-    lines = [*page(look(str(tmp_path)))]
-    assert lines[-1].startswith("next      nothing to run: no corpus here reads these records")
-    assert "text      no field looks like texts" in lines
-
-
-def test_a_dataset_is_inspected(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text("{}")
-    assert [*page(look(str(tmp_path)))] == [
-        f"{tmp_path}: a dataset, whose texts are tokens already",
-        f"next      python -m shards inspect {tmp_path}",
-    ]
-
-
 def test_hostile_texts_are_shown_not_obeyed(tmp_path: Path) -> None:
     value = "\x1b[31m red words https://user:hunter2@a.org/?token=hunter2 " + "x" * 900
     path = write(tmp_path / "a.jsonl", [{"te\x1bxt": value}])
@@ -181,13 +122,6 @@ def test_hostile_texts_are_shown_not_obeyed(tmp_path: Path) -> None:
     assert "\u241b[31m red words https://" in text
     assert "hunter2" not in text
     assert "\x1b" not in text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0"), (7, "7"), (99, "99"), (1104, "1,100"), (123_456, "120,000")]
-)
-def test_about(number: float, text: str) -> None:
-    assert about(number) == text
 
 
 def test_widths_of_chinese_and_accents() -> None:

@@ -1,4 +1,5 @@
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,28 +30,14 @@ def die(work: AnyPath, *, task: str = "t", run: str = "r") -> None:
 def test_a_full_disk_is_told_and_counts_as_no_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_text(path: Path, _: str) -> None:
-        path.touch()
+    def fsync(_: int) -> None:
         raise OSError(errno.ENOSPC, "?")
 
-    monkeypatch.setattr(Path, "write_text", write_text)
+    monkeypatch.setattr(os, "fsync", fsync)
     attempt = begin_attempt(tmp_path, "t", run="r", description="x")
     with pytest.raises(UserError, match=r"no space left on the disk that holds"), attempt:
         pass
     assert not died_before(tmp_path)
-
-
-def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
-    with begin_attempt(work, "t", run="r", description="x") as deaths:
-        assert died_before(work)
-        assert deaths == 0
-    assert not died_before(work)
-    with (
-        pytest.raises(ValueError, match="bad"),
-        begin_attempt(work, "t", run="r", description="x"),
-    ):
-        raise ValueError("bad")
-    assert not died_before(work)
 
 
 def test_deaths_are_counted_until_an_attempt_ends(work: AnyPath) -> None:

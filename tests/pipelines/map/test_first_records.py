@@ -33,20 +33,15 @@ def write(folder: Path, **contents: str) -> Path:
     ("contents", "told"),
     [
         ({"a": BAD * 1100}, "the first 1,000 records, of .*/a.jsonl, are rejected"),
-        ({"a": BAD * 3}, "all 3 records, of .*/a.jsonl, are"),
         (
             {"a": BAD * 3, "b": '{"text": 3}\n' * 2},
             r"all 5 .*1 more file, .*3 missing-field, 2 wrong-",
         ),
-        ({"a": BAD * 999 + GOOD}, ""),
         ({"a": BAD * 1000 + GOOD}, ""),
-        ({"a": BAD * 1200 + GOOD * 9000}, ""),
         ({"a": BAD * 5000 + GOOD}, "the first 1,000 records"),
         ({"a": BAD * 5000, "b": GOOD}, ""),
         ({name: BAD * 2000 for name in "abcdefg"} | {"h": GOOD}, "1,000 records.* 3 more files"),
-        ({name: BAD for name in "abcdefg"} | {"h": GOOD}, ""),
         ({"a": '{"text": ""}\n'}, ""),
-        ({"a": "\n"}, ""),
     ],
 )
 def test_a_source_is_read_until_something_of_it_can_be(
@@ -82,12 +77,9 @@ MEANT = "Did you mean --text-field meta.text?"
     ("record", "field", "told"),
     [
         (TWO, "sumary", ("Did you mean --text-field summary?",)),
-        (TWO, "body", ("Did you mean --text-field article?",)),
         (INNER, "body", ("--text-field body: these records have meta.text, id. ", MEANT)),
-        (INNER, "page.text", ("field page.text: these records have meta.text, id. ", MEANT)),
         (INNER, "meta", ("field meta: in these records it is of type object, not text; ", MEANT)),
         (INNER, "id", ("field id: in these records it is of type null, not text; ", MEANT)),
-        ({"text": "a\0b"}, "text", ("these records are nul: the texts hold NUL characters",)),
     ],
 )
 def test_what_cannot_be_read_is_told_with_what_is_there(
@@ -98,18 +90,3 @@ def test_what_cannot_be_read_is_told_with_what_is_there(
         check(folder, text_field=field)
     for text in told:
         assert text in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("meta", "told"),
-    [
-        ({}, "the corpus pile needs the field meta: these records have text."),
-        ({"meta": {"set": 1}}, "the corpus pile needs the field pile_set_name: "),
-    ],
-)
-def test_a_corpus_names_the_field_that_it_needs(
-    tmp_path: Path, meta: dict[str, Any], told: str
-) -> None:
-    folder = write(tmp_path / "in", **{"00": json.dumps({"text": "x", **meta})})
-    with pytest.raises(UserError, match=f"{told}.*--text-field text reads records with any fields"):
-        check(folder, module="pipelines.pile")

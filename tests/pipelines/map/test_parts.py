@@ -1,6 +1,3 @@
-import itertools
-from dataclasses import replace
-
 import pytest
 
 from pipelines.corpus.part import corpus_fraction
@@ -38,16 +35,6 @@ def test_shares_of_different_numbers_add_up() -> None:
     assert corpus_fraction(["1/2"]) == 0.5
     assert corpus_fraction(["1/2", "3/4"]) == 0.75
     assert corpus_fraction([]) == corpus_fraction(["merge"]) == corpus_fraction(["1/1", "1/2"]) == 1
-
-
-def test_rows_of_a_table_count_as_its_bytes() -> None:
-    chains = corpus(1000, 1000)
-    table, _ = chains
-    ends = [0, 3, 10]
-    chains[table] = [
-        replace(chains[table][0], start=start, end=end) for start, end in itertools.pairwise(ends)
-    ]
-    assert splits_of_part(chains, ["1/2"]) == chains[table]
 
 
 def test_missing_splits_are_named_with_the_shares_that_hold_them() -> None:

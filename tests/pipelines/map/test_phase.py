@@ -1,6 +1,5 @@
 """The driver's side of the map, whole runs and runs in parts."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -15,10 +14,7 @@ import pytest
 
 from pipelines.corpus.part import parse_part
 from pipelines.run.build import build, map_part
-from pipelines.run.command import main
-from pipelines.wudao import RECIPE
 from shards.errors import UserError
-from shards.storage.lock import locked
 from tests.pipelines.runs import (
     FLAGS,
     MODULE,
@@ -68,26 +64,8 @@ def test_parts_of_other_machines_are_collected_by_hand(tmp_path: Path) -> None:
     assert content(everything) == content(tmp_path / "one")
 
 
-def test_merge_maps_files_of_nested_arrays_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    comments = [page(100 + number) for number in range(20)]
-    records = [{**page(number), "comments": comments} for number in range(2)]
-    path = write_wudao(tmp_path / "part-1.json", records)
-    build(MODULE, small(tmp_path / "one", path, split_bytes=4000))
-    caplog.set_level("INFO", logger="corpusmill")
-    caplog.clear()
-    for share in ("1/2", "2/2"):
-        map_part(MODULE, small(tmp_path / "parts", path, split_bytes=4000, part=(share,)))
-    build(MODULE, small(tmp_path / "parts", path, split_bytes=4000, part=("merge",)))
-    assert caplog.text.count("read as one") == 1
-    assert content(tmp_path / "parts") == content(tmp_path / "one")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "shares", [["1/1"], ["3/3", "1/3,2/3"], ["2/4,3/4", "1/4", "4/4"], ["1/2", "3/4", "7/8,8/8"]]
-)
+@pytest.mark.parametrize("shares", [["1/1"], ["3/3", "1/3,2/3"], ["1/2", "3/4", "7/8,8/8"]])
 def test_parts_make_the_bytes_of_one_run(
     reference: Path, tmp_path: Path, shares: list[str]
 ) -> None:
@@ -132,27 +110,3 @@ def test_a_part_that_was_killed_is_repeated(reference: Path, tmp_path: Path) -> 
     map_part(MODULE, options(output, "2/2"))
     build(MODULE, options(output, "merge"))
     assert shipped(output) == shipped(reference)
-
-
-def test_parts_share_the_folder_with_each_other_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """And leave what others are writing."""
-    output, path = tmp_path / "out", write_wudao(tmp_path / "part-1.json", map(page, range(12)))
-    flags = ["--input", str(path), "--output", str(output)]
-    flags += ["--tokenizer", RECIPE.sample_tokenizer]
-    others = [output / ".work/map/.tmp-1-x.tokens", output / ".work/progress/x.json"]
-    for other in others:
-        other.parent.mkdir(parents=True, exist_ok=True)
-        other.touch()
-    with locked(output, shared=True):
-        for part in ([], ["--part", "merge"]):
-            assert main(MODULE, [*flags, *part]) == 2
-            assert f"is being written by process {os.getpid()}" in capsys.readouterr().err
-        with caplog.at_level("INFO", logger="corpusmill"):
-            assert main(MODULE, [*flags, "--part", "2/9"]) == 0
-    assert "part 2/9: 0 of 1 splits, 0 documents, are mapped; 1 splits are not in" in caplog.text
-    assert all(other.exists() for other in others)
-    with locked(output):
-        assert main(MODULE, [*flags, "--part", "1/9"]) == 2
-        assert f"is being written by process {os.getpid()}" in capsys.readouterr().err

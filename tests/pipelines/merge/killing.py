@@ -9,30 +9,33 @@ from pathlib import Path
 MODULE = "pipelines.wudao"
 
 
-def check_goes_on(
-    script: str, reference: Path, output: Path, *, at: tuple[str, int], phase: str
-) -> str:
+def check_goes_on(reference: Path, output: Path, *, at: tuple[str, int], phase: str) -> str:
     """Kill a run, check that the same command finishes it, and return what that one says.
 
     Args:
-        script: The file beside this one that runs at.py with limits of its own.
         reference: A finished run, whose segments the run takes.
         output: Where the run writes.
         at: It is killed at the n-th file of a pattern.
         phase: What its finished tasks are named after.
     """
     shutil.copytree(reference / ".work" / "map", output / ".work" / "map")
-    assert _run(script, *at, output).returncode == -9
+    assert _run(*at, output).returncode == -9
     done = len(list((output / ".work" / phase).glob("[!.]*.json")))
-    again = _run(script, "never", 1, output)
+    again = _run("never", 1, output)
     assert again.returncode == 0, again.stderr
     if done:
         assert f"{phase}: {done} of " in again.stderr
     return again.stderr
 
 
-def _run(script: str, pattern: str, nth: int, output: Path) -> subprocess.CompletedProcess[str]:
-    words = [str(Path(__file__).with_name(script)), pattern, str(nth), "kill -9 0", MODULE]
+def _run(pattern: str, nth: int, output: Path) -> subprocess.CompletedProcess[str]:
+    words = [
+        str(Path(__file__).with_name("kill_in_ranges.py")),
+        pattern,
+        str(nth),
+        "kill -9 0",
+        MODULE,
+    ]
     flags = ["--split-bytes", "12000", "--shards", "8", "--output", str(output)]
     return subprocess.run(
         [sys.executable, *words, *flags],

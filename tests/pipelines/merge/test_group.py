@@ -14,8 +14,7 @@ from pipelines.run.build import build
 from pipelines.segments.plan import PlannedSegment
 from pipelines.segments.segment import SieveCounts
 from tests.pipelines.dedup.pages import related_pages
-from tests.pipelines.merge.killing import MODULE, check_goes_on
-from tests.pipelines.runs import content, page, small, write_wudao
+from tests.pipelines.runs import MODULE, content, page, small, write_wudao
 
 KINDS: dict[str, dict[str, Any]] = {
     "none": {"dedup": "none"},
@@ -103,7 +102,7 @@ def figures(output: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["local"])
 def test_groups_change_no_byte(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -123,23 +122,3 @@ def test_groups_change_no_byte(
     assert dataset(merged) == dataset(plain)
     assert figures(merged) == figures(plain)
     assert json.loads((merged / "report.json").read_text())["tasks"]["group"]["all"] == len(groups)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("pattern", "nth"),
-    [
-        (r"\.work/group/.*\.audit$", 1),
-        (r"\.work/group/.*\.tokens$", 3),
-        (r"\.work/group/.*\.json$", 2),
-        (r"\.work/plan/", 2),
-        (r"\.work/dedup/.*\.json$", 1),
-    ],
-)
-def test_killed_at_a_group_the_same_command_goes_on(
-    reference: Path, tmp_path: Path, pattern: str, nth: int
-) -> None:
-    output = tmp_path / "out"
-    says = check_goes_on("kill_in_group.py", reference, output, at=(pattern, nth), phase="group")
-    assert "map 100 %" not in says
-    assert dataset(output) == dataset(reference)

@@ -73,17 +73,13 @@ def threshold_of(work: Path, plan: Plan, fraction: float) -> int:
     [
         (10_000, 0.0, 0),
         (10_000, 0.001, LEAST_VALIDATION),
-        (10_000, 1e-9, LEAST_VALIDATION),
         (1000, 1e-20, LEAST_VALIDATION),  # no hash is that small
         (10_000, 0.02, None),  # the fraction itself
         (10_000, 0.05, None),
         (640, 0.001, 32),
-        (639, 0.001, 31),
-        (100, 0.001, 5),
         (100, 0.05, 5),
         (20, 0.001, 1),
         (19, 0.001, 0),
-        (1, 0.05, 0),
     ],
 )
 def test_validation_is_the_fraction_within_its_bounds(
@@ -97,10 +93,3 @@ def test_validation_is_the_fraction_within_its_bounds(
         wanted = min(by_fraction, num // 20)
         assert wanted > LEAST_VALIDATION
     assert held(docs, threshold) == wanted
-
-
-def test_a_fraction_above_the_most_is_capped_by_the_survivors(tmp_path: Path) -> None:
-    """The hashes of a small source may lie lower than they should by chance."""
-    docs = [Doc(order=at, holdout=at, position=at) for at in range(1000)]
-    made = write_segments(tmp_path, [docs])
-    assert held(docs, threshold_of(tmp_path, made, 0.05)) == 50

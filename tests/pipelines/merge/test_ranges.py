@@ -12,19 +12,19 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner
 from pipelines.map import builder
-from pipelines.merge import ranges, union
+from pipelines.merge import ranges
 from pipelines.merge.ranges import choose_cut, cut_into_ranges
 from pipelines.run.build import build
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import with_suffix
 from shards import range as range_module
 from shards.tables import open_table
+from tests.nightly import a_few
 from tests.pipelines.made_segments import (
     DTYPE,
     distinct_texts,
     equal_texts,
     exact_dedup,
-    random_docs,
     write_segments,
 )
 from tests.pipelines.merge.killing import check_goes_on
@@ -46,21 +46,13 @@ __all__ = ["corpus"]
     [
         (249, 2048, 1),  # 3 TB
         (8253, 65_536, 128),  # 100 TB
-        (82_530, 1 << 19, 512),  # 1 PB
         (10, 3, 1),
-        (1, 1 << 30, 1),
         (9, 0, 1),
     ],
 )
 def test_a_cut_follows_from_segments_and_shards(segments: int, shards: int, cut: int) -> None:
     for remote in (False, True):
         assert choose_cut(segments, shards, rows=4e6 * segments, remote=remote) == cut
-
-
-def test_short_slices_are_avoided_in_a_storage() -> None:
-    assert choose_cut(500, 8192, rows=2e9, remote=False) == 1
-    assert choose_cut(500, 8192, rows=2e9, remote=True) == 64
-    assert choose_cut(500, 8192, rows=2e10, remote=True) == 1
 
 
 def cut(output: Path, plan: Plan, number: int, *, drops: tuple[str, ...] = ()) -> Plan:
@@ -105,19 +97,6 @@ def test_ranges_are_the_segments_without_what_was_dropped(tmp_path: Path) -> Non
         assert verdicts.count("kept") == len(wanted)
 
 
-def test_blocks_of_long_tables_are_those_of_other_tables(tmp_path: Path) -> None:
-    work = tmp_path / ".work"
-    plan = write_segments(work, [random_docs(np.random.default_rng(4), 9)])
-    whole = open_table(plan.segments[0].path(work).with_suffix(".holdout"))
-    tables = [whole.slice(0, size) for size in (5, 0, 9, 1, 7, 9, 3)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(union, "BLOCK_ROWS", 4)
-        union._write_blocks(tmp_path / "t", iter(tables))
-    found = open_table(tmp_path / "t")
-    assert [len(chunk) for chunk in found["row"].chunks] == [4] * 8 + [2]
-    assert found["row"].to_pylist() == [row for part in tables for row in part["row"].to_pylist()]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_change_no_byte(
@@ -137,33 +116,26 @@ def test_ranges_change_no_byte(
     assert len(list((merged / ".work" / "ranges").glob("*.tokens"))) == tasks > 8
 
 
+KILLS = [
+    ("ranges", r"\.work/ranges/.*\.audit$", 1),
+    ("group", r"\.work/group/.*\.tokens$", 3),
+    ("ranges", r"\.work/ranges/.*\.json$", 3),
+    ("group", r"\.work/group/.*\.json$", 2),
+    ("ranges", r"\.work/plan/", 3),
+    ("group", r"\.work/plan/", 2),
+    ("group", r"\.work/dedup/.*\.json$", 1),
+    ("ranges", r"\.work/merge/.*\.json$", 2),
+]
+"""The phase whose tasks are finished or not, and the n-th file that is about to get its name."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("pattern", "nth"),
-    [
-        (r"\.work/ranges/.*\.audit$", 1),
-        (r"\.work/ranges/.*\.tokens$", 3),
-        (r"\.work/ranges/.*\.json$", 3),
-        (r"\.work/plan/", 3),
-        (r"\.work/merge/.*\.json$", 2),
-    ],
-)
-def test_killed_at_a_range_the_same_command_goes_on(
-    reference: Path, tmp_path: Path, pattern: str, nth: int
+@pytest.mark.parametrize("kill", a_few(KILLS, of_each=3))
+def test_killed_at_a_group_or_range_the_same_command_goes_on(
+    reference: Path, tmp_path: Path, kill: tuple[str, str, int]
 ) -> None:
+    phase, *at = kill
     output = tmp_path / "out"
-    says = check_goes_on("kill_in_ranges.py", reference, output, at=(pattern, nth), phase="ranges")
-    assert "group 100 %" not in says
+    says = check_goes_on(reference, output, at=(str(at[0]), int(at[1])), phase=phase)
+    assert f"{'map' if phase == 'group' else 'group'} 100 %" not in says
     assert dataset(output) == dataset(reference)
-
-
-@pytest.mark.slow
-def test_one_source_may_be_cut_and_another_not(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain, merged = tmp_path / "plain", tmp_path / "merged"
-    build(MODULE, options(corpus, plain))
-    chosen = iter([4, 1])
-    monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: next(chosen))
-    build(MODULE, options(corpus, merged))
-    assert dataset(merged) == dataset(plain)

@@ -8,8 +8,7 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning import sizes
 from pipelines.planning.estimate import Estimate, estimate
-from pipelines.planning.sizes import SourceSize, cut_sources, run_extent, with_groups
-from pipelines.planning.table import bytes_text, duration_text, plan_lines
+from pipelines.planning.sizes import SourceSize, run_extent
 from shards.storage.remote import RemotePath
 
 FAR = RemotePath("s3://bucket/output")
@@ -45,25 +44,12 @@ def made_estimate(source: SourceSize, *, workers: int = 64, **options: Any) -> E
     return estimate(extent, workers=workers, model_bytes=1e9)
 
 
-def test_more_workers_take_less_time() -> None:
-    one, four, many = (made_estimate(made_source(), workers=n).phases for n in (1, 4, 1000))
-    assert one["map"].seconds == pytest.approx(4 * four["map"].seconds)
-    assert many["map"].seconds >= 20, "a split has one worker"
-    assert all(one[name].seconds >= four[name].seconds for name in one)
-
-
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:
     small, large = (
         made_estimate(made_source(splits), dedup="none", shards=splits) for splits in (100, 1000)
     )
     planned = 950 * (large.extent.total("segments") - small.extent.total("segments"))
     assert large.worker_bytes - small.worker_bytes == planned
-
-
-def test_an_object_storage_takes_time() -> None:
-    near, far = (made_estimate(made_source(), **options) for options in ({}, {"output": FAR}))
-    for name, phase in far.phases.items():
-        assert near.phases[name].seconds < phase.seconds < 3 * near.phases[name].seconds, name
 
 
 @pytest.mark.parametrize(
@@ -74,51 +60,3 @@ def test_a_split_becomes_as_many_segments_as_it_fills(
     records: float, tokens: float, segments: int
 ) -> None:
     assert sizes.num_segments(records, tokens) == segments
-
-
-@pytest.mark.parametrize(
-    ("tokens", "shards"), [(0, 1), (100e6, 1), (101e6, 2), (199e6, 4), (300e9, 4096)]
-)
-def test_shards_are_a_power_of_two(tokens: float, shards: int) -> None:
-    assert sizes.expected_shards(made_source(tokens=tokens), 100_000_000) == shards
-
-
-@pytest.mark.parametrize(
-    ("documents", "fraction", "share"),
-    [(1e6, 0.001, 0.001), (3200, 0.001, 0.01), (10, 0.001, 0.05), (4.8e6, 0, 0)],
-)
-def test_validation_is_a_share_of_bounded_size(
-    documents: float, fraction: float, share: float
-) -> None:
-    assert sizes.validation_share(made_source(documents=documents), fraction) == share
-
-
-@pytest.mark.parametrize("terabytes", [0.1, 1, 10, 100, 200])
-def test_the_slices_of_merge_grow_no_faster_than_the_corpus(terabytes: float) -> None:
-    source = made_source(round(6700 * terabytes))
-    options = Options(output=FAR, shard_tokens=400_000_000)
-    extent = with_groups(run_extent({"web": source}, options))
-    cuts = cut_sources(extent)
-    slices = sum(cut.slices for cut in cuts.values())
-    merged = (cuts["web"].range if cuts else extent.sources["web"]).merge_slices
-    assert slices + merged < 100_000 + 100_000 * terabytes
-    assert merged < 100_000 or extent.total("records") / merged > 1000
-
-
-@pytest.mark.parametrize(
-    ("changes", "options", "hint"),
-    [
-        ({"splits": 10}, {}, "only 10 of 64 workers have a split to map: choose a smaller --split"),
-        ({"rejects": 5e5}, {}, "10 % of the sample cannot be read: more than --max-reject-rate"),
-        ({"splits": 640_000}, {"shards": 65_536}, "128 ranges before merge, which reads and"),
-    ],
-)
-def test_a_plan_has_hints(changes: dict[str, Any], options: dict[str, Any], hint: str) -> None:
-    made = made_estimate(made_source(**changes), **options)
-    assert hint in "\n".join(plan_lines(made, Options()))
-
-
-def test_figures_have_a_fitting_unit() -> None:
-    durations = {5: "5 s", 600: "10 min", 86_400: "24.0 h", 864_000: "10.0 days"}
-    assert {seconds: duration_text(seconds) for seconds in durations} == durations
-    assert [bytes_text(count) for count in (5, 2.5e9, 4e15)] == ["5 B", "2.5 GB", "4,000 TB"]

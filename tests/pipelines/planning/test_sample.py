@@ -63,13 +63,3 @@ def test_the_documents_of_a_file_are_known_from_a_part_of_it(
     source = sampled(path)
     assert 0.01 < source.share < 0.9
     assert source.records == pytest.approx(ROWS, rel=0.1)
-
-
-def test_a_sample_ends_when_its_time_is_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.jsonl"
-    write_file(path)
-    monkeypatch.setattr(sample_module, "LEAST_SECONDS", 0.0)
-    source = sampled(path, seconds=0.0)
-    assert 0 < source.records * source.share <= 2.01

@@ -1,9 +1,6 @@
-import io
 import itertools
-import json
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +8,6 @@ from pipelines.quality.compiled import chinese_words
 from pipelines.quality.words import SPACES, MeasuredText
 from tests.pipelines.native import fresh_splitters, loaded, splitters
 from tests.pipelines.quality.texts import TEXTS
-from tests.pipelines.real import real
 
 PLAIN, COMPILED = splitters("zh", native=False), splitters("zh", native=True)
 
@@ -39,23 +35,15 @@ def check(text: str) -> None:
     "text",
     [
         *TEXTS,
-        "\r\n",
-        "\ud800",
         "一七",  # a word that is less likely than its characters
         "还都不",
         "中华人民共和国中华人民共和",
         "囧靐齉\u9fd5龘囍",
-        "A.1.2%%3..4.%5.6.7",
-        "1.5%a.b2.c%d_e-f+g#h&i",
         "B超AT&T和C++、c#与4S店γ射线",
         "乔布斯iPhone4S的3.14元100%折扣v1.2.3-rc.1",
         "北京\u3000大学\r\n\r\n清华\x85大学",
-        "ＡＢＣ１２３％",
         "李小福" * 50,
-        "杭研" * 200,
         FREQUENT * 3,
-        "。" * 100,
-        "x" * 5_000,
         "的" * 5_000,
     ],
 )
@@ -89,14 +77,6 @@ def test_words_of_the_dictionary_have_the_words_of_jieba() -> None:
 def test_every_character_is_a_word_or_white_space() -> None:
     text = ",".join(map(chr, range(0x11000)))
     check(text.replace(",,,", ","))
-
-
-@pytest.mark.parametrize("language", ["zh", "en"])
-def test_real_text_has_the_words_of_jieba(language: str) -> None:
-    path = real(f"bench/{language}.jsonl.zst")
-    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
-        for line in itertools.islice(io.TextIOWrapper(stream, encoding="utf-8"), 100):
-            check(json.loads(line)["text"])
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,14 @@ from pipelines.quality.words import MeasuredText
 from tests.pipelines.native import loaded
 from tests.pipelines.quality.texts import TEXTS
 
-SPECS = ("en=gopher+c4", "fr=gopher", "zh=fineweb2-zh")
-LANGUAGES = [("en", "zh", "fr")[at % 3] for at in range(len(TEXTS))]
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_splitter_of_ones_own_finds_the_words(native: bool) -> None:
+    quality = loaded(
+        lambda: Quality.parse(["zh@tests.pipelines.native:pairs=gopher"]), native=native
+    )
+    judged = loaded(lambda: quality.judge(["人工智能正在改变我"], ["zh"]), native=native)
+    assert judged.metrics["gopher.words"].tolist() == [5]
 
 
 def one_more(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
@@ -24,33 +30,18 @@ def shortened(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[f
     return text.replaced(text.text[:50]), find_profile("gopher").measure(text, bounds)[1]
 
 
-def check() -> None:
-    plain = Quality.parse(SPECS).judge(TEXTS, LANGUAGES)
-    asked = loaded(lambda: Quality.parse(SPECS).judge(TEXTS, LANGUAGES), native=True)
-    assert (asked.texts, asked.reasons) == (plain.texts, plain.reasons)
-    for name, column in plain.metrics.items():
-        assert asked.metrics[name].tobytes() == column.tobytes()
-
-
-def test_they_are_used_in_silence(caplog: pytest.LogCaptureFixture) -> None:
-    check()
-    assert caplog.messages == []
-
-
 @pytest.mark.parametrize("measure", [one_more, shortened])
 def test_a_measure_that_differs_is_not_used(
     measure: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    def judged(*, native: bool) -> tuple[object, ...]:
+        quality = loaded(lambda: Quality.parse(["gopher"]), native=native)
+        found = loaded(lambda: quality.judge(TEXTS, ["en"] * len(TEXTS)), native=native)
+        return found.texts, found.reasons, [each.tobytes() for each in found.metrics.values()]
+
     monkeypatch.setattr(measures, "MEASURES", {"gopher@paper": measure})
-    check()
+    assert judged(native=True) == judged(native=False)
     (line,) = caplog.messages
     assert line.startswith(
         "Compiled code for gopher@paper is not used: it differs for '  The quick"
     )
-
-
-def test_without_numba_all_is_measured_as_before(
-    broken_numba: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    check()
-    assert caplog.messages == [broken_numba]

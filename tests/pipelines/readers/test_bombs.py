@@ -3,7 +3,6 @@
 import gzip
 import itertools
 import json
-import os
 import subprocess
 import sys
 import time
@@ -18,26 +17,16 @@ import zstandard
 from pipelines.corpus.recipe import SAMPLE
 from shards import Dataset
 from shards.manifest import Generation
+from tests.nightly import a_few
 from tests.pipelines.runs import page
 
 pytestmark = pytest.mark.slow
 
-GIGABYTES = int(os.environ.get("BOMB_GIGABYTES", "1"))
-"""Of those whose size does not matter."""
 PAGES = [json.dumps({"text": page(number)["content"]}).encode() for number in range(40)]
 MOST_BYTES = 1_200_000_000
 """Of memory, for driver and workers together."""
 
 BEGIN, BLOCK, END = b'{"id": 99, "text": "', b"x" * (1 << 20), b'"}'
-
-
-def write_bomb(path: Path, *, blocks: int) -> None:
-    """Write forty pages and, in their middle, a record of `blocks` MiB."""
-    array = ".json." in path.name
-    separator = b",\n" if array else b"\n"
-    first, last = separator.join([*PAGES[:20], BEGIN]), separator.join([END, *PAGES[20:]])
-    begin, end = (b"[" + first, last + b"]") if array else (first, last + b"\n")
-    pack(path, itertools.chain([begin], itertools.repeat(BLOCK, blocks), [end]))
 
 
 def pack(path: Path, parts: Iterable[bytes]) -> None:
@@ -83,49 +72,42 @@ def built(path: Path, output: Path) -> Generation:
     return generation
 
 
-@pytest.mark.parametrize(
-    ("name", "gigabytes"),
-    [("a.jsonl.zst", 4), ("a.json.zst", 4), ("a.jsonl.gz", 1), ("a.json.gz", 1)],
-)
-def test_a_bomb_costs_its_record_and_little_memory(
-    tmp_path: Path, name: str, gigabytes: int
-) -> None:
-    path, output = tmp_path / name, tmp_path / "out"
-    write_bomb(path, blocks=1024 * gigabytes)
-    assert path.stat().st_size < 6_000_000
-    generation = built(path, output)
-    (account,) = generation.accounting.values()
-    assert (account["read"], account["kept"]) == (41, 40)
-    assert account["quarantined"] == {"too-long": 1}
-    (table,) = generation.rejects
-    (reject,) = pq.read_table(output / table.path).to_pylist()
-    assert reject["raw"] == (BEGIN + b"x" * (64 << 10))[: 64 << 10]
-    assert reject["length"] == len(BEGIN) + (gigabytes << 30) + len(END)
-    assert reject["position"] > 20 * 300
-
-
 ARRAY = b",".join(PAGES)
-BETWEEN = {
-    "blanks.json.zst": (b"[" + ARRAY + b",", b" \n" * (1 << 19), ARRAY + b"]", 80, {}),
+LINE = b"\n" + b"x" * ((1 << 20) - 1)
+Bomb = tuple[bytes, bytes, int, bytes, int, dict[str, int]]
+"""What stands before and behind a block of a MiB that comes so many times; what is read of it."""
+BOMBS: dict[str, Bomb] = {
+    "record.jsonl.zst": (
+        b"\n".join([*PAGES[:20], BEGIN]), BLOCK, 2048, b"\n".join([END, *PAGES[20:]]), 40,
+        {"too-long": 1},
+    ),
+    "record.json.gz": (
+        b"[" + b",\n".join([*PAGES[:20], BEGIN]), BLOCK, 1024,
+        b",\n".join([END, *PAGES[20:]]) + b"]", 40, {"too-long": 1},
+    ),
+    "blanks.json.zst": (b"[" + ARRAY + b",", b" \n" * (1 << 19), 1024, ARRAY + b"]", 80, {}),
     "member.json.gz": (
-        b'{"RECORDS":[' + ARRAY + b'],"more":"', BLOCK, b'"}', 40, {"trailing-bytes": 1},
+        b'{"RECORDS":[' + ARRAY + b'],"more":"', BLOCK, 1024, b'"}', 40, {"trailing-bytes": 1},
     ),
-    "rubbish.json.zst": (
-        b"[" + ARRAY + b"]", BLOCK, b"[" + ARRAY + b"]", 80, {"trailing-bytes": 1},
-    ),
-    "line.txt.zst": (b"", BLOCK, b"\n" + b"\n".join(PAGES), 40, {"too-long": 1}),
     "lines.jsonl.zst": (
-        b"\n".join(PAGES), b"\n" + b"x" * ((1 << 20) - 1), b"\n" + PAGES[0], 41,
-        {"bad-json": 1024 * GIGABYTES},
+        b"\n".join(PAGES), LINE, 1024, b"\n" + PAGES[0], 41, {"bad-json": 1024},
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BETWEEN)
-def test_what_stands_between_records_costs_little_memory(name: str, tmp_path: Path) -> None:
-    begin, block, end, records, quarantined = BETWEEN[name]
-    path = tmp_path / name
-    pack(path, itertools.chain([begin], itertools.repeat(block, 1024 * GIGABYTES), [end]))
-    (account,) = built(path, tmp_path / "out").accounting.values()
-    assert account["read"] == records + sum(quarantined.values())
+@pytest.mark.parametrize("name", a_few([*BOMBS], of_each=3))
+def test_a_bomb_costs_its_record_and_little_memory(tmp_path: Path, name: str) -> None:
+    begin, block, times, end, kept, quarantined = BOMBS[name]
+    path, output = tmp_path / name, tmp_path / "out"
+    pack(path, itertools.chain([begin], itertools.repeat(block, times), [end]))
+    assert path.stat().st_size < 6_000_000
+    generation = built(path, output)
+    (account,) = generation.accounting.values()
+    assert account["read"] == kept + sum(quarantined.values())
     assert account["quarantined"] == quarantined
+    if name.startswith("record"):
+        (table,) = generation.rejects
+        (reject,) = pq.read_table(output / table.path).to_pylist()
+        assert reject["raw"] == (BEGIN + b"x" * (64 << 10))[: 64 << 10]
+        assert reject["length"] == len(BEGIN) + (times << 20) + len(END)
+        assert reject["position"] > 20 * 300

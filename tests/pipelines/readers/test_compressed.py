@@ -45,32 +45,6 @@ def texts(lines: list[bytes]) -> list[str]:
     return [line.decode()[9:-3] for line in lines]
 
 
-@pytest.mark.parametrize("more", [b"", gzipped(LINES[1])])
-def test_gzip_accepts_zeros_behind_a_member(more: bytes, tmp_path: Path) -> None:
-    packed = gzipped(LINES[0]) + bytes(100_000) + more
-    items = read_file(written(tmp_path / "a.jsonl.gz", packed), reading())
-    assert [value["text"] for value in values(items)] == texts(LINES[: 2 if more else 1])
-    assert not damages(items)
-
-
-@pytest.mark.parametrize(
-    ("flags", "raw"),
-    [
-        ({"window_log": 27, "enable_ldm": True}, b'{"text":"a"}\n' * 9),
-        ({"write_content_size": False}, b'{"text":"b"}\n' * 20_000),
-        ({"compression_level": 19}, b'{"text":"' + bytes(range(97, 123)) * 20_000 + b'"}\n'),
-        ({"compression_level": -5}, b'{"text":"c"}\n'),
-    ],
-)
-def test_zstd_frames_of_every_sort(flags: dict[str, int], raw: bytes, tmp_path: Path) -> None:
-    parameters = zstandard.ZstdCompressionParameters(**flags)
-    maker = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    packed = maker.compress(raw) + maker.flush()
-    items = read_file(written(tmp_path / "a.jsonl.zst", packed), reading())
-    assert len(values(items)) == raw.count(b"\n")
-    assert not damages(items)
-
-
 def _reason_of_cut(kind: str, length: int) -> str:
     """Python's gzip takes a single byte of a member for something else."""
     return "bad-archive" if (kind, length) == ("gz", 1) else "truncated"
@@ -110,13 +84,6 @@ def test_damage_costs_what_follows_it(kind: str, tmp_path: Path) -> None:
             "bad-archive", "truncated", "bad-json", "bad-utf8", "not-an-object",
         }  # fmt: skip
         assert damages(items) or len(values(items)) == 8
-
-
-def test_a_line_of_text_that_an_archive_cuts_is_damage(tmp_path: Path) -> None:
-    packed = gzipped(b"one\ntwo")[:-8]
-    items = read_file(written(tmp_path / "a.txt.gz", packed), reading())
-    assert values(items) == [{"text": "one"}]
-    assert damages(items) == [(4, 3, "truncated")]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json"])

@@ -1,5 +1,4 @@
 import datetime
-import io
 import itertools
 import json
 import tracemalloc
@@ -16,10 +15,8 @@ from pipelines.inputs.files import InputFile
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
-from pipelines.readers.row_groups import RangeFile, first_bytes, first_rows, groups_in
-from pipelines.readers.salvage import UNUSABLE
+from pipelines.readers.row_groups import first_bytes, first_rows
 from tests.pipelines.readers.readings import (
-    Items,
     damages,
     input_file,
     read_file,
@@ -27,8 +24,6 @@ from tests.pipelines.readers.readings import (
     reading,
     values,
 )
-
-REAL = Path(__file__).parents[4] / "shared" / "data" / "corpora" / "fineweb" / "000_00000.parquet"
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -68,23 +63,6 @@ def test_rows_are_records_in_every_encoding(
     assert read_in_splits(file, reading(), split_bytes=500) == items
 
 
-def test_of_a_head_no_more_is_read_than_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = pa.table({"text": [f"{number:01000}" for number in range(20_000)]})
-    file = table(tmp_path / "a.parquet", rows, group=15_000, data_page_size=1 << 16)
-    taken = []
-    read = RangeFile.read
-    monkeypatch.setattr(
-        RangeFile, "read", lambda self, size=-1: taken.append(size) or read(self, size)
-    )
-    (split, *_) = splits(file, reading(), split_bytes=1 << 30)
-    head = ParquetReader(split, text_fields=("text",)).head()
-    assert [next(head).value["text"] for _ in range(10)] == rows["text"][:10].to_pylist()
-    assert 0 < sum(taken) < file.bytes // 2
-    assert 10 + sum(1 for _ in head) == 20_000
-
-
 @pytest.mark.parametrize("rows", [{}, {"text": []}])
 def test_a_table_without_rows(rows: dict[str, list[str]], tmp_path: Path) -> None:
     schema = pa.schema([("text", pa.string())])
@@ -92,61 +70,6 @@ def test_a_table_without_rows(rows: dict[str, list[str]], tmp_path: Path) -> Non
         if rows:
             writer.write_table(pa.table(rows, schema))
     assert read_in_splits(input_file(tmp_path / "a.parquet"), reading(), split_bytes=1) == []
-
-
-def test_what_cannot_be_had_beside_the_text_costs_itself(tmp_path: Path) -> None:
-    bad = pa.array([b"x", b"\xff", b"y"], pa.binary()).view(pa.string())
-    long = pa.array([1, 1, 2**62], pa.duration("s"))
-    meta = pa.StructArray.from_arrays([bad], ["name"])
-    content = pa.table({"text": ["a", "b", "c"], "meta": meta, "bad": bad, "long": long})
-    items = read_file(table(tmp_path / "a.parquet", content), reading())
-    second = datetime.timedelta(seconds=1)
-    assert values(items) == [
-        {"text": "a", "meta": {"name": "x"}, "bad": "x", "long": second},
-        {"text": "b", "meta": UNUSABLE, "bad": UNUSABLE, "long": second},
-        {"text": "c", "meta": {"name": "y"}, "bad": "y", "long": UNUSABLE},
-    ]
-    kinds = [getattr(value, "reason", None) for value in values(items)]
-    assert kinds == [None, "bad-utf8", "wrong-type"]
-    assert [item.head for item in items[1:]] == [b"b", b"c"]
-
-
-def test_times_that_python_does_not_know_are_text(tmp_path: Path) -> None:
-    seconds = [0, None, 10**15]
-    content = pa.table(
-        {
-            "text": ["a", "b", "c"],
-            "mars": pa.array(seconds, pa.timestamp("us", "Mars/Base")),
-            "local": pa.array(seconds, pa.timestamp("us", "Asia/Shanghai")),
-            "late": pa.array([2**60, 0, 1], pa.timestamp("us")),
-            "date": pa.array([3_000_000, 0, 1], pa.date32()),
-            "nano": pa.array([1, 0, 1], pa.timestamp("ns")),
-        }
-    )
-    found = values(read_file(table(tmp_path / "a.parquet", content), reading()))
-    assert [value["mars"] for value in found] == [
-        "1970-01-01 00:00:00.000000Z", None, "2001-09-09 01:46:40.000000Z",
-    ]  # fmt: skip
-    assert found[0]["local"] == "1970-01-01 08:00:00.000000+0800"
-    assert found[0]["nano"] == "1970-01-01 00:00:00.000000001"
-    assert all(isinstance(value, str) for value in found[0].values())
-
-
-def test_a_row_that_json_cannot_hold_has_a_head_of_its_texts() -> None:
-    deep: list[Any] = []
-    for _ in range(300):
-        deep = [deep]
-    assert Record(3, 1, {"deep": deep, "text": "x", "n": 1}, b"").head == b'{"text":"x"}'
-
-
-@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), "dictionary"])
-def test_a_long_value_of_any_type_is_damage(kind: Any, tmp_path: Path) -> None:
-    texts = pa.array(["a", None, "b" * 100])
-    column = texts.dictionary_encode() if kind == "dictionary" else texts.cast(kind)
-    file = table(tmp_path / "a.parquet", pa.table({"text": column, "more": column}))
-    items = read_file(file, reading(max_record_bytes=99))
-    assert [value["text"] for value in values(items)] == ["a", None]
-    assert damages(items) == [(2, 1, "too-long")]
 
 
 def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
@@ -278,56 +201,3 @@ def test_splits_read_what_one_split_reads(
     assert items == read_file(file, reading())
     assert [value["text"] for value in values(items)] == list(itertools.chain(*groups))
     assert first_rows(pq.ParquetFile(path).metadata)[-1] == len(items)
-
-
-def test_a_real_table() -> None:
-    if not REAL.exists():
-        pytest.skip(f"{REAL} is absent")
-    items: Items = read_file(input_file(REAL), reading())
-    assert values(items) == pq.read_table(REAL).to_pylist()
-    assert read_in_splits(input_file(REAL), reading(), split_bytes=200_000) == items
-    assert len(splits(input_file(REAL), reading(), split_bytes=200_000)) > 1
-
-
-@pytest.mark.parametrize("use_dictionary", [True, False])
-@pytest.mark.parametrize("columns", [1, 3, 20])
-def test_a_group_begins_with_its_first_page(columns: int, use_dictionary: bool) -> None:
-    texts = [f"{row % 7}" * (row % 5) for row in range(100)]
-    sink = io.BytesIO()
-    content = pa.table({f"c{column}": texts for column in range(columns)})
-    pq.write_table(content, sink, row_group_size=9, use_dictionary=use_dictionary)
-    metadata = pq.ParquetFile(sink).metadata
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    sizes = [
-        sum(group.column(number).total_compressed_size for number in range(columns))
-        for group in groups
-    ]
-    starts = itertools.accumulate(sizes[:-1], initial=len(b"PAR1"))
-    size = len(sink.getvalue())
-    assert first_bytes(metadata, size) == [0, *itertools.islice(starts, 1, None), size]
-
-
-def test_splits_are_runs_of_row_groups(tmp_path: Path) -> None:
-    rows = pa.table({"text": [f"{row:09}" * 10 for row in range(8)]})
-    file = table(tmp_path / "a.parquet", rows)
-    two_groups = first_bytes(pq.read_metadata(file.path), file.bytes)[2]
-    for split_bytes, runs in {
-        1: [(0, 3), (3, 6), (6, 8)],
-        two_groups: [(0, 6), (6, 8)],
-        file.bytes: [(0, 8)],
-    }.items():
-        chain = splits(file, reading(), split_bytes=split_bytes)
-        assert [(split.start, split.end) for split in chain] == runs
-
-
-def test_the_bytes_of_the_splits_are_the_file(tmp_path: Path) -> None:
-    file = table(tmp_path / "a.parquet")
-    metadata = pq.read_metadata(file.path)
-    ranges = [
-        taken
-        for split in splits(file, reading(), split_bytes=700)
-        for _, taken in groups_in(metadata, file.bytes, start=split.start, end=split.end)
-    ]
-    assert len(ranges) > 2
-    assert (ranges[0][0], ranges[-1][1]) == (0, file.bytes)
-    assert all(one[1] == next_one[0] for one, next_one in itertools.pairwise(ranges))

@@ -1,4 +1,3 @@
-import bz2
 import errno
 import gzip
 import io
@@ -32,18 +31,12 @@ OBJECTS = b'\n{"text":"a"}\n{"text":"b"}\n'
         ("a.json", OBJECTS, "jsonl"),
         ("a.json", b'{"text":"' + b"x" * 100_000, "jsonl"),
         ("a.json", b'{"meta":{"RECORDS":[]}}\n', "jsonl"),
-        ("a.json", b"rubbish", "json"),
         ("a.jsonl", ARRAY, "jsonl"),
-        ("a.ndjson", b"x", "jsonl"),
         ("a.txt", OBJECTS, "lines"),
-        ("a.parquet", b"x", "parquet"),
         ("a.json.gz", gzip.compress(ARRAY, mtime=0), "json"),
         ("a.json.gz", gzip.compress(OBJECTS, mtime=0), "jsonl"),
-        ("a.json.gz", gzip.compress(OBJECTS, mtime=0)[:12], "json"),
-        ("a.txt.bz2", bz2.compress(b""), "lines"),
         ("part-00000", OBJECTS, "jsonl"),
         ("part-00000", ARRAY, "json"),
-        ("part-00000", b"PAR1....", "parquet"),
         ("part-00000.gz", gzip.compress(OBJECTS, mtime=0), "jsonl"),
     ],
 )
@@ -59,19 +52,13 @@ def test_the_format_follows_from_name_and_first_bytes(
     ("name", "raw"),
     [
         ("a.jsonl.gz", gzip.compress(OBJECTS, mtime=0)[:5]),
-        ("a.json.gz", gzip.compress(ARRAY, mtime=0)[:5]),
-        ("a.jsonl.gz", gzip.compress(b"", mtime=0)),
         ("a.jsonl", b"\xff rubbish\n" * 3 + OBJECTS),
         ("a.jsonl", b'{"text":"longer than what is looked at ' + b"x" * 100_000),
         ("a.jsonl", b'rubbish\n{"text":"without a line feed at the end"}'),
         ("a.jsonl", b'{"text":"half a pair \\ud800","odd":1e400}\n{"te'),
-        ("a.jsonl", b"\n \n"),
-        ("a.json", WRAPPED),
         ("a.json", b"\xef\xbb\xbf[\r\n  {}]"),
         ("a.json", b'{"a": "\\"RECORDS\\": [", "b": {"n": [-1.5e3, "]}"]}, "RECORDS": [{"id":1}]}'),
         ("a.json", b'[null, 3, {"id": 1}]'),
-        ("a.json", b'[rubbish, {"id": 1}]'),
-        ("a.json", b'[{"content": "a\xff"}]'),
     ],
 )
 def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: Path) -> None:
@@ -88,8 +75,6 @@ def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: P
         ("今天天氣很好，我們去公園散步。".encode("gbk"), "GB18030 (GBK)"),
         ("今天天气很好，我们去公园散步。".encode(), None),
         ("今天天气很好，我们".encode()[:-1] + b"\xff" + "去公园散步。".encode(), None),
-        ("déjà vu, à côté".encode("latin-1"), None),
-        (b"plain", None),
         (b"\xff\xff\xff", None),
     ],
 )

@@ -10,51 +10,8 @@ from shards.manifest import Manifest
 from tests.browser import Browser
 from tests.pipelines.report.reading import counted
 from tests.pipelines.report.test_growth import generation, lag
-from tests.pipelines.report.test_page import HOSTILE, hostile
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-
-ELSEWHERE = "http://127.0.0.1:9"
-MEASURED = """(() => {
-  const root = document.documentElement;
-  const wide = [root.scrollWidth - root.clientWidth];
-  for (const details of document.querySelectorAll("details")) details.open = true;
-  wide.push(root.scrollWidth - root.clientWidth);
-  return {
-    wide, title: document.title, height: root.scrollHeight,
-    sections: document.querySelectorAll("section").length,
-    charts: document.querySelectorAll("svg path.kept").length,
-    scripts: document.scripts.length + document.images.length,
-  };
-})()"""
-
-
-def every_evil() -> str:
-    loads = (
-        f'<img src="{ELSEWHERE}/stolen.png" onerror="document.title=1">'
-        f'<script src="{ELSEWHERE}/x.js"></script><link rel=stylesheet href="{ELSEWHERE}/x.css">'
-        f'<iframe src="{ELSEWHERE}/y"></iframe>'
-    )
-    return "\n".join([loads, f'"{loads}', *(text[:5000] for text in HOSTILE.values())])
-
-
-def test_a_hostile_document_does_nothing_and_nothing_is_wider_than_a_narrow_screen(
-    manifest: Manifest, report: dict[str, Any], tmp_path: Path, tab: Browser
-) -> None:
-    hostile(report, every_evil())
-    grown = [generation(number, number, lag=lag(1, 2)) for number in range(1, 90)]
-    report["generations"] = [*grown, generation(90, 90, name=every_evil()[:200])]
-    (tmp_path / "page.html").write_text(page(manifest, report))
-    tab.resize(400, 800)
-    tab.go((tmp_path / "page.html").as_uri())
-    measured = tab.evaluate(MEASURED)
-    assert measured["title"] == "wudao: report of a corpusmill run"
-    assert measured["scripts"] == 0
-    assert measured["sections"] > 8
-    assert measured["charts"] > 5
-    assert measured["wide"] == [0, 0], "closed, and with all opened"
-    assert measured["height"] > 4000
-    assert tab.requests() == [(tmp_path / "page.html").as_uri()]
 
 
 OF_PICTURES = """(() => {

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.growth import MOST_CELLS, MOST_ROWS, NEWEST, Growth, growth, moment
-from pipelines.report.page import page
-from shards.manifest import Manifest
-from tests.pipelines.report.reading import Page
+from pipelines.report.growth import MOST_CELLS, MOST_ROWS, NEWEST, Growth, growth
 
 START = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 
@@ -80,70 +77,3 @@ def test_the_lag_of_a_stream_is_the_longest_of_a_cell() -> None:
     }
     still = grown([generation(number, number, lag=lag(0, 0)) for number in (1, 2)])
     assert still.bars(rest="worst").bars == {"rest": {}}
-
-
-def shown_on(manifest: Manifest, report: dict[str, Any], rows: list[dict[str, Any]]) -> Page:
-    return Page(page(manifest, {**report, "generations": rows}))
-
-
-@pytest.mark.parametrize("count", [2, 600])
-def test_the_page_shows_generations_with_words_for_each_picture(
-    manifest: Manifest, report: dict[str, Any], count: int
-) -> None:
-    rows = [generation(number, number, lag=lag(1, 2)) for number in range(1, count + 1)]
-    shown = shown_on(manifest, report, rows)
-    assert shown.named("section")[0] == {"id": "generations"}
-    drawn = [attributes for attributes in shown.named("div") if attributes.get("role") == "img"]
-    pictures = [str(attributes["aria-label"]) for attributes in drawn][:4]
-    assert [
-        label.partition(" over time, from 2026-11-22 11:00:00 to ")[0] for label in pictures
-    ] == [
-        "New documents",
-        "Tokens of the dataset",
-        "Dropped as known",
-        "Lag from arrival to commit",
-    ]
-    assert len(drawn) == len(shown.named("svg"))
-    table = [row for row in shown.cells if row[0].endswith("-0123abcd")]
-    assert len(table) == min(count, MOST_ROWS)
-    assert table[0] == [
-        rows[-1]["name"], moment(rows[-1]), "2", *(
-            f"{rows[-1][name]:,}" for name in ("read", "documents", "tokens", "dropped", "known")
-        ), "3.5 s", "1 s", "2 s",
-    ]  # fmt: skip
-    assert ("100 more are in report.json" in shown.text) == (count == 600)
-    assert not shown.named("script")
-
-
-def test_pictures_are_told_in_words_and_those_of_nothing_left_out(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    rows = [
-        generation(1, 0),
-        generation(2, 6, lag=lag(2, 60)),
-        generation(3, 24, lag=lag(4, 30)),
-    ]
-    text = shown_on(manifest, report, rows).text
-    for words in (
-        "600 in all, 300 of them the latest",
-        "grew to 300 thousand, by 150 thousand with the latest",
-        "25 documents that an earlier generation has, 3.47 % of those read",
-        "medians from 2 s to 4 s; the worst, behind them in grey, 1 min in g0002-0123abcd",
-    ):
-        assert words in text
-    empty = {"documents": 0, "tokens": 0, "read": 0, "dropped": 0, "known": 0}
-    untimed = [{k: v for k, v in row.items() if k != "finished"} for row in rows]
-    for others in ([generation(1, 0, **empty), generation(2, 0, **empty)], untimed):
-        labels = [
-            tag.get("aria-label") or "" for tag in shown_on(manifest, report, others).named("div")
-        ]
-        assert labels
-        assert not [label for label in labels if " over time" in label]
-
-
-def test_a_name_stays_text(manifest: Manifest, report: dict[str, Any]) -> None:
-    evil = "<script>alert(1)</script>"
-    rows = [generation(1, 0), generation(2, 1, name=evil, lag=lag(1, 2))]
-    shown = shown_on(manifest, report, rows)
-    assert not shown.named("script")
-    assert evil in shown.text

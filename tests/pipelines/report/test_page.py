@@ -1,15 +1,11 @@
 """The page of a real run: valid, true to the account, and indifferent to what documents say."""
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import pipelines.report.page
 from pipelines.report.page import page
-from shards import UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.manifest import Manifest
 from shards.shown import visible
 from tests.pipelines.report.reading import Page
 
@@ -64,101 +60,3 @@ def test_a_hostile_document_stays_text(
     allowed |= {"role", "aria-label", "tabindex"}  # of what scrolls
     elements = [attributes for tag, attributes in shown.tags if tag in ("div", "bdi", "details")]
     assert {attribute for attributes in elements for attribute in attributes} <= allowed
-
-
-def test_no_template_takes_text_for_markup() -> None:
-    folder = Path(pipelines.report.page.__file__).parent / "templates"
-    templates = [path.read_text() for path in folder.glob("*.j2")]
-    assert len(templates) > 10
-    for word in ("|safe", "| safe", "autoescape", "Markup"):
-        assert not any(word in template for template in templates)
-
-
-def rows(html: str) -> list[list[str]]:
-    return [[cell.strip() for cell in row] for row in Page(html).cells]
-
-
-def number(text: str) -> int:
-    return 0 if text == "–" else int(text.replace(",", ""))
-
-
-def test_figures_of_the_page_are_those_of_the_account(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    cells = rows(page(manifest, report))
-    account = manifest.generations[-1].accounting
-    starts = [index for index, row in enumerate(cells) if row[:1] == ["read"]]
-    assert len(starts) == 2
-    for start, (source, figures) in zip(starts, sorted(account.items()), strict=True):
-        end = next(i for i in range(start, len(cells)) if cells[i][1].startswith("validation"))
-        funnel = cells[start : end + 1]
-        assert number(funnel[0][2]) == figures["read"]
-        losses = {row[1]: number(row[2]) for row in funnel[1:-3]}
-        assert losses == {**figures["dropped"], **figures["quarantined"]}
-        assert (funnel[-3][0], number(funnel[-3][2])) == ("kept", figures["kept"])
-        for row, split in zip(funnel[-2:], (TRAIN, VALIDATION), strict=True):
-            sums = sum_shards(manifest.shards(source, split=split))
-            assert row[1].startswith(split)
-            assert (number(row[2]), number(row[5])) == (sums.documents, sums.tokens)
-        assert number(funnel[-3][5]) == sum(number(row[5]) for row in funnel[-2:])
-    assert {"duplicate", "too-short", "glm-few-chars", "wrong-type"} <= {
-        row[1] for row in cells if len(row) > 1
-    }
-
-
-def test_a_table_can_be_scrolled_without_a_pointer_and_has_a_name(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    shown = Page(page(manifest, report))
-    regions = [attributes for attributes in shown.named("div") if attributes.get("class") == "wide"]
-    assert len(regions) == len(shown.named("table")) > 8
-    assert {attributes["tabindex"] for attributes in regions} == {"0"}
-    assert {attributes["role"] for attributes in regions} == {"region"}
-    assert all(attributes["aria-label"] for attributes in regions)
-
-
-def test_headings_are_in_both_languages_and_texts_say_theirs(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    html = page(manifest, report)
-    shown = Page(html)
-    assert shown.named("html") == [{"lang": "en"}]
-    heads = re.findall("<(?:h2|th|a href)[ >].*?</(?:h2|th|a)>", html)
-    assert len(heads) > 60
-    plain = {head for head in heads if '<span class="zh" lang="zh-CN">' not in head}
-    assert plain == {"<th></th>"}, "the column of bars"
-    texts = [a["lang"] for a in shown.named("div") if a.get("class") == "text"]
-    assert "zh" in texts
-    explained = r'<p class="about">[^<]*</p>\s*<p class="about zh" lang="zh-CN">'
-    assert len(re.findall(explained, html)) == html.count('<p class="about">') > 8
-
-
-def test_a_source_in_which_nothing_was_read_is_named(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    for part in ("funnel", "groups", "examples", "histograms", "cpu_seconds"):
-        report[part].pop("two", None)
-    report["accounting"]["two"] |= {"read": 0, "kept": 0, "bytes": {}, "dropped": {}}
-    shown = Page(page(manifest, report))
-    assert "Nothing was read of two" in shown.text
-    (cells,) = [row for row in shown.cells if row[:2] == ["two", "0"]]
-    assert cells[2:5] == ["0 B", "0", "–"]
-
-
-def test_a_change_since_the_run_is_announced(manifest: Manifest, report: dict[str, Any]) -> None:
-    assert "has changed since" not in page(manifest, report)
-    report["dataset"] = "0" * 64
-    assert "has changed since" in page(manifest, report)
-
-
-def test_a_run_that_was_resumed_says_so(manifest: Manifest, report: dict[str, Any]) -> None:
-    report["tasks"]["map"]["finished_before"] = 3
-    assert "finished by an earlier attempt" in Page(page(manifest, report)).text
-
-
-def test_a_report_of_an_older_version_is_refused(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    del report["funnel"]
-    with pytest.raises(UserError, match=r"written by an older corpusmill.*Build the dataset again"):
-        page(manifest, report)

@@ -60,17 +60,3 @@ def test_the_later_phases_are_wall_time_times_workers(
     spent = run_costs(cast("Manifest", Made(1)), report(**changes))
     assert spent is not None
     assert spent.later_seconds == later
-
-
-def test_reading_what_the_sample_leaves_out_is_not_projected() -> None:
-    whole = report()
-    sampled = report(
-        accounting={
-            "a": {**whole["accounting"]["a"], "not_sampled": 90},
-            "b": whole["accounting"]["b"],
-        }
-    )
-    spent = run_costs(cast("Manifest", Made(1)), sampled)
-    assert spent is not None
-    assert spent.map_seconds == {"read": pytest.approx(1.0 + 20.0), "clean": 6.0}
-    assert spent.file_bytes == pytest.approx(4000 * 20 / 110)

@@ -3,13 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from pipelines.report.showcase import MOST_CHARACTERS, MOST_SHOWN, trim
-from pipelines.run.build import build
 from pipelines.segments.examples import PER_REASON
 from shards import Dataset
-from tests.pipelines.runs import many_splits
 
 
 def examples(output: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -36,23 +33,6 @@ def test_examples_are_the_first_of_each_final_reason_in_the_order_of_the_dataset
     for reason, rows in shown.items():
         places = [(row["path"], row["position"]) for row in rows]
         assert places == wanted[reason][:PER_REASON]
-
-
-def test_examples_say_what_the_audit_table_says(reference: Path) -> None:
-    rows = {(row["path"], row["position"]): row for row in audit(reference)}
-    shown = [row for examples_of in examples(reference)["wudao"].values() for row in examples_of]
-    assert len(shown) > 40
-    for example in shown:
-        row = rows[example["path"], example["position"]]
-        for name in ("ordinal", "group", "bytes", "language", "tokens"):
-            assert example[name] == row[name]
-        assert example["score"] == pytest.approx(row["score"], abs=1e-4)
-
-
-@pytest.mark.slow
-def test_examples_do_not_depend_on_the_workers(reference: Path, tmp_path: Path) -> None:
-    build("pipelines.wudao", many_splits(tmp_path / "out", workers=2))
-    assert examples(tmp_path / "out") == examples(reference)
 
 
 def rows(number: int, text: str = "x") -> list[dict[str, Any]]:

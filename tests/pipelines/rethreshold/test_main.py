@@ -1,8 +1,6 @@
 """What rethreshold forecasts, compared with runs that were made with the other thresholds."""
 
 import json
-import re
-import shutil
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.recipe import load_recipe
 from pipelines.run.build import build
-from pipelines.run.command import completed
 from shards.console import run_module
 from shards.manifest import Manifest, read_manifest
 from shards.windows import glm_windows, num_windows
-from tests.pipelines.real import real
 from tests.pipelines.runs import many_splits, page, small, write_wudao
 
 main = partial(run_module, "pipelines.rethreshold")
@@ -139,40 +134,6 @@ def test_other_languages_are_counted_if_no_rule_needs_their_metrics(
         assert then(forecast["before_dedup"], figure) == then(real_then["before_dedup"], figure)
 
 
-def test_sources_are_counted_apart_and_added_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_wudao(tmp_path / "a" / "part-1.json", [page(n) for n in range(60)])
-    write_wudao(tmp_path / "b" / "part-1.json", [page(n, "短" * n) for n in range(40, 100)])
-    options = small(
-        tmp_path / "out", f"one={tmp_path / 'a'}", f"two={tmp_path / 'b'}", quality=("glm",)
-    )
-    build("pipelines.wudao", options)
-    forecast = ask(capsys, tmp_path / "out", "--threshold", "glm.min_chars=180")
-    one, two = forecast["sources"]["one"], forecast["sources"]["two"]
-    for block in ("before_dedup", "dataset"):
-        for name, figure in forecast["total"][block].items():
-            assert figure["then"] == one[block][name]["then"] + two[block][name]["then"], name
-    assert then(one["before_dedup"], "documents") == 0
-    assert 0 < then(two["before_dedup"], "documents") < 60
-    assert main([str(tmp_path / "out"), "--threshold", "glm.min_chars=180"]) == 0
-    printed = capsys.readouterr().out
-    assert "in total" in printed
-    assert "101 -> 180" in printed
-    assert "~ estimated" in printed
-
-
-def test_without_dedup_what_is_tighter_is_exact(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make(tmp_path / "out", FIRST, 0.6, dedup="none", shards=1)
-    flags = ("--threshold", "zh:glm.min_chars=250")
-    (forecast,) = ask(capsys, tmp_path / "out", *flags)["sources"].values()
-    assert all(figure["exact"] for figure in forecast["dataset"].values())
-    assert main([str(tmp_path / "out"), *flags]) == 0
-    assert "all figures are exact" in capsys.readouterr().out
-
-
 def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,100 +155,3 @@ def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
     figure = forecast["before_dedup"]["documents"]
     # 40 more texts pass the rules; of those that passed before, 40 of 60 were contaminated.
     assert figure == {"now": 20, "then": 20 + round(40 * 20 / 60), "exact": False}
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--threshold", "c4.min_sentences=2"], r"c4 is not among .*The run measured en=gopher"),
-        (["--threshold", "zh:gopher.min_words=2"], r'not among the quality profiles of "zh"'),
-        (["--threshold", "gopher.min_word=2"], "did you mean min_words"),
-        (["--threshold", "gopher.min_words=few"], '"few" is no bound'),
-        (["--languages", "chinese"], 'write "zh"'),
-        (["--language-threshold", "1.5"], "'1.5' is not a share: a number from 0 to 1"),
-        (["--zork"], "unknown flag --zork"),
-    ],
-)
-def test_what_cannot_be_answered_is_explained_in_one_paragraph(
-    flags: list[str], message: str, dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(dataset), *flags]) == 2
-    error = capsys.readouterr().err
-    assert len(error.strip().splitlines()) == 1
-    assert re.search(message, error), error
-
-
-def test_what_decides_how_a_text_is_read_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = many_splits(
-        tmp_path / "out", quality=("en=fineweb",), languages=("en",), split_bytes=1 << 20, shards=1
-    )
-    build("pipelines.wudao", options)
-    assert main([str(tmp_path / "out"), "--threshold", "fineweb.short_line_chars=40"]) == 2
-    assert "decides how a text is read" in capsys.readouterr().err
-    assert main([str(tmp_path / "out"), "--languages", "de,en"]) == 0
-
-
-def test_a_language_that_rules_would_judge_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_wudao(tmp_path / "part-1.json", [page(n) for n in range(20)])
-    build("pipelines.wudao", small(tmp_path / "out", path, quality=("glm",), languages=("zh",)))
-    assert main([str(tmp_path / "out"), "--languages", "zh,de"]) == 2
-    assert "texts in 'de' were not measured, since the run kept only zh" in capsys.readouterr().err
-    assert main([str(tmp_path / "out"), "--languages", "all"]) == 2
-
-
-def test_a_missing_audit_table_dataset_or_version_is_named(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(dataset, copy)
-    audit = min(copy.glob("*/audit/*.parquet"))
-    audit.unlink()
-    assert main([str(copy)]) == 2
-    assert f"{audit} is missing" in capsys.readouterr().err
-    assert main([str(tmp_path / "nothing")]) == 2
-    assert "does not exist" in capsys.readouterr().err
-    assert main([str(dataset) + "@7"]) == 2
-    assert "no manifest number 7" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_real_web_pages_looser_and_tighter(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    recipe = load_recipe("pipelines.fineweb")
-    tokenizer = recipe.sample_tokenizer
-
-    def run(name: str, words: int) -> dict[str, Any]:
-        options = completed(
-            recipe.options(
-                input=(str(real("corpora/fineweb")),),
-                tokenizer=tokenizer,
-                output=tmp_path / name,
-                languages=("en",),
-                quality=("en=gopher-repetition+gopher+fineweb",),
-                threshold=(f"gopher.min_words={words}",),
-                workers=1,
-            ),
-            recipe,
-        )
-        build("pipelines.fineweb", options)
-        forecast: dict[str, Any] = ask(capsys, tmp_path / name)["sources"]["fineweb"]
-        return forecast
-
-    made = {words: run(str(words), words) for words in (150, 300)}
-    for now, other in ((150, 300), (300, 150)):
-        flags = ("--threshold", f"gopher.min_words={other}")
-        forecast = ask(capsys, tmp_path / str(now), *flags)["sources"]["fineweb"]
-        for figure in ("documents", "bytes"):
-            assert then(forecast["before_dedup"], figure) == then(
-                made[other]["before_dedup"], figure
-            )
-        for block in ("before_dedup", "dataset"):
-            slack = 0 if other > now and block == "before_dedup" else 0.01
-            assert then(forecast[block], "tokens") == pytest.approx(
-                then(made[other][block], "tokens"), rel=slack
-            )

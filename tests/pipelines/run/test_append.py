@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.inputs.files import InputFile
 from pipelines.run.append import append
 from pipelines.run.build import build
-from pipelines.run.ledger import NAME, Ledger
+from pipelines.run.ledger import NAME
 from shards import Dataset
-from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest, write_manifest
-from shards.storage.files import read_json, write_json
+from tests.nightly import a_few
 from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import AT, MODULE, content, page, run, small, write_wudao
 
@@ -34,11 +32,6 @@ def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
     made = append(MODULE, small(output, folder, append=True, **changes))
     assert made is not None
     return made
-
-
-def kept(dataset: Path) -> int:
-    """The number of documents."""
-    return sum(shard.documents for shard in read_manifest(dataset).shards())
 
 
 @pytest.fixture
@@ -83,33 +76,6 @@ def test_what_cannot_be_read_now_is_not_gone(
     assert build(MODULE, small(output, folder)).number == 2, "a plain run finds it complete"
 
 
-def test_what_is_not_there_yet_is_left_for_later(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    folder, output = tmp_path / "inbox", tmp_path / "out"
-    folder.mkdir()
-    caplog.set_level("INFO", logger="corpusmill")
-    for name in ("", "part-1.json"):
-        if name:
-            (folder / name).touch()
-        assert append(MODULE, small(output, folder, append=True)) is None
-        assert f"{folder}: there is no file yet that can be read; nothing was made" in caplog.text
-        assert not output.exists()
-    (folder / "part-2.json").symlink_to(tmp_path / "later")
-    write(folder, "part-3.json", *range(5))
-    assert grown(output, folder).number == 1
-    for name in ("part-1.json is empty", "part-2.json is a link to"):
-        assert name in caplog.text
-    assert [file["path"] for file in read_json(output / "report.json")["left_out"]] == [
-        "part-1.json",
-        "part-2.json",
-    ]
-    assert grown(output, folder).number == 1
-    write(folder, "part-1.json", 7)
-    write(tmp_path, "later", 8)
-    assert len(grown(output, folder).generations[-1].inputs) == 2
-
-
 def test_other_libraries_are_told_and_recorded(
     tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,87 +93,6 @@ def test_other_libraries_are_told_and_recorded(
     assert "ftfy" not in caplog.text, "it is told once"
 
 
-def matched(path: Path) -> InputFile:
-    stat = path.stat()
-    return InputFile(
-        source="wudao",
-        path=str(path),
-        relative=path.name,
-        bytes=stat.st_size,
-        mtime_ns=stat.st_mtime_ns,
-    )
-
-
-def test_a_generation_that_was_begun_is_finished_first(tmp_path: Path, folder: Path) -> None:
-    output = tmp_path / "out"
-    grown(output, folder)
-    begun = write(folder, "part-2.json", *range(20, 25))
-    Ledger(output).name(2, [matched(begun)])
-    write(folder, "part-3.json", *range(25, 30))
-    made = grown(output, folder)
-    names = [[entry.path for entry in generation.inputs] for generation in made.generations]
-    assert names == [["part-1.json"], ["part-2.json"], ["part-3.json"]]
-    assert not (output / NAME).exists()
-
-
-@pytest.mark.parametrize("harm", ["changed", "gone"])
-def test_a_generation_whose_files_have_changed_is_given_up(
-    tmp_path: Path, folder: Path, harm: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    output = tmp_path / "out"
-    grown(output, folder)
-    begun = write(folder, "part-2.json", *range(20, 25))
-    Ledger(output).name(2, [matched(begun)])
-    begun.unlink()
-    if harm == "changed":
-        write(folder, "part-2.json", *range(20, 27))
-    write(folder, "part-3.json", *range(30, 35))
-    made = grown(output, folder)
-    assert "that generation is given up" in caplog.text
-    assert len(made.generations) == 2
-    assert kept(output) == 20 + 5 + 7 * (harm == "changed")
-
-
-def test_too_many_unreadable_records_name_no_generation(tmp_path: Path, folder: Path) -> None:
-    output = tmp_path / "out"
-    grown(output, folder)
-    whole = write(folder, "part-2.json", *range(20, 25)).read_text()
-    (folder / "part-2.json").write_text(whole.replace('"content"', '"contents"'))
-    with pytest.raises(UserError, match=r"these records have contents, .* all 5 "):
-        grown(output, folder, every_tokens=10**6)
-    assert not (output / NAME).exists()
-    (folder / "part-2.json").write_text(whole)
-    assert grown(output, folder).number == 2, "mended, it is taken"
-
-
-def test_what_cannot_be_deleted_does_not_undo_a_generation(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(_: Ledger) -> None:
-        raise OSError(5, "Input/output error")
-
-    output = tmp_path / "out"
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "close", fail)
-        assert grown(output, folder).number == 1
-    assert "what is no longer needed is not deleted" in caplog.text
-    assert grown(output, folder).number == 1
-    assert not (output / NAME).exists()
-
-
-def test_times_that_no_manifest_has_do_not_count(tmp_path: Path, folder: Path) -> None:
-    # As an overwrite leaves them that was killed between inputs.json and the manifest.
-    output = tmp_path / "out"
-    grown(output, folder)
-    path = folder / "part-1.json"
-    path.write_text(path.read_text().replace("打磨", "磨光", 1))
-    stat = path.stat()
-    (entry,) = read_json(output / "inputs.json")
-    write_json(output / "inputs.json", [{**entry, "mtime_ns": stat.st_mtime_ns, "crc32c": [1]}])
-    with pytest.raises(UserError, match=r"part-1\.json has other content"):
-        grown(output, folder)
-
-
 KILLS = [
     r"/ledger\.json$",
     r"\.work/dedup/.*\.json$",
@@ -219,7 +104,7 @@ KILLS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", KILLS)
+@pytest.mark.parametrize("pattern", a_few(KILLS, of_each=3))
 def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     tmp_path: Path, folder: Path, pattern: str
 ) -> None:

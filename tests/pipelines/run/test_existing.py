@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.run import existing
 from pipelines.run.build import build
 from shards.errors import UserError
-from shards.manifest import Manifest, write_manifest
 from tests.pipelines.mapped import touch
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 
@@ -24,7 +22,7 @@ def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> Non
     stay += [f"mine/.tmp-{mark}-manifest.json", ".tmp-1-manifest.json", ".work/map/thesis.txt"]
     gone = [f".tmp-{mark}-manifest.json", f"{folder}/s/.tmp-{mark}-00000.bin"]
     gone += [f".work/map/.tmp-{mark}-{task}.documents", f".work/attempts/{task}-{run}-{mark}.json"]
-    gone += [f".work/progress/{run}.json", ".work/attempts/thesis.txt", f"{folder}/.tmp-x"]
+    gone += [".work/attempts/thesis.txt", f"{folder}/.tmp-x"]
     for name in (*stay, *gone):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -33,45 +31,22 @@ def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> Non
     assert sorted(left) == sorted(stay)
 
 
-def other_bounds(made: Manifest) -> Manifest:
-    """The manifest of a version in which a profile had another bound."""
-    quality = made.options["quality"]
-    ((group, (profile,)),) = quality["bounds"].items()
-    changed = {**profile, "bounds": {**profile["bounds"], "min_chars": 51.0}}
-    options = {**made.options, "quality": {**quality, "bounds": {group: [changed]}}}
-    return replace(made, options=options)
-
-
 def test_options_are_called_as_flags_name_them_and_files_by_their_names(tmp_path: Path) -> None:
     path = write_wudao(tmp_path / "part-1.json", map(page, range(3)))
     shutil.copyfile(SAMPLE / "sample.model", tmp_path / "own.model")
-    for name in "ab":
-        (tmp_path / f"{name}.txt").write_text(f"{name} " * 13)
     given: dict[str, Any] = {
         "tokenizer": f"sentencepiece:{tmp_path / 'own.model'}",
         "quality": ("glm",),
         "threshold": ("glm.min_chars=50",),
-        "decontaminate": (str(tmp_path / "a.txt"),),
     }
-
-    def told(**changes: Any) -> str:
-        with pytest.raises(UserError, match="holds a dataset made with other options: ") as raised:
-            build(MODULE, small(tmp_path / "out", path, **{**given, **changes}))
-        return str(raised.value).replace(f"{tmp_path}/", "")
-
-    made = build(MODULE, small(tmp_path / "out", path, **given))
-    assert "--quality is gopher, the dataset has glm; " in told(quality=("gopher",), threshold=())
-    now = told(threshold=("glm.min_chars=60",))
-    assert "options: --threshold is glm.min_chars=60, the dataset has glm.min_chars=50. " in now
-    both = tuple(str(tmp_path / f"{name}.txt") for name in "ab")
-    assert "--decontaminate is a.txt,b.txt, the dataset has a.txt. " in told(decontaminate=both)
-    write_manifest(tmp_path / "out", other_bounds(made))
-    assert "--quality is glm.min_chars=50, the dataset has glm.min_chars=51. " in told()
-    write_manifest(tmp_path / "out", made)
+    build(MODULE, small(tmp_path / "out", path, **given))
+    told = "options: --threshold is glm.min_chars=60, the dataset has glm.min_chars=50. "
+    with pytest.raises(UserError, match=told):
+        build(MODULE, small(tmp_path / "out", path, **given | {"threshold": ("glm.min_chars=60",)}))
     with (tmp_path / "own.model").open("ab") as file:
         file.write(b"\xfa\x01\x01x")  # a field that the library does not know
     label = r"sentencepiece:own.model \(4,096 ids\) \(a file of SHA-256 [0-9a-f]{8}…\)"
-    with pytest.raises(UserError, match=f"--tokenizer is {label}, the dataset has {label}"):
+    with pytest.raises(UserError, match=f"--tokenizer is .*{label}, the dataset has .*{label}"):
         build(MODULE, small(tmp_path / "out", path, **given))
 
 

@@ -1,24 +1,16 @@
-"""Faults of inputs and of intermediate files: what becomes of a run (docs/evidence.md).
+"""Intermediate files that are harmed between two runs: the second ends in the same bytes."""
 
-Every test ends in the bytes of an undisturbed run, or in one paragraph and no dataset.
-"""
-
-import gzip
 import logging
-import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pipelines.run.build import build
-from shards import Dataset, UserError
+from shards import Dataset
 from shards.verify import verify
-from tests.pipelines.runs import MODULE, many_splits, page, shipped, small, write_wudao
-
-# --- intermediate files
+from tests.pipelines.runs import MODULE, many_splits, shipped
 
 
 def flip(path: Path) -> None:
@@ -94,91 +86,3 @@ def test_what_was_harmed_between_two_runs_is_told_and_made_again(
 
 
 # --- inputs that change while a run goes on
-
-
-def vanish(path: Path) -> None:
-    path.unlink()
-
-
-def become_a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def become_a_dangling_link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("nowhere")
-
-
-def grow(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\n")
-
-
-def be_written_again(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
-    os.utime(path)
-
-
-CHANGES = {
-    vanish: r"Cannot read the input {path}: No such file or directory\. Check the file",
-    become_a_folder: r"Cannot read the input {path}: Is a directory\. Check the file",
-    become_a_dangling_link: r"Cannot read the input {path}: No such file or directory\. Check",
-    grow: r"The input {path} has \d+ bytes and had \d+ when the run began: it is being changed\.",
-    be_written_again: r"The input {path} was written again after the run began: it is being",
-}
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Callable[[str], list[Path]]:
-    """Writes the same pages into two files of a form."""
-
-    def write(form: str) -> list[Path]:
-        paths = [tmp_path / "in" / f"part-{number}.{form}" for number in (1, 2)]
-        for number, path in enumerate(paths):
-            records = [page(100 * number + at) for at in range(40)]
-            write_wudao(path.with_suffix(""), records)
-            raw = path.with_suffix("").read_bytes()
-            path.with_suffix("").unlink()
-            path.write_bytes(gzip.compress(raw, mtime=0) if form.endswith("gz") else raw)
-        return paths
-
-    return write
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["json", "json.gz"])
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_an_input_that_changes_between_plan_and_read_is_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    corpus: Callable[[str], list[Path]],
-    change: Callable[[Path], None],
-    form: str,
-) -> None:
-    first, second = corpus(form)
-    before, times = second.read_bytes(), second.stat()
-    options = small(tmp_path / "out", first.parent / f"*.{form}", split_bytes=1 << 20)
-    rename = Path.replace
-
-    def replace(self: Path, target: Path) -> Path:
-        """The first file's record is about to get its name: the second is opened next."""
-        if target.parent.name == "map" and target.suffix == ".json":
-            monkeypatch.setattr(Path, "replace", rename)
-            change(second)
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(UserError, match=CHANGES[change].format(path=re.escape(str(second)))):
-        build(MODULE, options)
-    assert not (tmp_path / "out" / "manifest.json").exists()
-    if second.is_dir():
-        second.rmdir()
-    second.unlink(missing_ok=True)
-    second.write_bytes(before)
-    os.utime(second, ns=(times.st_atime_ns, times.st_mtime_ns))
-    made = build(MODULE, options)
-    account = made.generations[0].accounting["wudao"]
-    assert account["read"] == account["kept"] == 80
-    calm = small(tmp_path / "calm", first.parent / f"*.{form}", split_bytes=1 << 20)
-    build(MODULE, calm)
-    assert shipped(tmp_path / "out") == shipped(tmp_path / "calm")

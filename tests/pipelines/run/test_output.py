@@ -35,35 +35,24 @@ LIES_IN_OUTPUT = "the input .* is the output .*, or lies in it"
     [
         ("in", "in", LIES_IN_OUTPUT),
         ("in", "in/out", LIES_IN_INPUT),
-        ("in", "in/new/out", LIES_IN_INPUT),
         ("in", ".", LIES_IN_OUTPUT),
-        ("in/sub/../../in", "in/sub/out", LIES_IN_INPUT),
         ("in/a.json", "in", LIES_IN_OUTPUT),
-        ("in/a.json", "in/a.json", LIES_IN_OUTPUT),
         ("in/*.json", "in", LIES_IN_OUTPUT),
-        ("in/*.json", ".", LIES_IN_OUTPUT),
         ("in/*/*.json", "in/out", LIES_IN_INPUT),
         ("in/**/*.json", "in/out", LIES_IN_INPUT),
-        ("in/o*/**/x.json", "in/out", LIES_IN_INPUT),
-        ("in/**/*.tok*", "in/out", LIES_IN_INPUT),
         ("in/**/*.[h]ashes", "in/out", LIES_IN_INPUT),
         ("in/*/.lock", "in/out", LIES_IN_INPUT),
         ("w[1]/in", "w[1]", LIES_IN_OUTPUT),
-        ("w[1]/in", "w[1]/in/out", LIES_IN_INPUT),
         ("in", "out", ""),
         ("in", "in-out", ""),
         ("in/a.json", "in/out", ""),
-        ("in/a.json", "in/a", ""),
         ("in/*.json", "in/out", ""),
         ("in/s*/*.json", "in/out", ""),
-        ("in/s*/**/*.json", "in/out", ""),
         ("in/*/*.jsonl", "in/out", ""),
         ("in/**/part-*.jsonl.gz", "in/out", ""),
         ("w[1]/in", "w1", ""),
         ("w[1]/in", "w[1]/out", ""),
         ("missing", "in", ""),
-        ("missing/*", "in", ""),
-        ("x" * 300, "in", ""),
         ("in\0", "in", ""),
     ],
 )
@@ -72,19 +61,6 @@ def test_paths(tmp_path: Path, spec: str, output: str, because: str, through: st
     put(tmp_path / "real", "in/a.json", "in/sub/b.json", "w[1]/in/a.json")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     check(str(tmp_path / "real" / spec), tmp_path / through / output, because=because)
-
-
-def test_links_in_an_input_that_lead_to_the_output(tmp_path: Path) -> None:
-    put(tmp_path, "in/a.json", "all/x/out/manifest.json", "in2/b.json")
-    output = tmp_path / "all" / "x" / "out"
-    (tmp_path / "in" / "everything").symlink_to(tmp_path / "all")
-    check(str(tmp_path / "in"), output, because=rf"{LIES_IN_INPUT} .*a link or a mount")
-    check(str(tmp_path / "in" / "*" / "*" / "*" / "*"), output, because=LIES_IN_OUTPUT)
-    check_apart(str(tmp_path / "in"), tmp_path / "in2")
-    (tmp_path / "in2" / "c.json").symlink_to(output / "manifest.json")
-    check(str(tmp_path / "in2"), output, because=LIES_IN_OUTPUT)
-    check(str(tmp_path / "in2" / "*.json"), output, because=LIES_IN_OUTPUT)
-    check(str(tmp_path / "in2" / "c.json"), output, because=LIES_IN_OUTPUT)
 
 
 def test_a_glob_begins_after_the_folder_it_is_given_in(
@@ -106,29 +82,16 @@ def test_the_names_of_a_run_are_known(tmp_path: Path) -> None:
         check(str(tmp_path / "*" / name), tmp_path / "new", because=LIES_IN_INPUT)
 
 
-def test_links_in_a_circle_end(tmp_path: Path) -> None:
-    put(tmp_path, "in/a/b.json")
-    (tmp_path / "in" / "a" / "up").symlink_to(tmp_path / "in")
-    (tmp_path / "in" / "a" / "self").symlink_to(tmp_path / "in" / "a" / "self")
-    (tmp_path / "in" / "gone").symlink_to(tmp_path / "nowhere")
-    check_apart(str(tmp_path / "in"), tmp_path / "out")
-
-
 @pytest.mark.parametrize(
     ("spec", "output", "because"),
     [
         ("s3://bucket/in", "s3://bucket/in", LIES_IN_OUTPUT),
         ("s3://bucket/in/", "s3a://bucket/in/out", LIES_IN_INPUT),
-        ("s3://bucket/in", "s3://bucket", LIES_IN_OUTPUT),
         ("S3://bucket//in/*/x", "s3://bucket/in/out", LIES_IN_INPUT),
         ("gs://bucket/in/**", "gcs://bucket/in/a/b", LIES_IN_INPUT),
         ("s3://bucket/in", "s3://bucket/in2", ""),
         ("s3://bucket/in", "gs://bucket/in", ""),
-        ("s3://bucket/in/*.json", "s3://bucket/in/out", ""),
-        ("s3://bucket/in", "s3://other/in", ""),
         ("s3://bucket/*/*.jsonl", "s3://bucket/out", ""),
-        ("s3://bucket/in*/x.jsonl", "s3://bucket/in2", ""),
-        ("s3://bucket/in", "in", ""),
         ("hf:owner/name", "in", ""),
     ],
 )

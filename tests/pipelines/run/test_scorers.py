@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import pytest
 from pipelines.run.build import build
 from pipelines.text import TextOptions
 from shards.console import run_module
-from shards.errors import UserError
-from shards.manifest import Manifest, read_manifest
+from shards.manifest import Manifest
 from tests.pipelines.quality.models import BAD, GOOD, write_arpa, write_classifier
-from tests.pipelines.runs import shipped
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 
@@ -78,17 +75,3 @@ def test_the_classifier_drops_and_other_bounds_follow_from_the_audit_table(
     (step,) = [step for step in forecast["steps"] if step["step"] == "classifier.min_hq"]
     assert step["bounds"] == ["0.7", "0.3"]
     assert step["drops"][0] == dropped
-
-
-def test_the_model_decides_the_dataset_and_its_path_does_not(world: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "elsewhere.bin"
-    shutil.copy(world / "quality.bin", copy)
-    specs = f"{world}/quality.bin:hq>=0.5", f"{copy}:__label__hq>=0.50"
-    for name, spec in zip(("one", "two"), specs, strict=True):
-        make(world, tmp_path / name, classifier=(spec,))
-    assert shipped(tmp_path / "one") == shipped(tmp_path / "two")
-    manifest = (tmp_path / "one" / "manifest.json").read_text()
-    assert str(world) not in manifest
-    assert make(world, tmp_path / "one", classifier=specs[1:]) == read_manifest(tmp_path / "two")
-    with pytest.raises(UserError, match="made with other options: --classifier is"):
-        make(world, tmp_path / "one", classifier=(f"{copy}:hq>=0.6",))

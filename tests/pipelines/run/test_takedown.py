@@ -121,20 +121,3 @@ def test_erased_bytes_are_in_no_file(tmp_path: Path) -> None:
     assert files_with(output, MARKER.encode()) == []
     assert kept_ids(output) == ids(*PAGES)
     assert list(verify(Dataset.open(output))) == []
-
-
-def test_a_reader_goes_on_with_what_it_has_mapped(tmp_path: Path) -> None:
-    folder, output = tmp_path / "in", tmp_path / "out"
-    write_wudao(folder / "part-1.json", [PAGES[0], {**asked_page(), "dataType": GROUP}])
-    build(MODULE, small(output, folder))
-    assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
-    assert {"manifest.json", "report.json"} < set(files_with(output, GROUP.encode()))
-    reader = Dataset.open(output)
-    tokens = list(reader.documents())
-    before = [each.tolist() for each in tokens]
-    assert main(["compact", str(output), "--erase"]) == 0
-    assert [each.tolist() for each in tokens] == before
-    del reader, tokens
-    (generation,) = read_manifest(output).generations
-    assert [path.name for path in output.glob("g*")] == [generation.name]
-    assert files_with(output, GROUP.encode()) == [], "nor does the name of a group tell"

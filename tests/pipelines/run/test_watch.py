@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 
 from pipelines.run.command import main
@@ -202,30 +201,6 @@ def test_killed_at_any_moment_the_same_command_goes_on(
     check_as_appended(watch)
 
 
-def test_killed_workers_cost_nothing(tmp_path: Path) -> None:
-    with watching(tmp_path / "in", *OFTEN, "--workers", 1) as watch:
-        watch.until_said("watching")
-        deaths = 0
-        for number in range(3):
-            arrive(watch.folder, f"{number}.jsonl", *range(1000 * number, 1000 * number + 900))
-            end = time.monotonic() + 60
-            while deaths <= number and time.monotonic() < end:
-                deaths += kill_worker(watch.process.pid)
-            watch.until_committed(f"{number}.jsonl")
-        watch.end()
-    assert deaths == 3
-    check_as_appended(watch)
-
-
-def kill_worker(driver: int) -> int:
-    """Kill a process that the fork server of a driver has forked, if there is one."""
-    for server in psutil.Process(driver).children():
-        for child in server.children():
-            child.kill()
-            return 1
-    return 0
-
-
 def test_what_cannot_be_mapped_is_named_and_holds_up_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     with watching(folder, *OFTEN, module=DEADLY) as watch:
@@ -263,18 +238,6 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
         assert watch.said.count(f"in/{name}.jsonl is ") == 1
     report = json.loads((watch.output / "report.json").read_bytes())
     assert report["left_out"] == []
-
-
-def test_a_file_that_is_deleted_before_its_generation_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    with watching(folder, *NEVER, "--every-tokens", 10**6) as watch:
-        gone = arrive(folder, "gone.jsonl", *range(20))
-        arrive(folder, "a.jsonl", *range(30, 50))
-        watch.until_said("map 100 %")
-        gone.unlink()
-        watch.until_said("gone.jsonl was deleted before it was in a generation")
-        watch.end()
-    assert watch.generations == [["a.jsonl"]]
 
 
 def test_it_waits_for_inputs_and_models_that_are_away(tmp_path: Path) -> None:

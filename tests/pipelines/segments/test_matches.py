@@ -1,4 +1,3 @@
-import resource
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,30 +105,3 @@ def test_any_changed_byte_is_told_or_harmless(tmp_path: Path, rows: int, step: i
     assert len(told) > 20
     named = {text.partition(" is not an Arrow file")[0] for text in told}
     assert named == {str(tmp_path / "changed")}
-
-
-def test_what_was_read_behind_a_url_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of 64 MB is searched through in less than a quarter of that."""
-    folder = RemotePath(f"memory://{uuid.uuid4().hex}")
-    rng = np.random.default_rng(3)
-    keys = written(folder / "long", rng.integers(0, 2**64, 4_000_000, np.uint64))
-    values = np.sort(keys[::1000])
-    taken, fetched = list[int](), list[int]()
-    whole = matches.SparseTable.read
-
-    def watched(self: matches.SparseTable, first: int, last: int) -> pa.Table:
-        found = whole(self, first, last)
-        taken.append(resident_bytes())
-        fetched.append(found.nbytes)
-        return found
-
-    monkeypatch.setattr(matches.SparseTable, "read", watched)
-    before = resident_bytes()
-    assert len(matching_rows(folder / "long", "hash", values, within=EVERYTHING)) == len(values)
-    assert sum(fetched) > 60e6
-    assert max(taken) - before < 15e6
-    folder.remove([*folder.files()])
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

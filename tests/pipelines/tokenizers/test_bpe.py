@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
 from hypothesis import given, settings
 
 from pipelines.tokenizers import bpe
@@ -12,35 +11,9 @@ from pipelines.tokenizers.bpe import (
     gpt2_json,
 )
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from shards.errors import UserError
-from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, ids, shared
+from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, ids
 
 Ranks = dict[bytes, int]
-
-
-def test_a_name_and_its_file_are_the_same_model(
-    gpt2_path: Path, gpt2_ranks: Ranks, monkeypatch: Any
-) -> None:
-    published = tiktoken.Encoding(
-        "gpt2",
-        pat_str=ENCODINGS["gpt2"].pattern,
-        mergeable_ranks=gpt2_ranks,
-        special_tokens={"<|endoftext|>": len(gpt2_ranks)},
-    )
-    monkeypatch.setattr(tiktoken, "get_encoding", {"gpt2": published}.__getitem__)
-    named, from_file = load_tokenizer("tiktoken:gpt2"), load_tokenizer(f"tiktoken:{gpt2_path}")
-    assert named.fingerprint == from_file.fingerprint
-
-
-def test_gpt2_of_openai() -> None:
-    tokenizer = load_tokenizer(f"tiktoken:{shared('tokenizers/gpt2-merges.txt')}", fast=False)
-    assert (tokenizer.pieces, tokenizer.vocabulary_size) == (50257, 50304)
-    assert ids(tokenizer, "Hello world") == [15496, 995]
-    assert ids(tokenizer, "a<|endoftext|>b") == [64, 27, 91, 437, 1659, 5239, 91, 29, 65]
-    table = tokenizer.vocabulary()
-    assert table["bytes"][198].as_py() == b"\n"
-    assert table["sentence_end"][198].as_py()
-    assert table["bytes"][50256].as_py() == b"<|endoftext|>"
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
@@ -53,17 +26,6 @@ def test_published_patterns(name: str, monkeypatch: Any) -> None:
     assert definition["pat_str"] == encoding.pattern
     assert definition["special_tokens"]["<|endoftext|>"] == encoding.end_of_text
     assert max(definition["special_tokens"].values()) + 1 == encoding.size
-
-
-def test_encoding_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    def offline(name: str) -> None:
-        raise ConnectionError(f"no route to {name}")
-
-    monkeypatch.setattr(tiktoken, "get_encoding", offline)
-    with pytest.raises(
-        UserError, match=r"no route to gpt2.*TIKTOKEN_CACHE_DIR.*PATH/gpt2\.tiktoken"
-    ):
-        load_tokenizer("tiktoken:gpt2")
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import json
 import random
 import threading
 from collections.abc import Sequence
@@ -8,17 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.tokenizers import piece_kernels
-from pipelines.tokenizers import sentencepiece as encoding
 from pipelines.tokenizers.model import Encode
 from pipelines.tokenizers.sentencepiece import compiled_encoder, piece_encoder
 from pipelines.tokenizers.sentencepiece_model import disarm_symbols
 from tests.pipelines.native import loaded
-from tests.pipelines.tokenizers.texts import shared
 from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference, train
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample"
@@ -47,15 +43,6 @@ def check(both: Both, texts: Sequence[str]) -> None:
     (tokens, lengths), (expected, expected_lengths) = (encode(texts) for encode in both)
     assert lengths.tolist() == expected_lengths.tolist()
     assert tokens.tolist() == expected.tolist()
-
-
-def sample_texts() -> list[str]:
-    texts: list[str] = []
-    for path in sorted(SAMPLE.glob("*.json")):
-        records = json.loads(path.read_text("utf-8"))
-        rows = records if isinstance(records, list) else records["RECORDS"]
-        texts += [value for row in rows for value in row.values() if isinstance(value, str)]
-    return texts
 
 
 MIXED = st.lists(
@@ -97,21 +84,6 @@ def test_any_texts_by_the_sample_s_model(sample: Both, texts: list[str]) -> None
     check(sample, texts)
 
 
-def test_glm_s_model() -> None:
-    content = disarm_symbols(shared("tokenizers/cog-pretrain.model").read_bytes())
-    fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
-    assert fast is not None
-    chosen = random.Random(3)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-    pieces = [processor.id_to_piece(i).replace("▁", " ") for i in range(len(processor))]
-    mixed = [
-        "".join(chosen.choices(pieces, k=30) + chosen.choices(AWKWARD_PARTS, k=3))
-        for _ in range(99)
-    ]
-    mixed += ["".join(chosen.choices(pieces + AWKWARD_PARTS * 99, k=20)) for _ in range(100)]
-    check((fast, reference(content)), mixed + sample_texts())
-
-
 def test_models_that_spell_unknown_characters() -> None:
     content = train(byte_fallback=True, vocab_size=460)
     texts = ["the dog ☂ 的问题 ☃☃", *SENTENCES, "ﷺ ☂"]
@@ -124,13 +96,6 @@ def test_models_that_spell_unknown_characters() -> None:
 
     check((compiled_encoder(model_of(content), watched), library), texts)
     assert asked == [texts[0], texts[-1]]
-
-
-def test_groups_change_nothing(nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = reference(nmt_nfkc)
-    monkeypatch.setattr(encoding, "CHUNK_CHARS", 50)
-    fast = compiled_encoder(model_of(nmt_nfkc), library)
-    check((fast, library), [*SENTENCES, "", *SENTENCES, " ".join(SENTENCES * 2), "the dog"])
 
 
 def test_threads_change_nothing(nmt_nfkc: bytes) -> None:
@@ -151,14 +116,6 @@ def test_threads_change_nothing(nmt_nfkc: bytes) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-def test_long_parts_are_left_to_the_library(nmt_nfkc: bytes) -> None:
-    library = reference(nmt_nfkc)
-    fast = compiled_encoder(model_of(nmt_nfkc), library)
-    most = piece_kernels.MAX_PART
-    texts = [letter * size for letter in "a哈☂" for size in (most - 1, most, most + 1, 3 * most)]
-    check((fast, library), texts)
 
 
 def test_half_a_surrogate_pair_fails_as_in_the_library(nmt_nfkc: bytes) -> None:
@@ -185,19 +142,3 @@ def test_an_encoder_that_differs_is_refused(
     [line] = caplog.messages
     assert line.startswith("Compiled code for SentencePiece is not used: for ")
     assert line.endswith(" takes its place.")
-
-
-def test_an_encoder_that_fails_is_refused(
-    nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(piece_kernels, "encode_texts", None)
-    assert loaded(lambda: piece_encoder(nmt_nfkc, reference(nmt_nfkc)), native=True) is None
-    [line] = caplog.messages
-    assert "SentencePiece is not used: TypeError: 'NoneType' object is not callable. " in line
-
-
-def test_without_numba_the_library_encodes(
-    nmt_nfkc: bytes, broken_numba: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert loaded(lambda: piece_encoder(nmt_nfkc, reference(nmt_nfkc)), native=True) is None
-    assert caplog.messages == [broken_numba]

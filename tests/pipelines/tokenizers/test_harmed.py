@@ -5,16 +5,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pipelines.engine.trial import try_in_child
-from pipelines.tokenizers import huggingface
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_messages
-from tests.pipelines.tokenizers.trained import KINDS, field, train
+from tests.pipelines.tokenizers.trained import KINDS, train
 
 OWN_FAILURE = re.compile(r"(Type|Key|Value|Index|Attribute|Recursion|Unicode\w+|Assertion)Error")
 """What our own code would raise if it believed a file; a library may say so, in its words."""
@@ -95,19 +93,3 @@ def test_a_harmed_file_is_told_or_works(
         assert not OWN_FAILURE.search(message), f"{label}: {message}"
         assert "does not survive" not in message, f"{label}: {message}"
     assert any(told.values()), "nothing was harmed"
-
-
-def test_model_with_ids_of_its_own(monkeypatch: pytest.MonkeyPatch, hf_path: Path) -> None:
-    def beyond(path: Path, description: str) -> object:
-        del path, description
-        return lambda texts: (np.full(len(texts), 402, np.uint32), np.ones(len(texts), np.int64))
-
-    monkeypatch.setattr(huggingface, "_reference", beyond)
-    with pytest.raises(UserError, match="turns plain text into the id 402, which is none of its"):
-        load_tokenizer(f"hf:{hf_path}", fast=False)
-
-
-def test_byte_piece_that_is_none(tmp_path: Path) -> None:
-    content = train() + field(1, field(1, b"<0xZZ>") + field(3, 6))
-    path = written(tmp_path / "a.model", content)
-    assert "is no SentencePiece model" in check_use(f"sentencepiece:{path}")

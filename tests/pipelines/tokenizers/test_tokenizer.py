@@ -49,11 +49,3 @@ def test_failures_cost_their_text_only(tokenizer: Tokenizer) -> None:
     assert tokens.dtype == tokenizer.dtype
     assert lengths.tolist() == [len(ids(tokenizer, "the dog")), 0, len(ids(tokenizer, "the"))]
     assert tokens.tolist() == ids(tokenizer, "the dog") + ids(tokenizer, "the")
-
-
-def test_interrupts_are_no_failures(tokenizer: Tokenizer) -> None:
-    def interrupted(_: Sequence[str]) -> Any:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Tokenizer(dataclasses.replace(tokenizer._model, encode=interrupted)).encode_batch(["a"])

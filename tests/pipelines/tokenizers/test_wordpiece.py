@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tokenizers import BertWordPieceTokenizer
 from transformers import BertTokenizerFast
 
 from pipelines.tokenizers.agreement import CHECK_TEXTS
@@ -53,18 +52,6 @@ def test_the_vocabulary_of_bert_base_uncased(cased: bool, tmp_path: Path) -> Non
         assert ids(tokenizer, text) == theirs(text, add_special_tokens=False)["input_ids"], text
 
 
-def test_the_same_ids_as_by_tokenizer_json(tmp_path: Path) -> None:
-    by_lines = load(write(tmp_path / "lines", WORDS))
-    (tmp_path / "json").mkdir()
-    library = BertWordPieceTokenizer(str(tmp_path / "lines/vocab.txt"), lowercase=True)
-    library.save(str(tmp_path / "json/tokenizer.json"))
-    by_json = load(tmp_path / "json")
-    assert by_json.special == by_lines.special
-    assert by_json.pieces == by_lines.pieces
-    for text in TEXTS:
-        assert ids(by_json, text) == ids(by_lines, text)
-
-
 @pytest.mark.parametrize(
     ("more", "config", "expected"),
     [
@@ -83,11 +70,6 @@ def test_case_and_accents(more: list[str], config: object, expected: str, tmp_pa
     number = {word: i for i, word in enumerate(WORDS)}
     read = {"cased": "[UNK]", "uncased": "cafe", "accents": "café"}[expected]
     assert ids(tokenizer, "CAFÉ") == [number[read]]
-
-
-def test_lines_end_with_line_feeds_alone(tmp_path: Path) -> None:
-    tokenizer = load(write(tmp_path, [*WORDS, "\u2028", "##\u2028", "last"]))
-    assert ids(tokenizer, "last") == [len(WORDS) + 2], "bert-base-chinese has such pieces"
 
 
 def test_empty_lines_and_pieces_twice_take_a_number_as_by_transformers(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from pipelines.tokenizers.tokenizer import Tokenizer
-from shards.vocabulary import Vocabulary
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 
@@ -39,7 +37,3 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
     assert failures == []
     assert lengths.tolist() == [len(tokens)]
     return list(map(int, tokens))
-
-
-def decode(tokenizer: Tokenizer, text: str) -> str:
-    return Vocabulary(tokenizer.vocabulary()).decode(np.array(ids(tokenizer, text)))

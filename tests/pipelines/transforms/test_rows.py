@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from pipelines.engine import beam
 from pipelines.transforms import FromRows
@@ -51,24 +50,3 @@ def test_identity_does_not_depend_on_how_an_engine_hands_rows_on() -> None:
     assert [row["order"] for row in seen.rows("at once")] == [
         row["order"] for row in seen.rows("through")
     ]
-
-
-class Odd(NamedTuple):
-    """Rows with columns that steps make."""
-
-    text: str
-    score: str = "high"
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        (Odd("one"), "a row's score is no float"),
-        (Page(None, "a", 1), "a row's text is null: leave such rows out before"),
-        (Page("one", "a", float("nan")), "a row's year is nan, and its type a whole number"),
-        (Page("\ud800", "a", 1), "a row's text is no"),
-    ],
-)
-def test_values_that_fit_no_column_are_told(row: Any, said: str) -> None:
-    with pytest.raises(Exception, match=said):
-        batches_of([row], type(row))

@@ -6,36 +6,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import SAMPLE
-from pipelines.corpus.sources import list_corpora
 from pipelines.segments.rows import NAME
 from pipelines.transforms import (
     Clean,
-    IdentifyLanguage,
-    JudgeQuality,
     ReadCorpus,
     RecordBatchCoder,
     Tokenize,
 )
-from pipelines.transforms.read import ReadDoFn
 from shards.errors import UserError
-from tests.pipelines.filters.batches import batch
-from tests.pipelines.quality.models import BAD, GOOD, write_classifier
-from tests.pipelines.transforms.pipes import TOKENIZER, batches, running
-
-
-def test_a_classifier_judges_with_the_rules_or_without(tmp_path: Path) -> None:
-    model = write_classifier(tmp_path / "m.bin", {"hq": GOOD, "cc": BAD})
-    transform = JudgeQuality("none", classifier=[f"en={model}:hq>=0.5"])
-    assert [field.name for field in transform.fields] == ["classifier.hq"]
-    with running() as (pipeline, seen):
-        judged = batches(pipeline, batch(*GOOD, *BAD)) | IdentifyLanguage("en")
-        judged = judged.kept | transform
-        seen.watch("kept", judged.kept)
-        seen.watch("dropped", judged.dropped)
-    assert {row["text"] for row in seen.rows("kept")} == {*GOOD}
-    assert {row["reason"] for row in seen.rows("dropped")} == {"classifier-low-hq"}
+from tests.pipelines.transforms.pipes import TOKENIZER, running
 
 
 def test_a_process_loads_a_model_once_and_refuses_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,22 +41,6 @@ def test_splits_that_do_not_join_up_are_told(tmp_path: Path) -> None:
         read = pipeline | ReadCorpus("wudao", input=str(path))
         seen.watch("kept", read.kept)
     assert len(seen.rows("kept")) == 4
-
-
-def test_a_worker_that_has_another_code_of_a_corpus_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    listing = list_corpora("pipelines.wudao", Options(input=(str(SAMPLE),)))
-    reading = ReadDoFn(listing[1])
-    reading.setup()
-    monkeypatch.setattr("pipelines.map.mapper.code_hash", lambda _: "another")
-    reading = ReadDoFn(listing[1])
-    monkeypatch.setattr("pipelines.map.mapper.code_hash", lambda _: "changed")
-    message = (
-        r"this worker has code of pipelines\.wudao changed, the pipeline was made with another"
-    )
-    with pytest.raises(UserError, match=message):
-        reading.setup()
 
 
 BATCH = pa.record_batch(

@@ -1,7 +1,6 @@
 """Windows of a stream become generations: each firing one, once."""
 
 import os
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,18 +20,13 @@ from apache_beam.transforms.trigger import (
 from apache_beam.transforms.window import (
     FixedWindows,
     GlobalWindows,
-    IntervalWindow,
     TimestampedValue,
 )
-from apache_beam.utils.timestamp import Timestamp
-from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneInfoTiming
 
 from pipelines.engine import beam
 from pipelines.transforms import Clean, FromRows, WriteDataset
-from pipelines.transforms.firing import Firing
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
-from shards.storage.lock import locked
 from tests.pipelines.runs import content
 from tests.pipelines.transforms.pipes import TOKENIZER, Seen, running
 
@@ -131,27 +125,24 @@ def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dedup", ["exact", "minhash"])
-def test_a_stream_makes_what_bounded_pipelines_of_its_windows_make(
-    tmp_path: Path, dedup: str
-) -> None:
+def test_a_stream_makes_what_bounded_pipelines_of_its_windows_make(tmp_path: Path) -> None:
     stream = TestStream().advance_watermark_to(0)
     for end in (60, 120, 180):
         numbers = [n for n in range(end - 60, end) if n != 10]
         stream = numbered(numbered(stream, *numbers[:20]), *numbers[20:][::-1])
         stream = stream.advance_watermark_to(end)
     stream = numbered(stream, 208)  # whose text is empty
-    streamed(tmp_path / "stream", stream.advance_watermark_to_infinity(), dedup=dedup)
+    streamed(tmp_path / "stream", stream.advance_watermark_to_infinity(), dedup="minhash")
     for start in (0, 60, 120, 180):
         numbers = range(start, start + 60) if start < 180 else [208]
-        bounded(tmp_path / "appended", (n for n in numbers if n != 10), dedup=dedup)
+        bounded(tmp_path / "appended", (n for n in numbers if n != 10), dedup="minhash")
     assert content(tmp_path / "stream") == content(tmp_path / "appended")
     accounts = kept_and_dropped(tmp_path / "stream")
     assert accounts[-1] == [0, 1]
     assert all(dropped >= 12 for _, dropped in accounts[:-1])
     with running() as (pipeline, _):
         whole = pipeline | beam.Create([n for n in range(60) if n != 10])
-        to_dataset(rows_of(whole, GlobalWindows()), tmp_path / "plain", dedup=dedup)
+        to_dataset(rows_of(whole, GlobalWindows()), tmp_path / "plain", dedup="minhash")
     first = read_manifest(tmp_path / "stream").generations[0].name
     plain = read_manifest(tmp_path / "plain").generations[0].name
     assert files_of(tmp_path / "stream", first) == files_of(tmp_path / "plain", plain)
@@ -174,33 +165,6 @@ def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
     assert kept_and_dropped(tmp_path)[-1] == [1, 60]
 
 
-def test_engines_show_generations_and_how_long_rows_waited(tmp_path: Path) -> None:
-    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
-    values = [TimestampedValue(number, number) for number in (1, 2, 61)]
-    created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda number: number)
-    to_dataset(rows_of(created, FixedWindows(60)), tmp_path)
-    found = pipeline.run().metrics().query()
-    counts = {one.key.metric.name: one.committed for one in found["counters"]}
-    spreads = {one.key.metric.name: one.committed for one in found["distributions"]}
-    assert counts["generations"] == 2
-    waited = spreads["milliseconds from a row to its generation"]
-    assert waited.count == 2
-    assert waited.min > 0
-
-
-def test_a_commit_waits_for_another_one(tmp_path: Path) -> None:
-    writing = threading.Thread(target=bounded, args=(tmp_path, range(60)))
-    with locked(tmp_path):
-        writing.start()
-        deadline = time.monotonic() + 60
-        while not [*tmp_path.glob(".work/map/*.audit")] and time.monotonic() < deadline:
-            time.sleep(0.1)
-        time.sleep(0.5)
-        assert not (tmp_path / "manifest.json").exists()
-    writing.join()
-    assert len(read_manifest(tmp_path).generations) == 1
-
-
 def test_segments_that_may_be_waited_for_stay(tmp_path: Path) -> None:
     now = int(time.time())
     names = {
@@ -219,15 +183,6 @@ def test_segments_that_may_be_waited_for_stay(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [
         name for name in sorted(names) if names[name]
     ]
-
-
-def test_a_firing_has_a_name_of_its_window_and_pane() -> None:
-    early = PaneInfo(True, False, PaneInfoTiming.EARLY, 0, -1)
-    assert Firing.of(beam.GlobalWindow(), early).path == "rows/all/early-0"
-    hour = IntervalWindow(Timestamp(-1.5), Timestamp(3600))
-    plain = Firing.of(hour, PANE_INFO_UNKNOWN)
-    assert plain.path == "rows/1969-12-31T23:59:58.500000Z--1970-01-01T01:00:00Z/on-time-0"
-    assert plain < Firing.of(beam.GlobalWindow(), early)
 
 
 def test_no_worker_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """What a pipeline made becomes the dataset that a command makes."""
 
-import logging
 import random
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,23 +67,6 @@ class Note(NamedTuple):
 NOTES = [Note(f"the note number {n} of quite a few, and no other", "me", n) for n in range(60)]
 
 
-def write_batches(output: Path, *made: pa.RecordBatch) -> None:
-    with running() as (pipeline, _):
-        _ = batches(pipeline, *made) | WriteDataset(str(output), tokenizer=TOKENIZER)
-
-
-@pytest.mark.slow
-def test_rows_of_ones_own_have_an_order_that_is_not_theirs(tmp_path: Path) -> None:
-    notes = [*NOTES, NOTES[0]]
-    for name, rows in {"one": notes, "two": notes[::-1]}.items():
-        written(rows, tmp_path / name).commit()
-    assert shipped(tmp_path / "one") == shipped(tmp_path / "two")
-    one, two = (read_manifest(tmp_path / name) for name in ("one", "two"))
-    assert one.identity == two.identity
-    account = one.generations[0].accounting["rows"]
-    assert (account["read"], account["kept"], account["dropped"]) == (61, 60, {"duplicate": 1})
-
-
 @pytest.mark.slow
 def test_metrics_and_dropped_texts_are_those_of_the_command(tmp_path: Path) -> None:
     rules = {"quality": ("en=gopher",), "threshold": ("gopher.min_words=100",)}
@@ -132,19 +114,6 @@ def test_bundles_do_not_decide_what_is_dropped(
     assert account["dropped"]["near-duplicate"] > 30
 
 
-@pytest.mark.slow
-def test_a_last_step_that_an_engine_repeats_finds_its_work_done(tmp_path: Path) -> None:
-    output = tmp_path / "dataset"
-    with running() as (pipeline, _):
-        rows = pipeline | beam.Create(NOTES).with_output_types(Note)
-        sink = WriteDataset(str(output), tokenizer=TOKENIZER, commit=False, keep_segments=True)
-        _ = rows | FromRows() | sink
-    first = sink.commit()
-    for path in (output / ".work" / "map").glob("*.tokens"):
-        path.unlink()
-    assert sink.commit() == first
-
-
 def written(notes: list[Note], output: Path, **options: Any) -> WriteDataset:
     """Return what wrote notes and is yet to commit."""
     sink = WriteDataset(str(output), tokenizer=TOKENIZER, commit=False, **options)
@@ -166,22 +135,6 @@ def test_a_dataset_made_since_is_not_replaced(tmp_path: Path) -> None:
     assert first.commit() == read_manifest(tmp_path)
 
 
-def test_a_commit_leaves_the_log_of_beam_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("apache_beam"), "level", logging.INFO)
-    written(NOTES[:9], tmp_path).commit()
-    assert logging.getLogger("apache_beam").level == logging.INFO
-
-
-@pytest.mark.slow
-def test_replacing_with_other_options_is_no_repetition(tmp_path: Path) -> None:
-    first = written(NOTES, tmp_path).commit()
-    second = written(NOTES, tmp_path, overwrite=True, keep_dropped=True).commit()
-    assert first.generations[0].name != second.generations[0].name
-    assert written(NOTES, tmp_path, overwrite=True, keep_dropped=True).commit() == second
-
-
 @pytest.mark.slow
 def test_what_another_pipeline_removed_is_told(tmp_path: Path) -> None:
     sink = written(NOTES, tmp_path)
@@ -199,23 +152,10 @@ def whole(*texts: str) -> pa.RecordBatch:
     return rows
 
 
-def test_what_an_option_cannot_be_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="overwrite='yes' is neither True nor False"):
-        WriteDataset(str(tmp_path), tokenizer=TOKENIZER, overwrite="yes")
-
-
-def test_rows_without_a_source_are_told(tmp_path: Path) -> None:
-    lost = whole("one", "two")
-    sources = pa.array(["web", None], pa.large_string())
-    lost = lost.set_column(lost.schema.get_field_index("source"), "source", sources)
-    with pytest.raises(Exception, match="rows whose source is null"):
-        write_batches(tmp_path / "out", lost)
-
-
 def test_a_column_of_two_types_is_told(tmp_path: Path) -> None:
     one, two = whole("one text"), whole("another text")
     one = one.append_column("year", pa.array([1999]))
     two = two.append_column("year", pa.array(["1999"]))
     message = r"a column 'year' of two types, (int64 and string|string and int64): make it one"
-    with pytest.raises(Exception, match=message):
-        write_batches(tmp_path / "out", one, two)
+    with pytest.raises(Exception, match=message), running() as (pipeline, _):
+        _ = batches(pipeline, one, two) | WriteDataset(str(tmp_path), tokenizer=TOKENIZER)

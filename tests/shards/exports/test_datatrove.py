@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -5,9 +7,28 @@ import pytest
 from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 from datatrove.utils.dataset import DatatroveFolderDataset
 
-from shards.exports.formats import _humanized
-from shards.manifest import TRAIN, VALIDATION
-from tests.shards.exports.worlds import World, export, tree
+from shards.manifest import TRAIN, VALIDATION, SourceEntry, write_manifest
+from tests.shards.datasets import manifest_of, put_shard, tree
+from tests.shards.exports.worlds import EOS, Document, World, export
+
+
+def theirs(
+    folder: Path, name: str, documents: Sequence[Document], *, size: int
+) -> dict[str, bytes]:
+    """The files that datatrove writes of a shard, and those that were in the folder before."""
+    written = TokenizedFile(
+        str(folder),
+        name,
+        save_loss_metadata=any(document.prompt for document in documents),
+        save_final_metadata=True,
+        tokenizer_name_or_path="words",
+        token_size=size,
+    )
+    for document in documents:
+        loss = np.arange(len(document.tokens)) >= document.prompt
+        written.write(list(document.tokens), loss)
+    written.close()
+    return tree(folder)
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -21,21 +42,31 @@ def test_the_files_are_those_that_datatrove_writes(
     wanted: dict[str, bytes] = {}
     for split in (TRAIN, VALIDATION):
         for number, documents in enumerate(chosen.shards(split)):
-            folder, name = tmp_path / "theirs", f"{split}/{number:06d}_{documents[0].source}.ds"
-            written = TokenizedFile(
-                str(folder),
-                name,
-                save_loss_metadata=any(document.prompt for document in documents),
-                save_final_metadata=True,
-                tokenizer_name_or_path="words",
-                token_size=size,
-            )
-            for document in documents:
-                loss = np.arange(len(document.tokens)) >= document.prompt
-                written.write(list(document.tokens), loss)
-            written.close()
-            wanted |= {f"{path}": data for path, data in tree(folder).items()}
+            name = f"{split}/{number:06d}_{documents[0].source}.ds"
+            wanted |= theirs(tmp_path / "theirs", name, documents, size=size)
     assert files == wanted
+
+
+@pytest.mark.parametrize("count", [999, 1000, 9994, 9996, 99_951, 999_500])
+def test_counts_of_tokens_are_said_as_datatrove_says_them(tmp_path: Path, count: int) -> None:
+    tokens = (*([5] * (count - 1)), EOS)
+    entry = put_shard(tmp_path / "dataset", "g0001-00/a/00000", [tokens])
+    manifest = manifest_of(
+        tmp_path / "dataset",
+        {"a": SourceEntry(shards=(entry,), validation=())},
+        corpus="large",
+        pieces=[b"x"] * 10,
+        special={"eos": EOS},
+        name="g0001-00",
+        fingerprint="00",
+    )
+    tokenizer = replace(manifest.tokenizer, name="words")
+    write_manifest(tmp_path / "dataset", replace(manifest, tokenizer=tokenizer))
+    assert export(tmp_path / "dataset", "datatrove", tmp_path / "out") == 0
+    document = Document("g0001-00", "a", 0, tokens, 0)
+    wanted = theirs(tmp_path / "theirs", "train/000000_a.ds", [document], size=2)
+    found = {name: data for name, data in tree(tmp_path / "out").items() if name in wanted}
+    assert found == wanted
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -58,10 +89,3 @@ def test_datatrove_reads_it(world: World, plain: World, tmp_path: Path, size: in
     assert len(read) == len(windows) > 50
     assert [item["input_ids"].tolist() for item in read] == windows
     assert [item["positions"].tolist() for item in read] == places
-
-
-@pytest.mark.parametrize("count", [1, 12, 999, 1000, 9994, 9996, 99_951, 999_499, 999_500, 10**9])
-def test_counts_are_said_as_datatrove_says_them(count: int) -> None:
-    import humanize  # noqa: PLC0415  datatrove's
-
-    assert _humanized(count) == humanize.metric(count, unit="T")

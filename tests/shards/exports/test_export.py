@@ -1,8 +1,7 @@
-import itertools
+import errno
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import uuid
@@ -12,12 +11,10 @@ from unittest.mock import patch
 import pytest
 
 from shards.exports.formats import FORMATS
-from shards.manifest import TRAIN
-from shards.storage import links
 from shards.storage.remote import RemotePath
-from tests.shards.datasets import remove
-from tests.shards.exports.worlds import World, build, export, tree
-from tests.shards.test_compact import tree as files_of
+from tests.shards.datasets import tree
+from tests.shards.exports.worlds import World, build, export
+from tests.shards.kills import is_killed_at
 
 FLAGS = {"llm.c": ["--tokens-per-file", "300"]}
 
@@ -28,24 +25,6 @@ def own(tmp_path: Path) -> World:
     return build(tmp_path / "own")
 
 
-def kill_at(world: World, to: str, out: Path, moment: int) -> bool:
-    """Export in a process that is killed before the n-th file gets its name."""
-    child = os.fork()
-    if not child:
-        renamed = itertools.count(1)
-        rename = Path.replace
-
-        def replace_or_die(path: Path, target: Path) -> Path:
-            if moment == next(renamed):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return rename(path, target)
-
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(Path, "replace", replace_or_die)
-            os._exit(export(world, to, out, *FLAGS.get(to, [])))
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
 @pytest.mark.parametrize("to", FORMATS)
 def test_a_kill_costs_the_file_under_way(
     world: World, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]
@@ -53,7 +32,7 @@ def test_a_kill_costs_the_file_under_way(
     assert export(world, to, tmp_path / "calm", *FLAGS.get(to, [])) == 0
     out = tmp_path / "out"
     for moment in (1, 3, 3):
-        assert kill_at(world, to, out, moment)
+        assert is_killed_at(moment, lambda: export(world, to, out, *FLAGS.get(to, [])))
         assert not (out / "export.json").exists()
     assert any(name.rpartition("/")[2].startswith(".tmp-") for name in tree(out))
     before = {path: path.stat().st_ino for path in out.rglob("*") if path.is_file()}
@@ -97,39 +76,21 @@ def test_payloads_are_linked_where_nothing_was_removed(
 def test_where_links_are_refused_it_copies(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EXDEV, "by the test")
+
     assert export(world, "olmo", tmp_path / "calm") == 0
-    monkeypatch.setattr(links, "_hard_link", lambda *_: False)
-    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
     out = tmp_path / "out"
     assert export(world, "olmo", out) == 0
     assert tree(out) == tree(tmp_path / "calm")
     assert all(path.stat().st_nlink == 1 for path in out.rglob("*.npy"))
 
 
-def test_what_is_removed_later_makes_it_another_export(
-    own: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert export(own, "numpy", out) == 0
-    before = tree(out)
-    remove(own.directory, [("web", TRAIN, 1, 0)], number=4)
-    assert export(own, "numpy", out) == 2
-    assert "holds another export (of world, manifest 3, --to numpy" in capsys.readouterr().err
-    assert tree(out) == before
-    assert export(f"{own.directory}@3", "numpy", out) == 2
-    assert "before more documents were removed" in capsys.readouterr().err
-    assert export(own, "numpy", tmp_path / "new") == 0
-    gone = set(own.shards()[3][0].tokens) - {3}
-    names = [path for path in (tmp_path / "new" / "train").iterdir()]
-    left = {token for path in names for token in memoryview(path.read_bytes()[128:]).cast("H")}
-    assert gone
-    assert not gone & left
-
-
 @pytest.mark.parametrize("to", FORMATS)
 def test_behind_a_url_the_files_are_the_same(world: World, tmp_path: Path, to: str) -> None:
     remote = RemotePath(f"memory://{uuid.uuid4().hex}")
-    for name, content in files_of(world.directory).items():
+    for name, content in tree(world.directory).items():
         (remote / name).write(content)
     assert export(str(remote), to, tmp_path / "far") == 0
     assert export(world, to, tmp_path / "near") == 0

@@ -116,14 +116,3 @@ def test_llm_c_reads_it(
         ]
         assert [[*map(int, line.split())] for line in lines] == batches
         assert len(batches) > 1
-
-
-def test_a_prefix_and_a_source(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert export(world, "llm.c", out, "--prefix", "tiny", "--source", "web") == 0
-    assert read(out / "tiny_train_000001.bin") == theirs(world.stream(TRAIN, "web"))
-    shown = capsys.readouterr().out
-    assert f'./train_gpt2cu -i "{out}/tiny_train_*.bin" -j "{out}/tiny_val_*.bin"' in shown
-    assert "sources follow one another" not in shown

@@ -145,12 +145,3 @@ def export(world: World | str | Path, to: str, output: Path, *flags: str) -> int
     """Run the command, and return its exit code."""
     dataset = world.directory if isinstance(world, World) else world
     return main(["export", str(dataset), "--to", to, "--output", str(output), *flags])
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """The content of all files of an export but its lock."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != ".lock"
-    }

@@ -41,13 +41,12 @@ def text_of(
     return Counter(np.concatenate(texts).tolist()), set(draws.epoch.tolist()), texts
 
 
-@pytest.mark.parametrize("num_scatters", [1, 2, 8])
+@pytest.mark.parametrize("num_scatters", [1, 8])
 @pytest.mark.parametrize("source", ["web", "notes"])
 @pytest.mark.parametrize(
     "spec",
     [
         glm_windows(64),
-        glm_windows(128),
         causal_windows(33),
         WindowSpec(kind="glm", length=9, slack=4),
     ],

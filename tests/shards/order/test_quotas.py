@@ -8,16 +8,6 @@ from hypothesis import strategies as st
 from shards.order.quotas import MAX_PERIOD, Quotas, draws_of_all, draws_per_period
 
 
-def test_golden_draws() -> None:
-    quotas = Quotas([0.5, 0.3, 0.2], 4, seed=1)
-    assert quotas.period == 10
-    streams, nth = quotas.stream_and_nth(np.arange(12), np.full(12, 2))
-    assert streams.tolist() == [0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0, 2]
-    assert nth.tolist() == [0, 0, 1, 0, 2, 1, 3, 1, 4, 2, 5, 2]
-    streams, _ = quotas.stream_and_nth(np.arange(12), np.full(12, 3))
-    assert streams.tolist() == [1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0]
-
-
 @pytest.mark.parametrize(
     ("weights", "draws"),
     [
@@ -43,19 +33,6 @@ def errors(quotas: Quotas, scatter: int, draws: int) -> float:
     return float(np.abs(counts - times[:, None] * share).max())
 
 
-@pytest.mark.parametrize("num_streams", [1, 2, 3, 10, 40])
-def test_shares_hold_at_every_draw(num_streams: int) -> None:
-    weights = np.random.default_rng(num_streams).exponential(size=num_streams).tolist()
-    quotas = Quotas(weights, 8)
-    # In the table itself the count starts with the period, in a scatter anywhere.
-    table = np.concatenate([quotas.schedule, quotas.schedule[:100]])
-    drawn = np.cumsum(table[:, None] == np.arange(num_streams), axis=0)
-    times = np.arange(1, len(table) + 1)[:, None]
-    assert np.abs(drawn - times * quotas.draws_per_period / quotas.period).max() < 1
-    for scatter in range(8):
-        assert errors(quotas, scatter, 2000) < 2
-
-
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=40).filter(any), st.integers(0, 99))
 def test_shares_hold_for_any_weights(weights: list[int], seed: int) -> None:
     quotas = Quotas(weights, 3, seed=seed)
@@ -63,38 +40,6 @@ def test_shares_hold_for_any_weights(weights: list[int], seed: int) -> None:
         assert errors(quotas, scatter, min(2 * quotas.period, 500)) < 2
     streams, _ = quotas.stream_and_nth(np.arange(quotas.period), np.zeros(quotas.period, np.int64))
     assert np.bincount(streams, minlength=len(weights)).tolist() == quotas.draws_per_period.tolist()
-
-
-@given(
-    st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any),
-    st.lists(st.integers(0, 10**12), min_size=1, max_size=8),
-)
-def test_counting_forwards_and_back(weights: list[int], times: list[int]) -> None:
-    quotas = Quotas(weights, 5, seed=3)
-    draws = np.array(times)
-    scatters = draws % 5
-    streams, nth = quotas.stream_and_nth(draws, scatters)
-    counts = quotas.counts(draws, scatters)
-    assert np.array_equal(counts[np.arange(len(draws)), streams], nth)
-    assert np.array_equal(counts.sum(axis=1), draws)
-    after = quotas.counts(draws + 1, scatters) - counts
-    assert np.array_equal(after, streams[:, None] == np.arange(len(weights)))
-    for where in zip(streams.tolist(), nth.tolist(), scatters.tolist(), times, strict=True):
-        assert quotas.draw_of(*where[:3]) == where[3]
-
-
-def test_scatters_are_out_of_step() -> None:
-    """A batch with one draw a scatter is mixed, not all of one stream."""
-    quotas = Quotas([0.7, 0.3], 64)
-    times = np.repeat(np.arange(100), 64)
-    streams, _ = quotas.stream_and_nth(times, np.tile(np.arange(64), 100))
-    mixed = streams.reshape(100, 64).mean(axis=1)
-    assert 0.1 < mixed.min() <= mixed.max() < 0.5
-
-
-def test_the_longest_period() -> None:
-    quotas = Quotas([1, 1 / 3, 0.777], 2)
-    assert quotas.period == MAX_PERIOD
 
 
 @given(

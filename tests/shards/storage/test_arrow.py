@@ -41,10 +41,6 @@ def file_of(table: pa.Table) -> np.ndarray:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def test_a_file_is_read_as_it_was_written() -> None:
-    assert check_values(read_all(file_of(TABLE), PATH), PATH).equals(TABLE)
-
-
 def test_nothing_is_copied() -> None:
     content = file_of(TABLE)
     column = read_all(content, PATH)["n"].chunk(0)

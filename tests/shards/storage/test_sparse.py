@@ -13,7 +13,7 @@ from shards.range import Range
 from shards.storage import sparse
 from shards.storage.files import atomic_write, size
 from shards.storage.remote import AnyPath, RemotePath
-from shards.storage.sparse import join_ranges, side_by_side
+from shards.storage.sparse import join_ranges
 from shards.tables import (
     column,
     lookup,
@@ -163,12 +163,6 @@ def test_some_rows_are_looked_up(either_path: AnyPath, table: pa.Table, fetched:
     assert sum(fetched) < size(either_path)
 
 
-def test_small_tables_are_fetched_once(folder: RemotePath, fetched: list[int]) -> None:
-    write_table(folder / "small", pa.table({"order": np.arange(9, dtype=np.uint64)}))
-    assert open_between(folder / "small", "order", low=3, high=5)["order"].to_pylist() == [3, 4]
-    assert len(fetched) == 1
-
-
 def test_long_descriptions_of_columns_are_read_to_their_end(folder: RemotePath) -> None:
     names = {f"column {at} {'x' * 400}": np.arange(200.0) for at in range(300)}
     write_table(folder / "wide", pa.table(names))
@@ -219,14 +213,6 @@ def test_joined_ranges_cover_the_same_and_lie_apart(pairs: list[tuple[int, int]]
     assert all(two[0] > one[1] + gap for one, two in itertools.pairwise(found))
     edges = {edge for pair in ranges.tolist() for edge in pair}
     assert {edge for pair in found for edge in pair} <= edges
-
-
-def test_items_keep_their_order_here_and_there(folder: RemotePath) -> None:
-    items = list(range(100))
-    for where in (folder, "here"):
-        assert side_by_side(lambda item: item * 2, items, where=where) == [  # type: ignore[arg-type]  # what is no URL
-            item * 2 for item in items
-        ]
 
 
 def test_an_empty_table_has_no_rows(either: AnyPath, table: pa.Table) -> None:

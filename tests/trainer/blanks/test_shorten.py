@@ -94,13 +94,6 @@ def test_small_models(positions: int) -> None:
     assert drawn_lengths.max() <= positions - 1
 
 
-def test_how_often() -> None:
-    batch = windows([[Document(126)]] * 4000, every=5)
-    text = shorten(batch, probability=0.1)
-    assert (text.lengths < batch.lengths).mean() == pytest.approx(0.1, abs=0.02)
-    assert shorten(batch, probability=0).tokens is batch.tokens
-
-
 def test_a_part_without_loss_is_not_taken() -> None:
     """The prompt is so long that most parts of 32 tokens or more hold nothing else."""
     batch = windows([[Document(120, 119)]] * 200)

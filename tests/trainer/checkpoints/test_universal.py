@@ -1,8 +1,7 @@
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
+from deepspeed.checkpoint import ds_to_universal
 
 from shards.errors import UserError
 from tests.trainer.alone import ALONE
@@ -34,24 +33,20 @@ def test_when_to_convert(
         universal.needs_conversion(checkpoint, world=1, stage=3)
 
 
-ENDS: dict[str, tuple[Any, str]] = {
-    "it failed": (subprocess.CompletedProcess([], 1, "", "at\nit broke\n"), r"\(it broke\)\. Res"),
-    "it was killed": (subprocess.CompletedProcess([], -9, "", ""), r"\(exit code -9\)\. Resume"),
+ENDS: dict[str, tuple[Exception, str]] = {
+    "it failed": (ValueError("it broke"), r"could not convert it .* \(it broke\)\. Resume"),
     "memory": (MemoryError(), r"by 2 ranks, .* \(MemoryError\)\. Resume with 2 ranks"),
-    "no process": (OSError(12, "Cannot allocate"), r"\(\[Errno 12\] Cannot allocate\)"),
 }
 
 
 @pytest.mark.parametrize(("end", "message"), ENDS.values(), ids=ENDS)
 def test_a_failed_conversion_is_told_to_all_ranks_and_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Any, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Exception, message: str
 ) -> None:
-    def run(*_: object, **__: object) -> Any:
-        if isinstance(end, Exception):
-            raise end
-        return end
+    def convert(_: object) -> None:
+        raise end
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(ds_to_universal, "main", convert)
     with pytest.raises(AgreedError, match=message):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     assert [path.name for path in tmp_path.iterdir()] == ["step-5"]
@@ -60,10 +55,10 @@ def test_a_failed_conversion_is_told_to_all_ranks_and_removed(
 def test_ranks_need_not_wait_for_one_that_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*_: object, **__: object) -> None:
+    def stop(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(subprocess, "run", stop)
+    monkeypatch.setattr(ds_to_universal, "main", stop)
     with pytest.raises(KeyboardInterrupt):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     (mark,) = (tmp_path / "step-5-universal").glob("converted-*")
@@ -74,8 +69,7 @@ def test_leftovers_of_an_earlier_conversion_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "step-5-universal" / "zero").mkdir(parents=True)
-    done = subprocess.CompletedProcess([], 0, "", "")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    monkeypatch.setattr(ds_to_universal, "main", lambda _: None)
     checkpoint = checkpoint_of_two(tmp_path)
     assert universal.convert(checkpoint, ranks=ALONE) == "step-5-universal"
     assert not (tmp_path / "step-5-universal" / "zero").exists()

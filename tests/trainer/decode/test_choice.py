@@ -35,11 +35,6 @@ def test_filters(options: dict[str, float], expected: list[int]) -> None:
     assert kept(**options) == expected  # type: ignore[arg-type]  # of two types, by name
 
 
-def test_temperature_divides() -> None:
-    found = filtered(LOGITS, Decoding(temperature=2.0))
-    assert torch.allclose(found.softmax(-1), (LOGITS / 2).softmax(-1))
-
-
 @pytest.mark.parametrize("temperature", [1e-20, 1e-38, 5e-324])
 def test_the_coldest_temperatures_leave_the_best(temperature: float) -> None:
     assert kept(temperature=temperature, top_p=0.9) == [0]
@@ -81,14 +76,6 @@ def test_forbidden(tokens: tuple[int, ...], fewest: int, ngram: int, expected: s
     options = Decoding(min_new_tokens=fewest, no_repeat_ngram=ngram)
     banned = forbidden(tokens, (8, 9), options)
     assert set(banned) == expected
-
-
-def test_only_the_rows_concerned_change() -> None:
-    scores = torch.zeros(2, 3)
-    assert without(scores, [[], []]) is scores
-    changed = without(scores, [[], [0, 2]])
-    assert changed.tolist() == [[0, 0, 0], [NEVER, 0, NEVER]]
-    assert not scores.isinf().any()
 
 
 def test_where_nothing_may_follow() -> None:

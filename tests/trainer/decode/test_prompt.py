@@ -61,13 +61,6 @@ def test_without_task_masks(tokenizer: TextTokenizer) -> None:
         make_prompt("Fold [MASK] and [gMASK]", tokenizer, plain)
 
 
-def test_nothing_at_all(tokenizer: TextTokenizer) -> None:
-    special = tokenizer.special
-    assert make_prompt("", tokenizer, BLANKS).context == (special["cls"], special["gmask"])
-    causal = make_prompt("", tokenizer, Reading(causal=True, positions=64))
-    assert (causal.context, causal.blanks[0].token) == ((), special["eos"])
-
-
 def test_causal(tokenizer: TextTokenizer) -> None:
     prompt = make_prompt("Fold [MASK] six", tokenizer, Reading(causal=True, positions=64))
     ids = tokenizer.encode("Fold [MASK] six")

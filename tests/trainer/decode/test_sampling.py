@@ -39,12 +39,6 @@ def test_draws_are_the_same_on_any_batch_size(prompts: tuple[Prompt, ...]) -> No
     assert alone != filled(prompts, GREEDY, 4)
 
 
-def test_a_temperature_of_nearly_nothing_takes_the_most_probable() -> None:
-    cold = Decoding(max_new_tokens=6, temperature=1e-6)
-    assert filled(PROMPTS, cold, 4) == filled(PROMPTS, GREEDY, 4)
-    assert filled(PROMPTS, Decoding(max_new_tokens=6, top_k=1), 4) == filled(PROMPTS, GREEDY, 4)
-
-
 def test_what_ends_a_blank() -> None:
     hot = Decoding(max_new_tokens=400, temperature=3.0)
     fillings = [f for found in filled(PROMPTS * 2, hot, 8) for f in found]

@@ -20,7 +20,6 @@ from trainer.opening import Opening
 from trainer.start import load_weights
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_origin, find_tokenizer
-from trainer.weights.read import read_weights
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 
@@ -90,17 +89,6 @@ def test_how_it_was_trained_is_handed_on(
         find_origin(output, Opening())
 
 
-def test_types_are_converted(runs: Path, tmp_path: Path) -> None:
-    for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
-        export_to("safetensors", runs / "glm", tmp_path / name, dtype=name)
-        found = read_weights(tmp_path / name, vocab_size=SHAPE.vocab_size)
-        for key, value in random_model(SHAPE).state_dict().items():
-            assert torch.equal(found.read(key), value.to(dtype))
-        assert json.loads((tmp_path / name / "config.json").read_bytes())["torch_dtype"] in str(
-            dtype
-        )
-
-
 @pytest.mark.parametrize("output", ["", "../here"])
 def test_the_folder_that_the_user_is_in(
     runs: Path, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
@@ -158,16 +146,6 @@ def test_a_killed_export_leaves_nothing_that_looks_whole(runs: Path, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == [".tmp-export-out"]
     export_to("safetensors", runs / "glm", output)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_tokenizer_of_another_size(tmp_path: Path) -> None:
-    run = save_run(
-        tmp_path / "run",
-        random_model(replace(GPT2_SHAPE, vocab_size=128)),
-        objective="causal",
-    )
-    with pytest.raises(UserError, match=r"has 384 ids, and the model in .* has 128"):
-        export_to("hf", run, tmp_path / "out", tokenizer=put_tokenizer(tmp_path))
 
 
 def test_a_causal_model_with_block_positions_is_a_gpt2_too(tmp_path: Path) -> None:

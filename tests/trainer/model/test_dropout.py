@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from shards.order.permutation import derive
-from trainer.model.dropout import Dropout, Seeds, _words
+from trainer.model.dropout import Dropout, Seeds
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 
@@ -35,10 +35,19 @@ def dropped(slots: range, *, site: int = 1, rate: float = 0.2, **more: int) -> T
     return made.hidden(ones, rate, site) == 0
 
 
-def test_words_are_those_of_the_orders() -> None:
-    keys = torch.tensor([[5], [-7]])
-    expected = derive(keys.numpy().view(np.uint64), np.arange(99)) >> 32
-    assert np.array_equal(_words(keys, torch.arange(99)).numpy().view(np.uint32), expected)
+def test_masks_are_words_of_the_orders() -> None:
+    seeds, site = Seeds.of_slots(3, 2, range(2, 4)), 3
+    keys = seeds.keys.numpy().view(np.uint64)[:, None]
+    words, units = (
+        (derive(of, places) >> 32).astype(np.uint32)
+        for of, places in (
+            (keys, site * 2**40 + np.arange(64)),
+            (np.array([1], np.uint64), np.arange(32)),
+        )
+    )
+    products = (words[..., None] * (units | 1)).view(np.int32)
+    made = Dropout(seeds, SHAPE, tokens=64).hidden(torch.ones(2, 64, 32), 0.2, site)
+    assert np.array_equal(made.numpy() != 0, products >= round(0.2 * 2**32) - 2**31)
 
 
 def test_a_slot_has_the_same_masks_in_any_batch() -> None:

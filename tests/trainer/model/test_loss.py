@@ -48,33 +48,3 @@ def test_chunks_change_nothing(chunk: int) -> None:
     assert sums.num_targets[1] == sums.loss[1] == 0
     torch.testing.assert_close(hidden_grad, hidden.grad)
     torch.testing.assert_close(head_grad, head.grad)
-
-
-def test_logits_are_made_where_there_is_loss_and_by_chunk() -> None:
-    hidden, head, targets, mask = given()
-    made: list[int] = []
-
-    def project(rows: Tensor) -> Tensor:
-        made.append(len(rows))
-        return rows @ head.T
-
-    loss_sums(hidden, project, targets=targets, loss_mask=mask, chunk=4).loss.sum().backward()
-    wanted = int(mask.sum())
-    forward = -(-wanted // 4)
-    assert max(made) == 4
-    assert sum(made[:forward]) == wanted
-    assert sum(made[forward:]) == wanted  # again in the backward pass
-
-
-def test_a_batch_without_targets_has_a_gradient_of_zero() -> None:
-    hidden, head, targets, _ = given()
-    nothing = torch.zeros(SAMPLES, LENGTH, dtype=torch.bool)
-    sums = loss_sums(
-        hidden, lambda rows: rows @ head.T, targets=targets, loss_mask=nothing, chunk=4
-    )
-    sums.loss.sum().backward()
-    assert sums.loss.tolist() == [0, 0, 0]
-    assert hidden.grad is not None
-    assert head.grad is not None
-    assert not hidden.grad.any()
-    assert not head.grad.any()

@@ -152,14 +152,6 @@ def test_a_causal_model_is_blind_to_what_follows() -> None:
     assert not torch.allclose(logits[:, 20:], changed[:, 20:], atol=1e-3)
 
 
-def test_a_batch_without_sep_is_causal(model: GLM) -> None:
-    tokens = torch.arange(48).view(2, 24)
-    batch = {"tokens": tokens, "targets": tokens.roll(-1, 1), "loss_mask": torch.ones(2, 24)}
-    logits = model(tokens, causal=True)
-    losses = F.cross_entropy(logits.transpose(1, 2), batch["targets"], reduction="none")
-    assert model(batch).loss.tolist() == pytest.approx(losses.sum(1).tolist(), rel=1e-6)
-
-
 def test_flex_refuses_dropout() -> None:
     with pytest.raises(ValueError, match=r"attention_dropout is 0\.3; set it to 0"):
         GLM(DROPPING, attention="flex")

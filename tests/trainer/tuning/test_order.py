@@ -48,19 +48,6 @@ def test_epochs_end_where_their_last_whole_step_ends() -> None:
     ]
 
 
-def test_every_epoch_of_more_than_a_batch_ends_once() -> None:
-    for across in (False, True):
-        for items in range(3, 40):
-            order = Order(num_items=items, batch_size=3, epochs=7, seed=0, across_epochs=across)
-            ended = [order.ended_epoch(step) for step in range(1, order.steps + 1)]
-            assert [epoch for epoch in ended if epoch] == list(range(1, 8))
-
-
-def test_epochs_smaller_than_a_batch() -> None:
-    order = Order(num_items=3, batch_size=10, epochs=7, seed=0, across_epochs=True)
-    assert [order.ended_epoch(step) for step in range(1, order.steps + 1)] == [6, None, 7]
-
-
 def test_the_published_run_of_copa() -> None:
     order = Order(num_items=800, batch_size=64, epochs=100, seed=1234, across_epochs=True)
     assert order.steps == 1250

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from trainer.checkpoints.disk import Disk
-from trainer.ranks import AgreedError, Ranks
+from trainer.ranks import Ranks
 from trainer.tuning.progress import Best, better, keep
 
 RANKS = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
@@ -30,36 +30,6 @@ def write_checkpoint(folder: Path, step: int) -> Path:
     return target
 
 
-def test_a_checkpoint_is_kept_once_it_is_whole(tmp_path: Path) -> None:
-    source = write_checkpoint(tmp_path, 3)
-    assert not keep(disk_of(tmp_path), best_at(3), RANKS)
-    assert not (tmp_path / "best").exists()
-    (source / LIST).write_text("{}")
-    assert keep(disk_of(tmp_path), best_at(3), RANKS)
-    kept = tmp_path / "best" / "step-3"
-    assert (kept / "weights.pt").samefile(source / "weights.pt")
-    assert (kept / "deep" / "more.pt").read_text() == "more"
-    assert (kept / LIST).is_file()
-
-
-def test_the_former_best_goes_last(tmp_path: Path) -> None:
-    for step in (3, 6):
-        (write_checkpoint(tmp_path, step) / LIST).write_text("{}")
-        keep(disk_of(tmp_path), best_at(step), RANKS)
-        # What has gone from the run's own folder stays.
-        keep(disk_of(tmp_path), best_at(9), RANKS)
-    assert [path.name for path in (tmp_path / "best").iterdir()] == ["step-6"]
-
-
-def test_an_interrupted_one_is_made_again(tmp_path: Path) -> None:
-    (write_checkpoint(tmp_path, 3) / LIST).write_text("{}")
-    (tmp_path / "best" / "step-3").mkdir(parents=True)
-    (tmp_path / "best" / "step-3" / "weights.pt").write_text("cut")
-    keep(disk_of(tmp_path), best_at(3), RANKS)
-    assert (tmp_path / "best" / "step-3" / "weights.pt").read_text() == "weights 3"
-    assert (tmp_path / "best" / "step-3" / LIST).is_file()
-
-
 def test_where_files_have_one_name_only_they_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,13 +43,6 @@ def test_where_files_have_one_name_only_they_are_copied(
     copied = tmp_path / "best" / "step-3" / "weights.pt"
     assert copied.read_text() == "weights 3"
     assert not copied.samefile(source / "weights.pt")
-
-
-def test_a_disk_that_does_not_take_it(tmp_path: Path) -> None:
-    (write_checkpoint(tmp_path, 3) / LIST).write_text("{}")
-    (tmp_path / "best").write_text("a file")
-    with pytest.raises(AgreedError, match=r"best/step-3: .* is a file where a folder is needed"):
-        keep(disk_of(tmp_path), best_at(3), RANKS)
 
 
 def test_the_first_of_equals_is_the_best() -> None:

@@ -40,11 +40,3 @@ def test_the_batch_of_the_json_counts_unless_it_is_given() -> None:
     assert config("--task", "rte", "--deepspeed", "finetune-10b", world=8).batch_size == 32
     flags = ("--task", "rte", "--deepspeed", "finetune-10b", "--batch-size", "8")
     assert config(*flags, world=8).batch_size == 8
-
-
-def test_how_texts_are_written() -> None:
-    flags = ("--beams", "3", "--beam-penalty", "0.5", "--min-answer", "2", "--no-repeat-ngram", "4")
-    decoding = config("--task", "seq2seq", *flags, "--max-answer", "9").decoding
-    assert (decoding.beams, decoding.length_penalty, decoding.no_repeat_ngram) == (3, 0.5, 4)
-    assert (decoding.min_new_tokens, decoding.max_new_tokens) == (2, 9)
-    assert config("--task", "seq2seq", "--target-length", "7").decoding.max_new_tokens == 7

@@ -1,7 +1,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from trainer.tasks.question import Question
 from trainer.tasks.task import Reader, TaskContext
 from trainer.trained import Origin, find_origin
 from trainer.tuning import start as module
-from trainer.tuning.order import Order
 from trainer.tuning.settings import Tuning
 
 
@@ -44,26 +42,9 @@ def test_ranks_share_the_reading_of_their_own_folder_alone(
     flags = ("--task", "copa", "--data", "items", "--init-from", "model", "--save", str(save))
     asked = tuning([*flags, "--resume", str(tmp_path / "run")])
     with pytest.raises(CheckedError):
-        module.start(asked, ALONE, stop=Stop())
+        module.start(asked, ALONE, stop=Stop(ALONE))
     # Another folder may be on the disk of one node only, whatever --save is.
     assert [disk is not None for disk in seen] == [is_own]
-
-
-def test_more_epochs_leave_no_items_out() -> None:
-    ended = Order(num_items=10, batch_size=4, epochs=3, seed=0, across_epochs=True)
-
-    def check(step: int, order: Order) -> None:
-        state = {"schedule": {"epochs": ended.epochs}}
-        checkpoint: Any = SimpleNamespace(folder=Path("run/step"), step=step, state=state)
-        module._check_no_items_lost(checkpoint, order)
-
-    more = replace(ended, epochs=5)
-    assert ended.items(ended.steps) != more.items(ended.steps)
-    with pytest.raises(UserError, match=r"--epochs 5: .* begin 2 items further on, which epoch 4"):
-        check(ended.steps, more)
-    check(ended.steps - 1, more)
-    check(ended.steps, ended)
-    check(9, replace(more, across_epochs=False))
 
 
 @pytest.fixture
@@ -94,4 +75,4 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
     monkeypatch.setattr("trainer.tuning.settings.find_task", lambda _: task)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
-        module.start(given, ALONE, stop=Stop())
+        module.start(given, ALONE, stop=Stop(ALONE))

@@ -21,7 +21,6 @@ from tests.trainer.golden import (
 from tests.trainer.poison import Payload
 from trainer.model.model import GLM
 from trainer.start import load_weights
-from trainer.weights.published import read_published
 
 FILE = "mp_rank_{:02}_model_states.pt"
 FUSED = ("query_key_value.weight", "query_key_value.bias")
@@ -79,14 +78,6 @@ def assert_holds(model: GLM, weights: dict[str, Tensor]) -> None:
         assert torch.equal(state[name], value), name
 
 
-def test_a_file(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    path = tmp_path / "any-name.pt"
-    save(path, weights)
-    model = GLM(SHAPE)
-    load_weights(path, model)
-    assert_holds(model, weights)
-
-
 @pytest.mark.parametrize("num_ranks", [1, 2, 4])
 @pytest.mark.parametrize("tracker", [None, "latest", "latest_checkpointed_iteration.txt"])
 def test_a_folder_of_parts(
@@ -100,34 +91,12 @@ def test_a_folder_of_parts(
     assert_holds(model, weights)
 
 
-@pytest.mark.parametrize("num_ranks", [1, 2, 4])
-def test_parts_are_joined(tmp_path: Path, weights: dict[str, Tensor], num_ranks: int) -> None:
-    save_parts(tmp_path, weights, num_ranks)
-    joined = read_published(tmp_path)
-    assert all(torch.equal(joined.read(name), weights[name]) for name in weights)
-
-
 def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "half.pt"
     save(path, {name: value.half() for name, value in weights.items()})
     model = GLM(SHAPE)
     load_weights(path, model)
     assert_holds(model, {name: value.half().float() for name, value in weights.items()})
-
-
-def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    path = tmp_path / "short.pt"
-    save(path, weights)
-    torch.manual_seed(8)
-    model = GLM(replace(SHAPE, max_positions=100))
-    fresh = model.transformer.position_embeddings.weight.detach().clone()
-    load_weights(path, model, extend_positions=True)
-    table = model.transformer.position_embeddings.weight
-    assert torch.equal(table[:65], weights["transformer.position_embeddings.weight"])
-    assert torch.equal(table[65:], fresh[65:])
-    blocks = model.transformer.block_position_embeddings
-    assert blocks is not None
-    assert torch.equal(blocks.weight[:65], weights["transformer.block_position_embeddings.weight"])
 
 
 def test_a_file_that_would_run_code_is_refused(tmp_path: Path, weights: dict[str, Tensor]) -> None:

@@ -1,0 +1,71 @@
+"""Published datasets on this machine: their files in the cache of the hub's library.
+
+What is there already is not asked for again, and needs no connection. Several processes may fetch
+the same: the library locks each file, so that it comes once. Files about a build that no window is
+made of (audit, signatures, rejects, dropped texts) stay where they are.
+"""
+
+from pathlib import Path
+
+from shards.errors import UserError
+from shards.manifest import NAME, read_manifest
+from shards.paths import FOLDERS
+from shards.storage.hub import HubName, dataset_name, endpoint, quiet, reason
+
+_UNREAD = [f"*/{folder}/*" for folder in FOLDERS]
+
+
+def at_commit(name: HubName) -> HubName:
+    """Return a dataset at the commit that its revision names now; only its manifest is fetched.
+
+    Without a connection that is the commit which the revision named when it was last fetched.
+
+    Raises:
+        UserError: There is no such dataset or revision, it is gated, it is none of corpusmill, or
+            the hub cannot be reached.
+        DamageError: Its manifest is damaged.
+    """
+    folder = _snapshot(name, only=[NAME])
+    if not (folder / NAME).exists():
+        raise _refused(name, f"it is no dataset of corpusmill, for it has no {NAME}")
+    read_manifest(folder)
+    return HubName(name.repository, folder.name)
+
+
+def fetch(name: HubName | str) -> Path:
+    """Return the folder of a dataset in the cache, with all that training reads of it.
+
+    Args:
+        name: Of the dataset; a text is hf:OWNER/NAME[@REVISION].
+
+    Raises:
+        UserError: As of `at_commit`, or the text is no such name.
+        DamageError: Its manifest is damaged.
+    """
+    if isinstance(name, str):
+        name = dataset_name(name)
+    return _snapshot(at_commit(name), without=_UNREAD)
+
+
+def _snapshot(
+    name: HubName, *, only: list[str] | None = None, without: list[str] | None = None
+) -> Path:
+    """Return the folder of a commit in the cache, with the files that patterns choose."""
+    from huggingface_hub import snapshot_download  # noqa: PLC0415  it takes a second to import
+
+    quiet(bars=without is not None)
+    try:
+        folder = snapshot_download(
+            name.repository,
+            repo_type="dataset",
+            revision=name.revision,
+            allow_patterns=only,
+            ignore_patterns=without,
+        )
+    except Exception as error:  # the hub's and the HTTP library's have no class in common
+        raise _refused(name, reason(error, name, kind="dataset")) from error
+    return Path(folder)
+
+
+def _refused(name: HubName, why: str) -> UserError:
+    return UserError(f"{name} cannot be read from the hub ({endpoint()}): {why}.")

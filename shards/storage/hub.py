@@ -1,0 +1,133 @@
+"""The Hugging Face hub: names of its repositories, and what it answers in plain words.
+
+OWNER/NAME              the newest commit of the main branch
+OWNER/NAME@REVISION     a branch, a tag or a commit
+"""
+
+import logging
+import re
+import sys
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import quote
+
+from shards.errors import UserError
+from shards.secrets import without_secrets
+from shards.storage.address import error_text
+
+PREFIX = "hf:"
+"""Before a name, where a path could stand as well."""
+
+REFUSED_TOKEN, FORBIDDEN = 401, 403
+"""HTTP statuses."""
+
+_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
+_SNAPSHOT = re.compile(r"/datasets--([\w.-]+)--([\w.-]+)/snapshots/([0-9a-f]{40})(?![0-9a-f])")
+"""What a path in the cache of the hub's library has."""
+
+
+@dataclass(frozen=True)
+class HubName:
+    """A repository of the hub at a revision."""
+
+    repository: str
+    """OWNER/NAME."""
+    revision: str | None = None
+    """A branch, a tag or a commit; None: the main branch."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return what OWNER/NAME[@REVISION] names; None of any other text."""
+        match = _NAME.fullmatch(text)
+        return match and cls(match["repository"], match["revision"])
+
+    @classmethod
+    def of_snapshot(cls, path: str) -> Self | None:
+        """Return the dataset and the commit that a folder of the cache has; None of another one."""
+        match = _SNAPSHOT.search(path)
+        return match and cls(f"{match[1]}/{match[2]}", match[3])
+
+    def __str__(self) -> str:
+        return f"{PREFIX}{self.repository}{f'@{self.revision}' if self.revision else ''}"
+
+    @property
+    def url(self) -> str:
+        """The address of the dataset, as fsspec takes it."""
+        at = f"@{quote(self.revision, safe='')}" if self.revision else ""
+        return f"hf://datasets/{self.repository}{at}"
+
+
+def dataset_name(text: str) -> HubName:
+    """Return the dataset that OWNER/NAME[@REVISION] names, with or without hf: before it.
+
+    Raises:
+        UserError: It names none.
+    """
+    name = HubName.parse(text.removeprefix(PREFIX))
+    if name is None:
+        raise UserError(
+            f"{text} names no dataset of the hub: write OWNER/NAME, where OWNER is a user or an "
+            "organization there."
+        )
+    return name
+
+
+# The hub's library takes a second to import, and most commands need none of it: so each function
+# that uses it imports it.
+
+
+def endpoint() -> str:
+    """Return the address of the hub, as messages name it."""
+    from huggingface_hub import constants  # noqa: PLC0415  see above
+
+    return without_secrets(constants.ENDPOINT)
+
+
+def quiet(*, bars: bool = False) -> None:
+    """Let the hub's library show nothing but its errors.
+
+    Args:
+        bars: Let it show its progress too, on a terminal.
+    """
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415  see above
+
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    if not (bars and sys.stderr.isatty()):
+        disable_progress_bars()
+
+
+def reason(error: Exception, name: HubName, *, kind: str) -> str:
+    """Return why the hub does not give what is asked for, in plain words.
+
+    Args:
+        error: Of the hub's library, or of its HTTP library.
+        name: What was asked for.
+        kind: A model or a dataset.
+    """
+    from huggingface_hub import errors  # noqa: PLC0415  see above
+
+    whys = {
+        errors.LocalEntryNotFoundError: "the cache does not have all of it, and the hub cannot "
+        "be reached",
+        errors.GatedRepoError: "it is gated: accept its terms there, and set HF_TOKEN",
+        errors.RevisionNotFoundError: f"it has no revision {name.revision}",
+        errors.RepositoryNotFoundError: f"there is no such {kind}, or it is private and HF_TOKEN "
+        "may not read it",
+    }
+    known = (why for kind, why in whys.items() if isinstance(error, kind))
+    return next(known, error_text(error))
+
+
+def push_reason(error: Exception, name: HubName) -> str:
+    """Return why the hub does not take what is pushed, in plain words."""
+    from huggingface_hub import errors  # noqa: PLC0415  see above
+
+    status = error.response.status_code if isinstance(error, errors.HfHubHTTPError) else 0
+    if status == REFUSED_TOKEN:
+        return "it wants a token that may write: set HF_TOKEN, or log in with hf auth login"
+    if status == FORBIDDEN:
+        owner = name.repository.partition("/")[0]
+        return f"HF_TOKEN may not write there: {owner} is to be you or an organization of yours"
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return "HF_HUB_OFFLINE is set"
+    return reason(error, name, kind="dataset")
