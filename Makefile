@@ -71,7 +71,7 @@ format: setup  ## rewrite the code in the house style
 bench: setup  ## measure: the chain, memory, loaders (ARGS="--only loaders", BENCH_MB=…)
 	$(BIN)/python -m tests.bench $(ARGS)
 
-images: setup  ## check the Dockerfile, and build both images if buildah, podman or docker is here
+images: setup  ## check the Dockerfile, and build both images, or try the worker's steps in a clean Debian
 	@.ci/images
 
 clean:  ## remove .venv and everything made

@@ -65,9 +65,9 @@ def test_workers_start_with_native_loops_of_the_installed_package() -> None:
 
 
 def test_what_installing_needs_is_sent_to_the_builder() -> None:
-    kept = [
-        line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] == "!"
-    ]
+    first, *lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert first == "*", ".ci/chroot sends what is named after it"
+    kept = [line[1:] for line in lines if line[0] == "!"]
     assert all((ROOT / name).exists() for name in kept)
     needed = {".ci/constraints.txt", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"}
     assert needed | {"pipelines", "shards", "trainer"} <= set(kept)
@@ -96,7 +96,7 @@ def test_hadolint_finds_nothing() -> None:
 
 BUILDER = """#!/bin/sh
 echo "$@"
-if [ "$3" = "$BREAKS" ]; then
+if [ "$3" = "${BREAKS:-none}" ]; then
     echo "Error: creating build container: no such host"
     exit 125
 fi
@@ -107,8 +107,8 @@ fi
 def checkout(tmp_path: Path) -> Path:
     """A checkout as far as .ci/images can tell."""
     (tmp_path / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "images", tmp_path / ".ci")
-    shutil.copy(ROOT / "Dockerfile", tmp_path)
+    for name in (".ci/images", ".ci/chroot", ".ci/index.sh", "Dockerfile", ".dockerignore"):
+        shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "programs").mkdir()
     for name in ("bash", "dirname", "sed", "tee", "tail", "grep", "mkdir"):
         (tmp_path / "programs" / name).symlink_to(str(shutil.which(name)))
@@ -118,7 +118,7 @@ def checkout(tmp_path: Path) -> Path:
 def images(checkout: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [checkout / ".ci" / "images"],
-        env={"PATH": str(checkout / "programs"), **environment},
+        env={"PATH": str(checkout / "programs"), "HOME": str(checkout), **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -129,7 +129,7 @@ def images(checkout: Path, **environment: str) -> "subprocess.CompletedProcess[s
 def test_without_a_builder_nothing_is_built(checkout: Path) -> None:
     done = images(checkout)
     assert done.returncode == 0
-    assert "no buildah, podman or docker is here" in done.stderr
+    assert "no buildah, podman or docker works here, and a clean Debian takes root" in done.stderr
     assert images(checkout, BUILDER="kaniko").returncode == 2
 
 
@@ -149,6 +149,66 @@ def test_both_images_are_built_by_what_is_there(checkout: Path) -> None:
         "images: podman could not build corpusmill-trainer: Error: creating build container: no "
         "such host. It needs docker.io/nvidia/cuda:"
     )
+
+
+FAKES = {
+    "docker": "exit 1",  # a client whose daemon is not here
+    "buildah": "exit 1",
+    "podman": "exit 1",
+    "id": "echo 0",
+    "apt-get": "echo bookworm mirror",
+    "apt-config": "",
+    "unshare": 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"',
+    "mount": "",
+    "debootstrap": 'echo "debootstrap $2 $3 $5"; mkdir -p "$4/proc" "$4/dev" "$4/etc"',
+    "chroot": """
+        root=$1
+        for command; do true; done
+        echo "$* " | tr " " "\\n" | grep ^PIP_INDEX
+        echo "RUN $command"
+        case $command in
+            *"$BREAKS"*) exit 1 ;;
+            *wudao*) mkdir -p "$root/sample/g0001-00" ;;
+        esac""",
+    "../.venv/bin/python": """
+        [ "$2" != pip ] || echo "global.index-url='an-index'"
+        [ "$2" = pip ] || mkdir -p "$4/g0001-00" """,
+}
+
+
+def test_where_no_builder_works_the_steps_of_the_worker_run_in_a_clean_debian(
+    checkout: Path,
+) -> None:
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    for name in re.findall(r"^!(.+)", (ROOT / ".dockerignore").read_text(), re.MULTILINE):
+        if not (checkout / name).exists():
+            (checkout / name).parent.mkdir(exist_ok=True)
+            (checkout / name).write_text(name)
+    for name, script in FAKES.items():
+        (checkout / "programs" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (checkout / "programs" / name).chmod(0o755)
+    path = f"{checkout / 'programs'}:{os.environ['PATH']}"
+    done = images(checkout, PATH=path, BREAKS="nothing")
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if not line.startswith("images: ")]
+    install, compile_all = (line.removeprefix("RUN ") for line in LINES[3:6] if line[:3] == "RUN")
+    assert said == [
+        "debootstrap --include=ca-certificates,python3.11,python3-pip,python-is-python3 bookworm "
+        "mirror",
+        "PIP_INDEX_URL=an-index",
+        f"RUN cd /opt/corpusmill; {install}",
+        "PIP_INDEX_URL=an-index",
+        f"RUN cd /; {compile_all}",
+        "PIP_INDEX_URL=an-index",
+        "RUN cd /; python -m pipelines.wudao --output /sample; python -m shards verify /sample",
+    ]
+    assert "the sample has the bytes that .venv makes" in done.stderr.splitlines()[-1]
+    done = images(checkout, PATH=path, BREAKS="pip install")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("images: a step failed")
+    sent = checkout / "build" / "images" / "root" / "opt" / "corpusmill"
+    assert (sent / ".ci" / "constraints.txt").read_text() == ".ci/constraints.txt"
+    assert not (sent / "Dockerfile").exists()
 
 
 @pytest.mark.parametrize("word", ["index-url", "trusted-host", "http://", "https://", ":latest"])
