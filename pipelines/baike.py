@@ -31,7 +31,8 @@ _FIELDS = ("title", "abstract", "content")
 class BaikeOptions(Options):
     """The options of pipelines.baike."""
 
-    separator: str = option("", "What to put between the parts.", decides=SEGMENTS, metavar="TEXT")
+    separator: str = option("", decides=SEGMENTS, metavar="TEXT")
+    """What to put between the parts."""
 
 
 def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Document]:

@@ -34,9 +34,8 @@ _ORIGIN = {"url": "url", "date_publish": "date", "source_domain": "domain"}
 class CcNewsOptions(Options):
     """The options of pipelines.cc_news."""
 
-    min_chars: int = option(
-        101, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
-    )
+    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of a document."""
 
 
 def documents(record: Mapping[str, Any], options: CcNewsOptions) -> tuple[Document]:

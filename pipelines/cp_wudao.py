@@ -55,35 +55,19 @@ class CopyWudao(Command):
     _WHICH = Either(required=True)
 
     files: int | None = option(
-        None,
-        "files the output should hold",
-        either=_WHICH,
-        flag=WORD,
-        nargs="?",
-        type=positive,
-        metavar="N",
+        None, either=_WHICH, flag=WORD, nargs="?", type=positive, metavar="N"
     )
-    documents: int | None = option(
-        None,
-        "copy the N documents of least sample hash",
-        either=_WHICH,
-        type=positive,
-        metavar="N",
-    )
-    fraction: float = option(
-        0.0,
-        "copy those that pipelines.wudao --sample F takes (0.01 or 1%)",
-        either=_WHICH,
-        type=fraction,
-        metavar="F",
-    )
-    input: str = option(
-        str(SAMPLE),
-        "a folder, file or glob, or NAME= followed by one. Default: the built-in sample",
-        metavar="PATH",
-    )
-    output: Path = option(Path("build/toy"), "default: build/toy", type=local_path, metavar="DIR")
-    seed: int = option(0, "seed of the choice", type=count, metavar="N")
+    """files the output should hold"""
+    documents: int | None = option(None, either=_WHICH, type=positive, metavar="N")
+    """copy the N documents of least sample hash"""
+    fraction: float = option(0.0, either=_WHICH, type=fraction, metavar="F")
+    """copy those that pipelines.wudao --sample F takes (0.01 or 1%)"""
+    input: str = option(str(SAMPLE), metavar="PATH")
+    """a folder, file or glob, or NAME= followed by one. Default: the built-in sample"""
+    output: Path = option(Path("build/toy"), type=local_path, metavar="DIR")
+    """default: build/toy"""
+    seed: int = option(0, type=count, metavar="N")
+    """seed of the choice"""
 
     def run(self) -> None:
         """Copy what is asked for and print the closing line.

@@ -48,9 +48,8 @@ _PYTHON_TYPES = {pa.large_string(): (str,), pa.float64(): (float, int), pa.int64
 class FinewebOptions(Options):
     """The options of pipelines.fineweb."""
 
-    min_chars: int = option(
-        1, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
-    )
+    min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of a document."""
 
 
 def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Document]:

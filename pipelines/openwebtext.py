@@ -34,9 +34,8 @@ class OpenwebtextOptions(Options):
 
     languages: tuple[str, ...] = field(default=("en",), metadata=_METADATA["languages"])
     language_threshold: float = field(default=0.0, metadata=_METADATA["language_threshold"])
-    min_chars: int = option(
-        101, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
-    )
+    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of a document."""
 
 
 def documents(record: Mapping[str, Any], options: OpenwebtextOptions) -> tuple[Document]:

@@ -49,27 +49,16 @@ GLM_SHARES: Mapping[str, float] = {
 class PileOptions(Options):
     """The options of pipelines.pile."""
 
-    recipe: str = option(
-        "all",
-        "Which subsets to take: all; or glm, which leaves out seven and takes 30 % of PubMed "
-        "Central, ArXiv and FreeLaw.",
-        decides=SEGMENTS,
-        choices=("all", "glm"),
-    )
-    allow: tuple[str, ...] = option(
-        (), "Take only these subsets.", decides=SEGMENTS, metavar="LIST", type=names
-    )
-    deny: tuple[str, ...] = option(
-        (), "Leave these subsets out.", decides=SEGMENTS, metavar="LIST", type=names
-    )
-    keep: tuple[str, ...] = option(
-        (),
-        "Take a share of a subset: NAME=SHARE, as in ArXiv=0.3. A larger share contains every "
-        "smaller one.",
-        decides=SEGMENTS,
-        metavar="LIST",
-        type=names,
-    )
+    recipe: str = option("all", decides=SEGMENTS, choices=("all", "glm"))
+    """Which subsets to take: all; or glm, which leaves out seven and takes 30 % of PubMed Central,
+    ArXiv and FreeLaw."""
+    allow: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    """Take only these subsets."""
+    deny: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    """Leave these subsets out."""
+    keep: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    """Take a share of a subset: NAME=SHARE, as in ArXiv=0.3. A larger share contains every smaller
+    one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -76,29 +76,20 @@ class Rethreshold(Command):
 
     STOPPED = "nothing was written"
 
-    dataset: str = option(
-        MISSING,
-        "its folder; DIR@n: as it was at manifest number n",
-        flag=WORD,
-        metavar="DATASET",
-    )
-    threshold: tuple[str, ...] = option(
-        (),
-        "other bounds: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off",
-        type=names,
-        metavar="LIST",
-    )
-    language_threshold: float | None = option(
-        None, "least score of the language", type=fraction, metavar="SCORE"
-    )
-    languages: tuple[str, ...] | None = option(
-        None, "languages to keep, or all", type=names, metavar="LIST"
-    )
-    length: int = option(1024, "length of a sample", type=positive, metavar="L")
-    objective: str = option(
-        GLM, "what samples are for: glm (L positions) or causal (L tokens)", choices=(GLM, CAUSAL)
-    )
-    json: bool = option(False, "the same as JSON, for programs")
+    dataset: str = option(MISSING, flag=WORD, metavar="DATASET")
+    """its folder; DIR@n: as it was at manifest number n"""
+    threshold: tuple[str, ...] = option((), type=names, metavar="LIST")
+    """other bounds: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off"""
+    language_threshold: float | None = option(None, type=fraction, metavar="SCORE")
+    """least score of the language"""
+    languages: tuple[str, ...] | None = option(None, type=names, metavar="LIST")
+    """languages to keep, or all"""
+    length: int = option(1024, type=positive, metavar="L")
+    """length of a sample"""
+    objective: str = option(GLM, choices=(GLM, CAUSAL))
+    """what samples are for: glm (L positions) or causal (L tokens)"""
+    json: bool = option(False)
+    """the same as JSON, for programs"""
 
     def run(self) -> None:
         """Print what the thresholds would keep, as text or JSON.

@@ -38,38 +38,21 @@ RESERVED_COLUMNS = frozenset(
 class TextOptions(Options):
     """The options of pipelines.text."""
 
-    text_field: str = option(
-        "text",
-        "The field with the text; meta.body means body in meta.",
-        decides=SEGMENTS,
-        metavar="NAME",
-    )
-    id_field: str = option(
-        "id", "The field that identifies a record, kept as id.", decides=SEGMENTS, metavar="NAME"
-    )
-    provenance: tuple[str, ...] = option(
-        (),
-        "Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename one.",
-        decides=SEGMENTS,
-        metavar="LIST",
-        type=names,
-    )
+    text_field: str = option("text", decides=SEGMENTS, metavar="NAME")
+    """The field with the text; meta.body means body in meta."""
+    id_field: str = option("id", decides=SEGMENTS, metavar="NAME")
+    """The field that identifies a record, kept as id."""
+    provenance: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    """Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename one."""
     format: str = option(
-        "auto",
-        "What the files are: an array of objects (json), an object on each line (jsonl), a text on "
-        "each line (lines), parquet; auto: decided by each file's name or first bytes.",
-        decides=SEGMENTS,
-        choices=("auto", "json", "jsonl", "lines", "parquet"),
+        "auto", decides=SEGMENTS, choices=("auto", "json", "jsonl", "lines", "parquet")
     )
-    newline: str = option(
-        "",
-        "What stands for a line break in plain text, as in '<n>'.",
-        decides=SEGMENTS,
-        metavar="TEXT",
-    )
-    min_chars: int = option(
-        1, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
-    )
+    """What the files are: an array of objects (json), an object on each line (jsonl), a text on
+    each line (lines), parquet; auto: decided by each file's name or first bytes."""
+    newline: str = option("", decides=SEGMENTS, metavar="TEXT")
+    """What stands for a line break in plain text, as in '<n>'."""
+    min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of a document."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

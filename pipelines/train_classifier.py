@@ -110,7 +110,8 @@ class TextOptions:
         metavar="PATH",
         group="the texts",
     )
-    positive_label: str = option("hq", "what they get", type=_label, metavar="LABEL")
+    positive_label: str = option("hq", type=_label, metavar="LABEL")
+    """what they get"""
     negative: tuple[str, ...] = option(
         MISSING,
         f"texts such as most of the corpus: {_AS_INPUT}",
@@ -118,47 +119,40 @@ class TextOptions:
         action="append",
         metavar="PATH",
     )
-    negative_label: str = option("cc", "what they get", type=_label, metavar="LABEL")
-    corpus: str = option(
-        "text", "what the input is: a corpus, or a module that holds one", metavar="NAME"
-    )
-    text_field: str = option("", "the field with the text, of corpus text", metavar="NAME")
-    skip_unreadable: bool = option(False, "go on without files that cannot be read")
-    sample_bytes: int = option(
-        100_000_000,
-        "how much of each input to take; it is held in memory",
-        type=at_least_one,
-        metavar="N",
-    )
-    held_out: float = option(0.1, "share that measures the model", type=fraction, metavar="F")
+    negative_label: str = option("cc", type=_label, metavar="LABEL")
+    """what they get"""
+    corpus: str = option("text", metavar="NAME")
+    """what the input is: a corpus, or a module that holds one"""
+    text_field: str = option("", metavar="NAME")
+    """the field with the text, of corpus text"""
+    skip_unreadable: bool = option(False)
+    """go on without files that cannot be read"""
+    sample_bytes: int = option(100_000_000, type=at_least_one, metavar="N")
+    """how much of each input to take; it is held in memory"""
+    held_out: float = option(0.1, type=fraction, metavar="F")
+    """share that measures the model"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """What decides the bytes of a model, apart from the texts; the words are fastText's."""
 
-    epochs: int = option(
-        5, "rounds", type=at_least_one, metavar="N", group="the model and its training"
-    )
-    learning_rate: float = option(0.1, "first rate", type=_rate, metavar="R")
-    dimensions: int = option(64, "of a row", type=at_least_one, metavar="N")
-    word_ngrams: int = option(2, "longest n-grams of words", type=at_least_one, metavar="N")
-    character_ngrams: int = option(
-        0,
-        "longest n-grams of characters, 0: none; 3 suits Chinese, which has no spaces",
-        type=count,
-        metavar="N",
-    )
-    buckets: int = option(
-        500_000,
-        "rows for n-grams; a model has 4 bytes times --dimensions for each",
-        type=at_least_one,
-        metavar="N",
-    )
-    min_count: int = option(
-        1, "least occurrences of a word that gets a row of its own", type=at_least_one, metavar="N"
-    )
-    seed: int = option(0, "seed of sample and training", type=count, metavar="N")
+    epochs: int = option(5, type=at_least_one, metavar="N", group="the model and its training")
+    """rounds"""
+    learning_rate: float = option(0.1, type=_rate, metavar="R")
+    """first rate"""
+    dimensions: int = option(64, type=at_least_one, metavar="N")
+    """of a row"""
+    word_ngrams: int = option(2, type=at_least_one, metavar="N")
+    """longest n-grams of words"""
+    character_ngrams: int = option(0, type=count, metavar="N")
+    """longest n-grams of characters, 0: none; 3 suits Chinese, which has no spaces"""
+    buckets: int = option(500_000, type=at_least_one, metavar="N")
+    """rows for n-grams; a model has 4 bytes times --dimensions for each"""
+    min_count: int = option(1, type=at_least_one, metavar="N")
+    """least occurrences of a word that gets a row of its own"""
+    seed: int = option(0, type=count, metavar="N")
+    """seed of sample and training"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,9 +162,8 @@ class TrainClassifier(TrainOptions, TextOptions, Command):
     STOPPED = "nothing was written"
     USAGE = "%(prog)s --positive PATH --negative PATH --output PATH.bin [FLAG ...]"
 
-    output: Path = option(
-        MISSING, "the model to write", required=True, type=local_path, metavar="PATH.bin"
-    )
+    output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.bin")
+    """the model to write"""
 
     def run(self) -> None:
         """Train and write a model with its report, and print the closing lines.

@@ -60,26 +60,15 @@ def _coverage(text: str) -> float:
 class TrainOptions:
     """What decides the bytes of a model, apart from the texts."""
 
-    vocab_size: int = option(
-        MISSING,
-        "pieces, e.g. 50k; GLM's command tokens come on top",
-        required=True,
-        type=_vocab_size,
-        metavar="N",
-    )
-    model_type: str = option("bpe", "kind of model", choices=("bpe", "unigram"))
-    normalization: str = option(
-        "identity",
-        "identity: decoding gives the text back; nmt_nfkc, as GLM's own model: full-width "
-        "punctuation becomes ASCII, line breaks become spaces",
-        choices=("identity", "nmt_nfkc"),
-    )
-    character_coverage: float = option(
-        0.9995,
-        "share of the characters that get pieces; the rest is spelt in bytes",
-        type=_coverage,
-        metavar="SHARE",
-    )
+    vocab_size: int = option(MISSING, required=True, type=_vocab_size, metavar="N")
+    """pieces, e.g. 50k; GLM's command tokens come on top"""
+    model_type: str = option("bpe", choices=("bpe", "unigram"))
+    """kind of model"""
+    normalization: str = option("identity", choices=("identity", "nmt_nfkc"))
+    """identity: decoding gives the text back; nmt_nfkc, as GLM's own model: full-width punctuation
+    becomes ASCII, line breaks become spaces"""
+    character_coverage: float = option(0.9995, type=_coverage, metavar="SHARE")
+    """share of the characters that get pieces; the rest is spelt in bytes"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,23 +77,16 @@ class TrainTokenizer(TrainOptions, Command):
 
     STOPPED = "nothing was written"
 
-    input: tuple[str, ...] = option(
-        MISSING,
-        "as for the corpus; repeatable",
-        required=True,
-        action="append",
-        metavar="PATH",
-    )
-    corpus: str = option(
-        "wudao", "what the input is: a corpus, or a module that holds one", metavar="NAME"
-    )
-    output: Path = option(
-        MISSING, "the model to write", required=True, type=local_path, metavar="PATH.model"
-    )
-    sample_bytes: int = option(
-        50_000_000, "how much of the input to train on", type=positive, metavar="N"
-    )
-    seed: int = option(0, "seed of the sample", type=count, metavar="N")
+    input: tuple[str, ...] = option(MISSING, required=True, action="append", metavar="PATH")
+    """as for the corpus; repeatable"""
+    corpus: str = option("wudao", metavar="NAME")
+    """what the input is: a corpus, or a module that holds one"""
+    output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.model")
+    """the model to write"""
+    sample_bytes: int = option(50_000_000, type=positive, metavar="N")
+    """how much of the input to train on"""
+    seed: int = option(0, type=count, metavar="N")
+    """seed of the sample"""
 
     def run(self) -> None:
         """Train and write a model, and print the closing lines.

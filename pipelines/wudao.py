@@ -34,17 +34,13 @@ class WudaoOptions(Options):
     """The options of pipelines.wudao."""
 
     title: str = option(
-        "unless-repeated",
-        "Put the title before the content: always, never, or unless the content begins with it.",
-        decides=SEGMENTS,
-        choices=("unless-repeated", "always", "never"),
+        "unless-repeated", decides=SEGMENTS, choices=("unless-repeated", "always", "never")
     )
-    title_separator: str = option(
-        " ", "What to put between title and content.", decides=SEGMENTS, metavar="TEXT"
-    )
-    min_chars: int = option(
-        101, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
-    )
+    """Put the title before the content: always, never, or unless the content begins with it."""
+    title_separator: str = option(" ", decides=SEGMENTS, metavar="TEXT")
+    """What to put between title and content."""
+    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of a document."""
 
 
 def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Document]:

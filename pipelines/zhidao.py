@@ -32,12 +32,10 @@ from pipelines.run.command import main
 class ZhidaoOptions(Options):
     """The options of pipelines.zhidao."""
 
-    min_best_chars: int = option(
-        11, "Minimum characters of a best answer.", decides=SEGMENTS, metavar="N", type=count
-    )
-    min_chars: int = option(
-        101, "Minimum characters of any other answer.", decides=SEGMENTS, metavar="N", type=count
-    )
+    min_best_chars: int = option(11, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of a best answer."""
+    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of any other answer."""
 
 
 def documents(record: Mapping[str, Any], options: ZhidaoOptions) -> Sequence[Document]:

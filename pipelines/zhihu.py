@@ -35,12 +35,10 @@ _DIGITS = 18
 class ZhihuOptions(Options):
     """The options of pipelines.zhihu."""
 
-    min_chars: int = option(
-        101, "Minimum characters of an answer.", decides=SEGMENTS, metavar="N", type=count
-    )
-    min_votes: int = option(
-        1001, "Votes that keep a shorter answer.", decides=SEGMENTS, metavar="N", type=count
-    )
+    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    """Minimum characters of an answer."""
+    min_votes: int = option(1001, decides=SEGMENTS, metavar="N", type=count)
+    """Votes that keep a shorter answer."""
 
 
 def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Document]:

@@ -39,7 +39,8 @@ class Completion(Command):
         f"~/.local/share/bash-completion/completions/{PROGRAM}"
     )
 
-    shell: str = option(MISSING, "which shell", flag=WORD, choices=SHELLS, metavar="|".join(SHELLS))
+    shell: str = option(MISSING, flag=WORD, choices=SHELLS, metavar="|".join(SHELLS))
+    """which shell"""
 
     def run(self) -> None:
         """Print the script."""

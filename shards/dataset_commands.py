@@ -47,9 +47,12 @@ class Inspect(Command):
     """Show a dataset on one screen, or one of its documents."""
 
     dataset: str = dataset_word()
-    doc: int | None = option(None, "show document N, counted from 0", type=int, metavar="N")
-    source: str | None = option(None, "one of this source (--doc 0 unless given)")
-    split: str = option(TRAIN, "of which part", choices=(TRAIN, VALIDATION))
+    doc: int | None = option(None, type=int, metavar="N")
+    """show document N, counted from 0"""
+    source: str | None = option(None)
+    """one of this source (--doc 0 unless given)"""
+    split: str = option(TRAIN, choices=(TRAIN, VALIDATION))
+    """of which part"""
 
     def run(self) -> None:
         """Print it."""
@@ -103,13 +106,10 @@ class Prune(Command):
     """Delete what the manifest does not name."""
 
     dataset: str = dataset_word("a dataset")
-    days: int = option(
-        prune.GRACE_DAYS,
-        "leave what a manifest named in the last N days: somebody may read it",
-        type=count,
-        metavar="N",
-    )
-    dry_run: bool = option(False, "list it only")
+    days: int = option(prune.GRACE_DAYS, type=count, metavar="N")
+    """leave what a manifest named in the last N days: somebody may read it"""
+    dry_run: bool = option(False)
+    """list it only"""
 
     def run(self) -> None:
         """Delete it, with a line for each."""
@@ -137,7 +137,8 @@ class Compact(Command):
     """Make one generation of many, with the same documents."""
 
     dataset: str = dataset_word("a dataset")
-    erase: bool = option(False, "without what was removed, and delete every file that had it")
+    erase: bool = option(False)
+    """without what was removed, and delete every file that had it"""
 
     def run(self) -> None:
         """Write the generation and commit it."""
@@ -195,14 +196,18 @@ class Place(Command):
     _MODE = Either()
 
     dataset: str = dataset_word()
-    nodes: tuple[int, ...] = option((1,), "ranks of each node", type=counts, metavar="N,N,…")
-    node: int = option(0, "which node, from 0", type=count, metavar="I")
-    scatters: int = option(1, "pieces of the corpus", type=count, metavar="S")
-    to: Path | None = option(
-        None, "a folder on the disk of the node", type=local_path, metavar="DISK"
-    )
-    list: bool = option(False, "only list what it needs", either=_MODE)
-    check: bool = option(False, "only check DISK, or DIR without --to", either=_MODE)
+    nodes: tuple[int, ...] = option((1,), type=counts, metavar="N,N,…")
+    """ranks of each node"""
+    node: int = option(0, type=count, metavar="I")
+    """which node, from 0"""
+    scatters: int = option(1, type=count, metavar="S")
+    """pieces of the corpus"""
+    to: Path | None = option(None, type=local_path, metavar="DISK")
+    """a folder on the disk of the node"""
+    list: bool = option(False, either=_MODE)
+    """only list what it needs"""
+    check: bool = option(False, either=_MODE)
+    """only check DISK, or DIR without --to"""
 
     def run(self) -> int:
         """Copy the files, with a line for each; the exit code is 1 if a check finds damage."""
@@ -241,14 +246,14 @@ def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
 class Push(Command):
     """Publish a dataset on the Hugging Face hub, or what is new of one that is published."""
 
-    dataset: Path = option(
-        MISSING, "a dataset on a disk", flag=WORD, type=local_path, metavar="DIR"
-    )
-    name: str = option(MISSING, "its name there", flag=WORD, metavar="OWNER/NAME")
-    revision: str | None = option(
-        None, "the branch, made if there is none. Default: main", metavar="BRANCH"
-    )
-    private: bool = option(False, "a repository that this makes is private")
+    dataset: Path = option(MISSING, flag=WORD, type=local_path, metavar="DIR")
+    """a dataset on a disk"""
+    name: str = option(MISSING, flag=WORD, metavar="OWNER/NAME")
+    """its name there"""
+    revision: str | None = option(None, metavar="BRANCH")
+    """the branch, made if there is none. Default: main"""
+    private: bool = option(False)
+    """a repository that this makes is private"""
 
     def run(self) -> None:
         """Send the files, with a line for each that was not there."""
@@ -270,16 +275,10 @@ class Push(Command):
 class Megatron(Command):
     """Print the flags by which Megatron-LM reads the shards, with their weights."""
 
-    data: tuple[str, ...] = option(
-        MISSING,
-        "what to read. Without weights: as much of everything as there is",
-        flag=WORD,
-        nargs="+",
-        metavar="DIR[:SOURCE][=WEIGHT]",
-    )
-    output: Path | None = option(
-        None, "write the lists to a JSON file instead", type=local_path, metavar="FILE"
-    )
+    data: tuple[str, ...] = option(MISSING, flag=WORD, nargs="+", metavar="DIR[:SOURCE][=WEIGHT]")
+    """what to read. Without weights: as much of everything as there is"""
+    output: Path | None = option(None, type=local_path, metavar="FILE")
+    """write the lists to a JSON file instead"""
 
     def run(self) -> None:
         """Print them, and what they are of."""
@@ -296,29 +295,15 @@ class Trace(Command, RunOptions):
     _QUESTION = Either(required=True)
 
     run_file: Path | None = option(
-        None,
-        "the run's saved options; or give flags",
-        flag=WORD,
-        nargs="?",
-        type=local_path,
-        metavar="RUN",
-        group=GROUPS[0],
+        None, flag=WORD, nargs="?", type=local_path, metavar="RUN", group=GROUPS[0]
     )
-    step: int | None = option(
-        None, "which documents step N trains on", either=_QUESTION, type=count, metavar="N"
-    )
-    document: str | None = option(
-        None,
-        "when it is seen: SHARD:ROW, PATH:POSITION, id or url",
-        either=_QUESTION,
-        metavar="ID",
-    )
-    until: int | None = option(
-        None,
-        "with --document: all steps before N. Default: the run's --steps, else one epoch",
-        type=count,
-        metavar="N",
-    )
+    """the run's saved options; or give flags"""
+    step: int | None = option(None, either=_QUESTION, type=count, metavar="N")
+    """which documents step N trains on"""
+    document: str | None = option(None, either=_QUESTION, metavar="ID")
+    """when it is seen: SHARD:ROW, PATH:POSITION, id or url"""
+    until: int | None = option(None, type=count, metavar="N")
+    """with --document: all steps before N. Default: the run's --steps, else one epoch"""
 
     def run(self) -> None:
         """Print the answer."""
@@ -336,35 +321,24 @@ class Remove(Command):
     """Take documents out of training, whatever they are named."""
 
     dataset: str = dataset_word("a dataset")
-    documents: Path | None = option(
-        None,
-        "a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url",
-        type=local_path,
-        metavar="FILE",
-    )
-    id: tuple[str, ...] = option(
-        (), "one such name; may be repeated", action="append", metavar="NAME"
-    )
-    url: tuple[str, ...] = option(
-        (),
-        "whole urls; * stands for any characters, / included; may be repeated",
-        action="append",
-        metavar="PATTERN",
-    )
-    reason: str = option("", "kept in the manifest: name no person", metavar="TEXT")
-    dry_run: bool = option(False, "only show what would go")
-    missing_ok: bool = option(False, "go on if names stand for no document")
-    report: Path | None = option(None, "write all of it as JSON", type=local_path, metavar="FILE")
-    run_file: Path | None = option(
-        None,
-        "a run's saved options: show the steps that saw it",
-        flag="--run",
-        type=local_path,
-        metavar="RUN",
-    )
-    until: int | None = option(
-        None, "with --run: all steps before N, as for trace", type=count, metavar="N"
-    )
+    documents: Path | None = option(None, type=local_path, metavar="FILE")
+    """a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url"""
+    id: tuple[str, ...] = option((), action="append", metavar="NAME")
+    """one such name; may be repeated"""
+    url: tuple[str, ...] = option((), action="append", metavar="PATTERN")
+    """whole urls; * stands for any characters, / included; may be repeated"""
+    reason: str = option("", metavar="TEXT")
+    """kept in the manifest: name no person"""
+    dry_run: bool = option(False)
+    """only show what would go"""
+    missing_ok: bool = option(False)
+    """go on if names stand for no document"""
+    report: Path | None = option(None, type=local_path, metavar="FILE")
+    """write all of it as JSON"""
+    run_file: Path | None = option(None, flag="--run", type=local_path, metavar="RUN")
+    """a run's saved options: show the steps that saw it"""
+    until: int | None = option(None, type=count, metavar="N")
+    """with --run: all steps before N, as for trace"""
 
     def run(self) -> None:
         """Remove them, and print what becomes of them."""

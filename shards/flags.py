@@ -5,8 +5,9 @@ import ast
 import inspect
 import math
 import re
-import sys
+import textwrap
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -169,7 +170,7 @@ def same_option(
 def help_of(option_field: "Field[Any]", options_class: type[Any]) -> str:
     """Return what the help of an option says: what its field was given, or the text below it."""
     text: str = option_field.metadata["help"]
-    return text or _texts_below(options_class)[option_field.name]  # type: ignore[arg-type]  # a class
+    return text or _texts_below(options_class).get(option_field.name, "")  # type: ignore[arg-type]  # a class
 
 
 @cache
@@ -177,12 +178,12 @@ def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
     """Return the text below each field of a dataclass, of those that it inherits too."""
     texts: dict[str, str] = {}
     for one in filter(is_dataclass, reversed(options_class.__mro__)):
-        tree = ast.parse(inspect.getsource(sys.modules[one.__module__]))
-        (named,) = (x for x in tree.body if isinstance(x, ast.ClassDef) and x.name == one.__name__)
-        for above, below in pairwise(named.body):
-            match above, below:
-                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                    texts[name] = " ".join(text.split())
+        with suppress(OSError, TypeError):  # a class of one's own may be of no file
+            (named,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+            for above, below in pairwise(getattr(named, "body", ())):
+                match above, below:
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                        texts[name] = " ".join(text.split())
     return texts
 
 

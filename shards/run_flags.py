@@ -16,45 +16,28 @@ DATA, END, BATCH = "data and windows", "how long the run is", "batches, memory a
 class RunOptions:
     """What decides the samples of a run; None or () leaves it to `Run`."""
 
-    data: tuple[str, ...] = option(
-        (),
-        "DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none. DIR may be hf:OWNER/NAME[@REVISION]",
-        nargs="+",
-        metavar="DATA",
-        group=DATA,
-    )
+    data: tuple[str, ...] = option((), nargs="+", metavar="DATA", group=DATA)
+    """DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none. DIR may be hf:OWNER/NAME[@REVISION]"""
     data_from: tuple[tuple[str, ...], ...] = option(
-        (),
-        "the data from sample POSITION on; may be repeated",
-        nargs="+",
-        action="append",
-        metavar=("POSITION", "DATA"),
+        (), nargs="+", action="append", metavar=("POSITION", "DATA")
     )
-    objective: str | None = option(None, "glm or causal", metavar="NAME")
-    length: int | None = option(None, "positions of a window", type=count, metavar="L")
-    slack: int | None = option(
-        None, "tokens by which a cut may move to an end of a text", type=count, metavar="N"
-    )
-    scatters: int | None = option(
-        None, "pieces that the corpus is divided into", type=count, metavar="S"
-    )
-    seed: int | None = option(
-        None, "of the order of the windows and of dropout", type=int, metavar="N"
-    )
-    steps: int | None = option(None, "number of steps", type=count, metavar="N", group=END)
-    max_epochs: tuple[str, ...] = option(
-        (),
-        "how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5",
-        nargs="+",
-        metavar="DATA=N",
-    )
-    batch_size: tuple[str, ...] = option(
-        (),
-        "samples in the global batch; STEP:SIZE changes it from that step on",
-        nargs="+",
-        metavar="SIZE",
-        group=BATCH,
-    )
+    """the data from sample POSITION on; may be repeated"""
+    objective: str | None = option(None, metavar="NAME")
+    """glm or causal"""
+    length: int | None = option(None, type=count, metavar="L")
+    """positions of a window"""
+    slack: int | None = option(None, type=count, metavar="N")
+    """tokens by which a cut may move to an end of a text"""
+    scatters: int | None = option(None, type=count, metavar="S")
+    """pieces that the corpus is divided into"""
+    seed: int | None = option(None, type=int, metavar="N")
+    """of the order of the windows and of dropout"""
+    steps: int | None = option(None, type=count, metavar="N", group=END)
+    """number of steps"""
+    max_epochs: tuple[str, ...] = option((), nargs="+", metavar="DATA=N")
+    """how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5"""
+    batch_size: tuple[str, ...] = option((), nargs="+", metavar="SIZE", group=BATCH)
+    """samples in the global batch; STEP:SIZE changes it from that step on"""
 
     def as_run(self) -> Run:
         """Return the run that the flags describe.

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pipelines.corpus.options import Options
 from shards import spelling
 from shards.errors import UserError
-from shards.flags import default_text, flag_of
+from shards.flags import default_text, flag_of, help_of
 from shards.storage.remote import RemotePath
 
 OptionsType = TypeVar("OptionsType", bound=Options)
@@ -85,7 +85,7 @@ def described(options_class: type[Options], *, without: Sequence[str] = ()) -> s
     """Return the options as the arguments of a docstring: what `--help` says of each."""
     return "\n".join(
         textwrap.fill(
-            f"{option_field.name}: {_FLAG.sub(_keyword, option_field.metadata['help'])}"
+            f"{option_field.name}: {_FLAG.sub(_keyword, help_of(option_field, options_class))}"
             f"{_choices(option_field)}{default_text(option_field)}",
             width=_WIDTH,
             initial_indent="    ",

@@ -44,7 +44,7 @@ SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
 def option(
     default: Any,
-    help: str,
+    help: str = "",
     *,
     decides: str = NOTHING,
     newer: bool = False,
@@ -55,7 +55,7 @@ def option(
 
     Args:
         default: Its default.
-        help: One or two sentences for `--help`, with the unit.
+        help: One or two sentences for `--help`, with the unit; "": the text below the field.
         decides: SEGMENTS, DATASET or NOTHING.
         newer: Whether there are datasets from before there was this option: it is recorded only
             where it is given, so that they remain what the same command makes.
@@ -91,270 +91,115 @@ class Options(Command):
     GROUPS = GROUPS
     OLD = OLD
 
-    input: tuple[str, ...] = option(
-        (),
-        "What to read: a folder, a file or a glob, as a path or URL (s3://bucket/folder), or "
-        "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; or NAME= and any of these. Repeat the flag "
-        "for several, each a source of its own; NAME=CORPUS:PATH reads one as pipelines.CORPUS "
-        "would; CORPUS may be a module of your own (docs/own.md).",
-        metavar="PATH",
-        action="append",
-        group=IN,
-    )
-    output: AnyPath = option(
-        Path(),
-        "Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>.",
-        metavar="DIR",
-        type=any_path,
-        group=OUT,
-    )
-    tokenizer: str = option(
-        "",
-        "sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json, hf:vocab.txt "
-        "or hf:OWNER/NAME of the hub. Without --input: that of the built-in sample.",
-        metavar="SPEC",
-        decides=SEGMENTS,
-        group=SHARDS,
-    )
+    input: tuple[str, ...] = option((), metavar="PATH", action="append", group=IN)
+    """What to read: a folder, a file or a glob, as a path or URL (s3://bucket/folder), or
+    hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; or NAME= and any of these. Repeat the flag for
+    several, each a source of its own; NAME=CORPUS:PATH reads one as pipelines.CORPUS would; CORPUS
+    may be a module of your own (docs/own.md)."""
+    output: AnyPath = option(Path(), metavar="DIR", type=any_path, group=OUT)
+    """Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>."""
+    tokenizer: str = option("", metavar="SPEC", decides=SEGMENTS, group=SHARDS)
+    """sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json, hf:vocab.txt or
+    hf:OWNER/NAME of the hub. Without --input: that of the built-in sample."""
     languages: tuple[str, ...] = option(
-        ("zh", "en"),
-        "Languages to keep, as the model names them (zh, en, ja, ... by lid.176), or all; "
-        "--language-threshold applies to each.",
-        metavar="LIST",
-        type=names,
-        decides=SEGMENTS,
-        group=LANGUAGES,
+        ("zh", "en"), metavar="LIST", type=names, decides=SEGMENTS, group=LANGUAGES
     )
-    language_threshold: float = option(
-        0.5,
-        "Lowest score of the language (cc_net uses 0.5, FineWeb 0.65).",
-        metavar="SCORE",
-        type=fraction,
-        decides=SEGMENTS,
-    )
-    lid_model: str = option(
-        "",
-        "fastText model: lid.176.bin or .ftz, or any other with its labels (docs/own.md). "
-        "Default: the installed lid.176.ftz.",
-        metavar="FILE",
-        decides=SEGMENTS,
-    )
-    lid_chars: int | str = option(
-        1024,
-        "Characters of a document that language identification reads; 0: all of them; auto: 256, "
-        "and 1024 where they leave doubt.",
-        metavar="N|auto",
-        type=count_or_auto,
-        decides=SEGMENTS,
-    )
+    """Languages to keep, as the model names them (zh, en, ja, ... by lid.176), or all;
+    --language-threshold applies to each."""
+    language_threshold: float = option(0.5, metavar="SCORE", type=fraction, decides=SEGMENTS)
+    """Lowest score of the language (cc_net uses 0.5, FineWeb 0.65)."""
+    lid_model: str = option("", metavar="FILE", decides=SEGMENTS)
+    """fastText model: lid.176.bin or .ftz, or any other with its labels (docs/own.md). Default: the
+    installed lid.176.ftz."""
+    lid_chars: int | str = option(1024, metavar="N|auto", type=count_or_auto, decides=SEGMENTS)
+    """Characters of a document that language identification reads; 0: all of them; auto: 256, and
+    1024 where they leave doubt."""
     quality: tuple[str, ...] = option(
-        ("none",),
-        "Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in "
-        "zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them); one of your "
-        "own: MODULE:NAME (docs/own.md).",
-        metavar="LIST",
-        type=names,
-        decides=SEGMENTS,
-        group=FILTERS,
+        ("none",), metavar="LIST", type=names, decides=SEGMENTS, group=FILTERS
     )
-    threshold: tuple[str, ...] = option(
-        (),
-        "Override bounds of a profile: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for one "
-        "language zh:PROFILE.NAME=NUMBER.",
-        metavar="LIST",
-        type=names,
-        decides=SEGMENTS,
-    )
+    """Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in
+    zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them); one of your own:
+    MODULE:NAME (docs/own.md)."""
+    threshold: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS)
+    """Override bounds of a profile: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for one
+    language zh:PROFILE.NAME=NUMBER."""
     classifier: tuple[str, ...] = option(
-        (),
-        "Drop texts by a fastText classifier: FILE:LABEL>=SCORE, as in quality.bin:hq>=0.4, or <=; "
-        "LANGUAGE=FILE:LABEL>=SCORE for one language; without a bound texts are only measured. "
-        "Repeat the flag for several (docs/quality.md).",
-        metavar="SPEC",
-        action="append",
-        decides=SEGMENTS,
-        newer=True,
+        (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
+    """Drop texts by a fastText classifier: FILE:LABEL>=SCORE, as in quality.bin:hq>=0.4, or <=;
+    LANGUAGE=FILE:LABEL>=SCORE for one language; without a bound texts are only measured. Repeat the
+    flag for several (docs/quality.md)."""
     perplexity: tuple[str, ...] = option(
-        (),
-        "Drop texts by their perplexity under a KenLM model, as cc_net: "
-        "LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound "
-        "texts are only measured. Repeat the flag for several (docs/quality.md).",
-        metavar="SPEC",
-        action="append",
-        decides=SEGMENTS,
-        newer=True,
+        (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
-    pii: str = option(
-        "keep",
-        "mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers.",
-        choices=("keep", "mask"),
-        decides=SEGMENTS,
-    )
-    decontaminate: tuple[str, ...] = option(
-        (),
-        "Texts of benchmarks (lines, or JSON lines with texts in any field): drop documents that "
-        "share 13 words in a row with one. Repeat the flag for several files.",
-        metavar="FILE",
-        action="append",
-        decides=SEGMENTS,
-    )
-    url_blocklist: tuple[str, ...] = option(
-        (),
-        "Domains and URL prefixes, one a line: drop documents whose column url matches one. "
-        "Repeat the flag for several files.",
-        metavar="FILE",
-        action="append",
-        decides=SEGMENTS,
-    )
+    """Drop texts by their perplexity under a KenLM model, as cc_net:
+    LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound texts are
+    only measured. Repeat the flag for several (docs/quality.md)."""
+    pii: str = option("keep", choices=("keep", "mask"), decides=SEGMENTS)
+    """mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers."""
+    decontaminate: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
+    """Texts of benchmarks (lines, or JSON lines with texts in any field): drop documents that share
+    13 words in a row with one. Repeat the flag for several files."""
+    url_blocklist: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
+    """Domains and URL prefixes, one a line: drop documents whose column url matches one. Repeat the
+    flag for several files."""
     filter: tuple[str, ...] = option(
-        (),
-        "A filter of your own, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read, "
-        "clean, langid, quality, decontaminate, mask; quality if none is named). Repeat the flag "
-        "for several (docs/own.md).",
-        metavar="SPEC",
-        action="append",
-        decides=SEGMENTS,
-        newer=True,
+        (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
-    keep_dropped: bool = option(
-        False,
-        "Write dropped documents as Parquet: text, reason, metrics.",
-        action="store_true",
-        decides=SEGMENTS,
-        group=OUT,
-    )
-    sample: float = option(
-        1.0,
-        "Share of the records to take; a smaller sample is contained in every larger one.",
-        metavar="F",
-        type=fraction,
-        decides=SEGMENTS,
-        group=IN,
-    )
-    seed: int = option(
-        0,
-        "Seed of the three hashes: order, sample, validation.",
-        metavar="N",
-        type=count,
-        decides=SEGMENTS,
-        group=SHARDS,
-    )
+    """A filter of your own, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read,
+    clean, langid, quality, decontaminate, mask; quality if none is named). Repeat the flag for
+    several (docs/own.md)."""
+    keep_dropped: bool = option(False, action="store_true", decides=SEGMENTS, group=OUT)
+    """Write dropped documents as Parquet: text, reason, metrics."""
+    sample: float = option(1.0, metavar="F", type=fraction, decides=SEGMENTS, group=IN)
+    """Share of the records to take; a smaller sample is contained in every larger one."""
+    seed: int = option(0, metavar="N", type=count, decides=SEGMENTS, group=SHARDS)
+    """Seed of the three hashes: order, sample, validation."""
     split_bytes: int = option(
-        128 << 20,
-        "Bytes of input per map task; smaller ones keep more workers busy.",
-        metavar="N",
-        type=positive,
-        decides=SEGMENTS,
-        group=RUNNING,
+        128 << 20, metavar="N", type=positive, decides=SEGMENTS, group=RUNNING
     )
+    """Bytes of input per map task; smaller ones keep more workers busy."""
     dedup: str = option(
-        "exact",
-        "exact: leave out documents whose text, white space aside, occurs elsewhere in the run; "
-        "minhash: also documents similar to another one (docs/dedup.md).",
-        choices=("none", "exact", "minhash"),
-        decides=SEGMENTS,
-        group=DUPLICATES,
+        "exact", choices=("none", "exact", "minhash"), decides=SEGMENTS, group=DUPLICATES
     )
-    minhash_threshold: float = option(
-        0.7,
-        "Lowest similarity (Jaccard, of 5-grams) at which a near-duplicate is left out; 0: one "
-        "band in common is enough.",
-        metavar="S",
-        type=fraction,
-        decides=DATASET,
-    )
-    clusters: str = option(
-        "local",
-        "Which near-duplicates to leave out. local: those similar to an earlier document; "
-        "components: all but the first of each connected component.",
-        choices=("local", "components"),
-        decides=DATASET,
-    )
-    validation: float = option(
-        0.001,
-        "Share of each source's documents to hold out: at least 32 of them, at most 5 %; 0: none.",
-        metavar="F",
-        type=fraction,
-        decides=DATASET,
-        group=SHARDS,
-    )
-    shards: int = option(
-        0,
-        "Shards per source. Default: the power of two that keeps shards within --shard-tokens.",
-        metavar="N",
-        type=count,
-        decides=DATASET,
-    )
-    shard_tokens: int = option(
-        100_000_000,
-        "Most tokens of a shard, unless --shards is given.",
-        metavar="N",
-        type=positive,
-        decides=DATASET,
-    )
-    workers: int = option(
-        0,
-        "Worker processes of the DirectRunner. Default: one per core, fewer for small inputs.",
-        metavar="N",
-        type=positive,
-        group=RUNNING,
-    )
-    part: tuple[str, ...] = option(
-        (),
-        "Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what "
-        "all parts mapped (docs/large.md).",
-        metavar="I/N",
-        type=parse_part,
-    )
-    max_reject_rate: float = option(
-        0.01,
-        "Fail if more than this share of the records cannot be read.",
-        metavar="F",
-        type=fraction,
-        group=IN,
-    )
+    """exact: leave out documents whose text, white space aside, occurs elsewhere in the run;
+    minhash: also documents similar to another one (docs/dedup.md)."""
+    minhash_threshold: float = option(0.7, metavar="S", type=fraction, decides=DATASET)
+    """Lowest similarity (Jaccard, of 5-grams) at which a near-duplicate is left out; 0: one band in
+    common is enough."""
+    clusters: str = option("local", choices=("local", "components"), decides=DATASET)
+    """Which near-duplicates to leave out. local: those similar to an earlier document; components:
+    all but the first of each connected component."""
+    validation: float = option(0.001, metavar="F", type=fraction, decides=DATASET, group=SHARDS)
+    """Share of each source's documents to hold out: at least 32 of them, at most 5 %; 0: none."""
+    shards: int = option(0, metavar="N", type=count, decides=DATASET)
+    """Shards per source. Default: the power of two that keeps shards within --shard-tokens."""
+    shard_tokens: int = option(100_000_000, metavar="N", type=positive, decides=DATASET)
+    """Most tokens of a shard, unless --shards is given."""
+    workers: int = option(0, metavar="N", type=positive, group=RUNNING)
+    """Worker processes of the DirectRunner. Default: one per core, fewer for small inputs."""
+    part: tuple[str, ...] = option((), metavar="I/N", type=parse_part)
+    """Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what all
+    parts mapped (docs/large.md)."""
+    max_reject_rate: float = option(0.01, metavar="F", type=fraction, group=IN)
+    """Fail if more than this share of the records cannot be read."""
     bad_utf8: str = option(
-        REJECT,
-        "replace: bytes that are no UTF-8, and lone surrogates in JSON, become U+FFFD.",
-        choices=(REJECT, REPLACE),
-        decides=SEGMENTS,
-        newer=True,
-        group=IN,
+        REJECT, choices=(REJECT, REPLACE), decides=SEGMENTS, newer=True, group=IN
     )
-    nul: str = option(
-        REJECT,
-        "remove: take NUL characters out of records.",
-        choices=(REJECT, REMOVE),
-        decides=SEGMENTS,
-        newer=True,
-    )
-    max_record_bytes: int = option(
-        0,
-        "A longer record is rejected as too-long. Default: 32 MiB; a worker needs several times "
-        "as much memory.",
-        metavar="N",
-        type=positive,
-        decides=SEGMENTS,
-        newer=True,
-    )
-    plan: bool = option(
-        False,
-        "Estimate the run from a timed sample of the input and stop: splits, documents, tokens, "
-        "time, disk, memory.",
-        action="store_true",
-        group=RUNNING,
-    )
-    skip_unreadable: bool = option(
-        False,
-        "Go on without files and folders that match and cannot be read; the log counts them, "
-        "report.json lists them. --append and --watch always do.",
-        action="store_true",
-        group=IN,
-    )
-    keep_segments: bool = option(
-        False, "Keep the intermediate files in <output>/.work.", action="store_true", group=RUNNING
-    )
+    """replace: bytes that are no UTF-8, and lone surrogates in JSON, become U+FFFD."""
+    nul: str = option(REJECT, choices=(REJECT, REMOVE), decides=SEGMENTS, newer=True)
+    """remove: take NUL characters out of records."""
+    max_record_bytes: int = option(0, metavar="N", type=positive, decides=SEGMENTS, newer=True)
+    """A longer record is rejected as too-long. Default: 32 MiB; a worker needs several times as
+    much memory."""
+    plan: bool = option(False, action="store_true", group=RUNNING)
+    """Estimate the run from a timed sample of the input and stop: splits, documents, tokens, time,
+    disk, memory."""
+    skip_unreadable: bool = option(False, action="store_true", group=IN)
+    """Go on without files and folders that match and cannot be read; the log counts them,
+    report.json lists them. --append and --watch always do."""
+    keep_segments: bool = option(False, action="store_true", group=RUNNING)
+    """Keep the intermediate files in <output>/.work."""
     overwrite: bool = option(
         False,
         "Replace a dataset made with other options: write new files beside the old ones, then the "
@@ -362,62 +207,30 @@ class Options(Command):
         action="store_true",
         group=OUT,
     )
-    append: bool = option(
-        False,
-        "Add the files that the dataset has not seen, as a new generation; nothing is rewritten "
-        "(docs/growing.md).",
-        action="store_true",
-        group=GROWING,
-    )
-    rehash: bool = option(
-        False,
-        "With --append: compare the content of all files seen before, not only size and time.",
-        action="store_true",
-    )
-    allow_changed: bool = option(
-        False,
-        "With --append: go on without files that are gone, and take the new records of files that "
-        "have changed.",
-        action="store_true",
-    )
-    every_tokens: int = option(
-        0,
-        "Commit a generation whenever files with so many tokens are mapped, so that training can "
-        "begin on the first (docs/growing.md).",
-        metavar="N",
-        type=positive,
-    )
-    watch: bool = option(
-        False,
-        "Go on for ever: add files as they arrive, as --append does (docs/growing.md).",
-        action="store_true",
-    )
-    every: float = option(
-        3600.0,
-        "With --watch: commit a generation at least so often.",
-        metavar="TIME",
-        type=seconds,
-    )
-    settle: float = option(
-        10.0,
-        "With --watch: take a file once it has not changed for so long.",
-        metavar="TIME",
-        type=seconds,
-    )
-    until: datetime | None = option(
-        None,
-        "With --watch: stop then, as in 2026-12-31T06:00 or 8h; what has arrived is committed.",
-        metavar="TIME",
-        type=moment,
-    )
+    append: bool = option(False, action="store_true", group=GROWING)
+    """Add the files that the dataset has not seen, as a new generation; nothing is rewritten
+    (docs/growing.md)."""
+    rehash: bool = option(False, action="store_true")
+    """With --append: compare the content of all files seen before, not only size and time."""
+    allow_changed: bool = option(False, action="store_true")
+    """With --append: go on without files that are gone, and take the new records of files that have
+    changed."""
+    every_tokens: int = option(0, metavar="N", type=positive)
+    """Commit a generation whenever files with so many tokens are mapped, so that training can begin
+    on the first (docs/growing.md)."""
+    watch: bool = option(False, action="store_true")
+    """Go on for ever: add files as they arrive, as --append does (docs/growing.md)."""
+    every: float = option(3600.0, metavar="TIME", type=seconds)
+    """With --watch: commit a generation at least so often."""
+    settle: float = option(10.0, metavar="TIME", type=seconds)
+    """With --watch: take a file once it has not changed for so long."""
+    until: datetime | None = option(None, metavar="TIME", type=moment)
+    """With --watch: stop then, as in 2026-12-31T06:00 or 8h; what has arrived is committed."""
 
     engine: tuple[str, ...] = option(
-        (),
-        "Flags for Beam; none: processes of this machine.",
-        action="append",
-        flag=REST,
-        group=OWN,  # what a corpus adds comes next
-    )
+        (), action="append", flag=REST, group=OWN
+    )  # what a corpus adds comes next
+    """Flags for Beam; none: processes of this machine."""
 
     @classmethod
     def parse(cls, words: Sequence[str], program: str) -> Self:

@@ -24,14 +24,10 @@ class LookAt(Command):
 
     STOPPED = "nothing was written"
 
-    path: tuple[str, ...] = option(
-        MISSING,
-        "a file, a folder, a glob, a URL or hf:OWNER/NAME, as --input takes it",
-        flag=WORD,
-        nargs="+",
-        metavar="PATH",
-    )
-    json: bool = option(False, "one line of JSON for each path")
+    path: tuple[str, ...] = option(MISSING, flag=WORD, nargs="+", metavar="PATH")
+    """a file, a folder, a glob, a URL or hf:OWNER/NAME, as --input takes it"""
+    json: bool = option(False)
+    """one line of JSON for each path"""
 
     def run(self) -> None:
         """Print what is seen of each path."""

@@ -20,15 +20,10 @@ class DrawReport(Command):
 
     STOPPED = "the page was not changed"
 
-    dataset: AnyPath = option(
-        MISSING, "the folder of a dataset", flag=WORD, type=any_path, metavar="DATASET"
-    )
-    corpus_size: int | None = option(
-        None,
-        "also project the cost to a corpus with this much text, for example 200GB",
-        type=positive,
-        metavar="SIZE",
-    )
+    dataset: AnyPath = option(MISSING, flag=WORD, type=any_path, metavar="DATASET")
+    """the folder of a dataset"""
+    corpus_size: int | None = option(None, type=positive, metavar="SIZE")
+    """also project the cost to a corpus with this much text, for example 200GB"""
     output: AnyPath | None = option(
         None, f"default: {PAGE} in the dataset", type=any_path, metavar="FILE"
     )

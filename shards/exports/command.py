@@ -32,28 +32,18 @@ class ExportFiles(Command):
     """Write the files that another project trains on: llm.c, datatrove, OLMo, NumPy."""
 
     dataset: str = dataset_word()
-    to: str = option(
-        MISSING,
-        "the project whose layout the files get",
-        required=True,
-        choices=tuple(FORMATS),
-    )
-    output: Path = option(
-        MISSING, "an empty folder for them", required=True, type=local_path, metavar="DIR"
-    )
-    source: tuple[str, ...] = option(
-        (),
-        "only this source; may be repeated. Default: all",
-        action="append",
-        metavar="NAME",
-    )
-    prefix: str | None = option(
-        None, "llm.c: how names of files begin. Default: fineweb", metavar="NAME"
-    )
-    tokens_per_file: int | None = option(
-        None, "llm.c: at most so many in a file. Default: 100M", type=positive, metavar="N"
-    )
-    copy: bool = option(False, "link nothing: every file has bytes of its own")
+    to: str = option(MISSING, required=True, choices=tuple(FORMATS))
+    """the project whose layout the files get"""
+    output: Path = option(MISSING, required=True, type=local_path, metavar="DIR")
+    """an empty folder for them"""
+    source: tuple[str, ...] = option((), action="append", metavar="NAME")
+    """only this source; may be repeated. Default: all"""
+    prefix: str | None = option(None, metavar="NAME")
+    """llm.c: how names of files begin. Default: fineweb"""
+    tokens_per_file: int | None = option(None, type=positive, metavar="N")
+    """llm.c: at most so many in a file. Default: 100M"""
+    copy: bool = option(False)
+    """link nothing: every file has bytes of its own"""
 
     def run(self) -> None:
         """Export the dataset, with a line for each file and a few at the end."""

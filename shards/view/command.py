@@ -36,14 +36,10 @@ class View(Command):
         type=count,
         metavar="N",
     )
-    run_file: Path | None = option(
-        None,
-        "a run's saved options: show which documents its steps train on",
-        flag="--run",
-        type=local_path,
-        metavar="RUN",
-    )
-    open: bool = option(False, "open the page in the browser")
+    run_file: Path | None = option(None, flag="--run", type=local_path, metavar="RUN")
+    """a run's saved options: show which documents its steps train on"""
+    open: bool = option(False)
+    """open the page in the browser"""
 
     def run(self) -> None:
         """Show the dataset until Ctrl-C.
