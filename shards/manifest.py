@@ -350,8 +350,14 @@ def held(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Ite
     """Hold the folder of a dataset that is to be written, as `locked` does.
 
     Raises:
-        UserError: The dataset consists of links, or another process holds the folder.
+        UserError: The dataset is a published one or consists of links, or another process holds
+            the folder.
     """
+    if str(directory).startswith("hf://"):
+        raise UserError(
+            f"{directory} is a published dataset: change the folder that it was pushed from, then "
+            "push that again."
+        )
     if _is_linked(directory):
         raise UserError(
             f"{directory / NAME} is a link: this dataset consists of links (of a cache or an "

@@ -132,7 +132,7 @@ _PERMANENT = (
     ValueError,
 )
 _PERMANENT_ERRNOS = {errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG, errno.E2BIG}
-_PERMANENT_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Profile|Config|Validation")
+_PERMANENT_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Offline|Profile|Config|Validation")
 
 
 def retried(url: str, action: Callable[[], Result]) -> Result:
