@@ -230,16 +230,6 @@ COMMANDS: Mapping[str, Said] = {
         " Give an --output of its own, apart from the input",
         holding("in/x/a.jsonl", LINES),
     ),
-    f"pipelines.text {TOKENIZER} --input in --output out": (
-        "the input in is the output …/out, or lies in it (its file or folder is …/out/a.jsonl): a"
-        " dataset has its folder for itself. Give an --output of its own, apart from the input",
-        together(link("in/a.jsonl", "../out/a.jsonl"), holding("out/a.jsonl", LINES)),
-    ),
-    f"pipelines.text {TOKENIZER} --input in --output out/x": (
-        "the output …/out/x lies in the input in (by a link or a mount, in/up): another run would"
-        " read the dataset's own files as input. Give an --output outside of the input",
-        together(lines, link("in/up", "../out"), holding("out/a.jsonl", LINES)),
-    ),
     # Addresses and the hub.
     f"{TEXT} s3://me:secret@bucket/in": (
         "The input s3://bucket/in was given with a password, but addresses are written beside the"
