@@ -289,14 +289,6 @@ ROWS = (
         found="4 documents | 3 kept | 1 dropped",
     ),
     mapped(
-        "damage: no field of text",
-        TEXT,
-        "--text-field text: these records have body. So nothing of the source 'text' can be read:"
-        " all 3 records, of …/in/a.jsonl, are rejected (3 missing-field). The first one, at byte 0:"
-        ' {"body": "a"}. Give the field that holds the text. Did you mean --text-field body?…',
-        scene=text("a.jsonl", '{"body": "a"}\n' * 3),
-    ),
-    mapped(
         "damage: few records with the field of text",
         TEXT,
         "75.00 % of the records cannot be read (3 missing-field), more than --max-reject-rate 0.01"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, together
+from tests.refusals.scenes import Scene, holding, together
 from tests.refusals.scenes_shards import (
     GONE,
     dataset,
@@ -199,7 +199,7 @@ ROWS = (
         r" finish it\.$",
         dataset,
         missing("data/manifest.json"),
-        lambda folder: (folder / "data/.work").mkdir(),
+        holding("data/.work/map/a.json"),
     ),
     _row(
         "no folder",
