@@ -40,7 +40,7 @@ def one_by_one(whole: Shard, number: int, spec: WindowSpec, phase: int) -> dict[
     }
     kept = [at % size for at in range(begin, end) if row_of[at % size] not in whole.removed]
     is_causal, before = spec.kind == "causal", (-1, -1)
-    for place, after in pairwise([*kept, *((last + 1) % size for last in kept[-1:])]):
+    for place, after in pairwise([*kept, end % size]):
         row = int(row_of[place])
         if before != (row, place - 1):
             found["piece_starts"].append(len(found["tokens"]))
