@@ -17,7 +17,7 @@ from shards.card import CARD, OURS, card_of
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, Manifest, read_manifest
 from shards.progress import counted
-from shards.prune import leftovers
+from shards.prune import leftovers, way
 from shards.storage.files import FileEntry, files, size_if_there
 from shards.storage.hub import HubName, endpoint, push_reason, quiet
 from shards.storage.remote import RemotePath, relative
@@ -72,7 +72,8 @@ def push(
             repository.commit(f"Files of {what}", {path: directory / path for path in batch})
             for path, entry in batch.items():
                 tell(path, entry.bytes)
-        old = [relative(each.path, there) for each in leftovers(there, manifest)]
+        whole = {relative(each.path, there) for each in leftovers(there, manifest)}
+        old = [path for path in present if not whole.isdisjoint(way(path))]
         about = {
             **_card(directory, manifest, name, there=there / CARD),
             **({_REPORT: directory / _REPORT} if (directory / _REPORT).is_file() else {}),
