@@ -130,9 +130,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from trainer.export import export
+from trainer.export.options import ExportOptions
 export._write_tokenizer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 path, output = map(Path, sys.argv[1:])
-export.export(export.Export(path=path, to="safetensors", output=output))
+export.export(ExportOptions(path=path, to="safetensors", output=output))
 """
 
 
