@@ -23,6 +23,7 @@ from tests.bench import (
     planning,
     rivals,
     rules,
+    scaling,
     stages,
     watch,
 )
@@ -50,6 +51,10 @@ def main() -> None:
         "memory": (
             "Memory and speed of python -m pipelines.wudao",
             partial(memory.measure, asked.megabytes),
+        ),
+        "scaling": (
+            "What more workers bring",
+            partial(scaling.measure, asked.megabytes),
         ),
         "plan": (
             "--plan beside the run that it foretells",
@@ -95,8 +100,8 @@ def _arguments() -> argparse.Namespace:
         "--only",
         action="append",
         choices=(
-            *("stages", "rules", "rivals", "memory", "plan", "dedup", "append", "dedup-found"),
-            *("loaders", "start", "resume", "blanks", "generate", "watch"),
+            *("stages", "rules", "rivals", "memory", "scaling", "plan", "dedup", "append"),
+            *("dedup-found", "loaders", "start", "resume", "blanks", "generate", "watch"),
         ),
         help="one question; repeat it for several. Default: all",
     )
@@ -104,7 +109,7 @@ def _arguments() -> argparse.Namespace:
         "--megabytes",
         type=int,
         default=int(os.environ.get("BENCH_MB", "200")),
-        help="size of the input of memory and plan. Default: BENCH_MB, else 200",
+        help="size of the input of memory, scaling and plan. Default: BENCH_MB, else 200",
     )
     parser.add_argument(
         "--documents",
