@@ -257,7 +257,7 @@ class Compaction:
         num_bytes = sum(entry.bytes for _, entry in self._files())
         yield f"{num_bytes:>16,}  bytes are checked first"
         self._check()
-        parts = counted("compact", self.parts, total=len(self.parts))
+        parts = counted("compact", self.parts, total=len(self.parts), unit="parts")
         for number, part in enumerate(parts, 1):
             record = self._finished(part)
             if record is None:

@@ -5,9 +5,8 @@ import ast
 import inspect
 import math
 import re
-import textwrap
+import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -178,13 +177,23 @@ def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
     """Return the text below each field of a dataclass, of those that it inherits too."""
     texts: dict[str, str] = {}
     for one in filter(is_dataclass, reversed(options_class.__mro__)):
-        with suppress(OSError, TypeError):  # a class of one's own may be of no file
-            (named,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
-            for above, below in pairwise(getattr(named, "body", ())):
-                match above, below:
-                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                        texts[name] = " ".join(text.split())
+        for above, below in pairwise(_classes(one.__module__).get(one.__name__, ())):
+            match above, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    texts[name] = " ".join(text.split())
     return texts
+
+
+@cache
+def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
+    """Return the statements of the classes of a module, by name; none of one without a file."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (KeyError, OSError, TypeError):
+        return {}
+    return {
+        each.name: each.body for each in ast.parse(source).body if isinstance(each, ast.ClassDef)
+    }
 
 
 def flag_of(name: str) -> str:

@@ -114,16 +114,19 @@ def counted(
     display = Display(stream)
     start = shown = time.monotonic()
     done = 0.0
+
+    def show(now: float, *, last: bool = False) -> None:
+        line = line_of(name, done, total, seconds=now - start, unit=unit)
+        display.show(line, percent=100 * done / max(total, 1), last=last)
+
     for item in items:
         yield item
         done += weight(item)
         if (now := time.monotonic()) - shown >= display.seconds:
             shown = now
-            line = line_of(name, done, total, seconds=now - start, unit=unit)
-            display.show(line, percent=100 * done / max(total, 1))
+            show(now)
     if shown > start and display.changes:
-        line = line_of(name, total, total, seconds=time.monotonic() - start, unit=unit)
-        display.show(line, percent=100, last=True)
+        show(time.monotonic(), last=True)
 
 
 def counted_files(name: str, files: Iterable[tuple[str, F]]) -> Iterator[tuple[str, F]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from shards.card import CARD, OURS, card_of
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, Manifest, read_manifest
+from shards.program import called
 from shards.progress import counted
 from shards.prune import leftovers, way
 from shards.storage.files import FileEntry, files, size_if_there
@@ -167,7 +168,7 @@ def _check(directory: Path, manifest: Manifest) -> None:
     if number := sum(removal.documents.rows for removal in manifest.removals):
         raise UserError(
             f"the text of removed documents ({number:,}) is still in the files of {directory}, and "
-            f"a push would publish it. Take it out first: python -m shards compact {directory} "
+            f"a push would publish it. Take it out first: {called('shards compact')} {directory} "
             "--erase"
         )
     short = [p for p, entry in manifest.files() if size_if_there(directory / p) != entry.bytes]

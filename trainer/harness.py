@@ -190,12 +190,19 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         rows = [self._row(context, answer) for _, context, answer in requests]
         sums = torch.zeros(3, len(rows), dtype=torch.float64)
         batches = _batches([len(row) for row in rows], self.batch_tokens)
-        num_turns = -(-len(batches) // self.ranks.world)
-        turns: Iterable[int] = range(num_turns)
+        world = self.ranks.world
+        turns: Iterable[int] = range(-(-len(batches) // world))
         if self.ranks.is_first:
-            turns = counted("tasks", turns, total=num_turns, stream=self._stream)
+            turns = counted(
+                "tasks",
+                turns,
+                total=len(rows),
+                weight=lambda turn: sum(map(len, batches[turn * world : (turn + 1) * world])),
+                unit="answers",
+                stream=self._stream,
+            )
         for turn in turns:
-            number = turn * self.ranks.world + self.ranks.rank
+            number = turn * world + self.ranks.rank
             numbers = batches[min(number, len(batches) - 1)]
             columns = self._answer(collate([rows[i] for i in numbers], pad=self.eot_token_id))
             if number < len(batches):

@@ -34,8 +34,8 @@ def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
         return run.with_data(lambda data: data.brought(where))
 
     pinned = ranks.gather(ranks.together(lambda: moved(run, decided) if ranks.is_first else run))[0]
-    ranks.together(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
-    return ranks.together(lambda: moved(pinned, fetch))
+    here = ranks.together(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
+    return ranks.together(lambda: here or moved(pinned, fetch))
 
 
 def _commits(saved: Run | None) -> dict[str, HubName]:

@@ -36,7 +36,8 @@ def evaluate(
     size = ranks.at_once(at_once)
     batches = data.validation(size, ranks)
     if ranks.is_first:
-        batches = counted("validation", batches, total=math.ceil(len(data.held_out) / size))
+        total = math.ceil(len(data.held_out) / size) * size
+        batches = counted("validation", batches, total=total, weight=lambda _: size, unit="windows")
     for batch in batches:
         for part in micro_batches(batch, at_once):
             tally = tally.plus(part, losses(part))
