@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.refusals import lean
 from tests.refusals.job import Job
 from tests.refusals.refusal import Accepted, Refusal
+from tests.refusals.said import expected
 
 LOCKS = "*.lock"
 """What a command may leave beside a dataset, whatever becomes of it: a lock is empty and stays."""
@@ -49,12 +50,18 @@ def _check_words(row: Refusal, done: Done) -> None:
     rest, paragraph = _last_paragraph(done.err)
     if row.program:
         assert paragraph.startswith(f"{row.program}: "), done.err
-    assert re.search(row.says, _folded(paragraph)), f"not {row.says!r}:\n{paragraph}"
+    says = expected(row)
+    assert re.search(says, _folded(paragraph)), f"not {says!r}:\n{paragraph}"
     said = _folded(done.out + rest)
     if row.before:
         assert re.search(row.before, said), f"not {row.before!r} before:\n{said}"
     else:
         assert not said, f"said before:\n{done.out}{rest}"
+
+
+def paragraph_of(done: Done) -> str:
+    """Return the last paragraph on one line."""
+    return _folded(_last_paragraph(done.err)[1])
 
 
 def _last_paragraph(text: str) -> tuple[str, str]:

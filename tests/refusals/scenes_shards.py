@@ -336,11 +336,6 @@ def rows_changed(
     return scene(pattern, changed_bytes)
 
 
-def cell_unsaid(pattern: str, column: str, row: int, value: Any) -> Scene:
-    """As `cell`, and the manifest says nothing of it."""
-    return cell(pattern, column, row, value, scene=edited)
-
-
 def cell(pattern: str, column: str, row: int, value: Any, **how: Any) -> Scene:
     """An Arrow file with another value in a column, by a function of the present one or as is."""
 
