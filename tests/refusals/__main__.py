@@ -1,6 +1,6 @@
-"""Write what rows are refused with: python -m tests.refusals [MODULE …] [NAME …] --update.
+"""Say which rows are refused with another text: python -m tests.refusals [MODULE …] [NAME …].
 
-Rows whose paragraph is another now get that one; texts of rows that are gone go. Look at the diff.
+With --update they get that text, and texts of rows that are gone go. Look at the diff.
 """
 
 import re
@@ -14,8 +14,8 @@ from tests.refusals.said import expected, lasting, said, write
 from tests.refusals.table import modules, rows_of
 
 
-def main(asked: list[str]) -> None:
-    """Run the rows that are asked for, all of them by default, and write their texts."""
+def main(asked: list[str], *, update: bool) -> None:
+    """Run the rows that are asked for, all of them by default, and print or write their texts."""
     for module in modules():
         texts = {}
         for row in rows_of(module):
@@ -33,8 +33,10 @@ def main(asked: list[str]) -> None:
                     continue
             if row.name in said(module):
                 texts[row.name] = said(module)[row.name]
-        write(module, texts)
+        if update:
+            write(module, texts)
 
 
 if __name__ == "__main__":
-    main([word for word in sys.argv[1:] if word != "--update"])
+    words = sys.argv[1:]
+    main([word for word in words if word != "--update"], update="--update" in words)

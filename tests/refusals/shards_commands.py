@@ -180,7 +180,7 @@ ROWS = (
     ),
     _row(
         "export data@3 --to numpy --source docs --output out",
-        together(dataset, exported, removed),
+        together(removed, exported),
     ),
     *(_row(f"export data --to llm.c --prefix 'a{sign}b' --output out") for sign in "*["),
     Accepted(

@@ -5,7 +5,7 @@ from typing import Any
 from tests.refusals.refusal import Refusal, nothing
 from tests.refusals.scenes import Scene, holding, together
 from tests.refusals.scenes_shards import holding_json
-from tests.refusals.scenes_trainer import imported, ready
+from tests.refusals.scenes_trainer import ready
 
 _COMMAND = "trainer.train --data data --model tiny --max-steps 9 --batch-size 4 --deepspeed ds.json"
 _ZERO = "zero_optimization"
@@ -126,7 +126,7 @@ _BATCHES = (
     Refusal(
         name="deepspeed: values at their bounds",
         command=_COMMAND,
-        scene=together(imported, holding_json("ds.json", _FITTING)),
+        scene=holding_json("ds.json", _FITTING),
         before=r"^ds\.json: activation_checkpointing is ignored: --checkpoint-activations"
         r" recomputes layers here$",
     ),

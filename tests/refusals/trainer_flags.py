@@ -3,9 +3,9 @@
 from typing import Any
 
 from tests.refusals.refusal import Refusal, nothing
-from tests.refusals.scenes import Scene, holding, together
+from tests.refusals.scenes import Scene, holding
 from tests.refusals.scenes_shards import holding_json
-from tests.refusals.scenes_trainer import SHAPE, imported
+from tests.refusals.scenes_trainer import SHAPE
 
 _BASE = "trainer.train --data data --model tiny --batch-size 4"
 _TRAIN = f"{_BASE} --max-steps 9"
@@ -13,6 +13,9 @@ _FILE = "trainer.train --data data --model model.json --batch-size 4"
 _TUNE = "trainer.finetune --task prompted --data items --init-from run --save out"
 
 _COMMANDS = (
+    "trainer.generate gone x",
+    f"{_TRAIN} --follow --max-epochs data=2",
+    f"{_TRAIN} --follow --data-from 9 data",
     # Flags of other trainers.
     "trainer.train --train_micro --seq_length=512 --train-iters 9 --micro_batch=4",
     "trainer.finetune --learning_rate",
@@ -80,13 +83,10 @@ _COMMANDS = (
     "trainer.evaluate run --task lambada=gone",
 )
 _WITH = {
-    f"{_TRAIN} --follow --data-from 9 data": imported,
-    f"{_TRAIN} --follow --max-epochs data=2": imported,
     f"{_BASE} --recipe mine.args": holding("mine.args", "--qqqq 5\n"),
     "trainer.generate run --prompts p": holding("p", "\n \n"),
-    "trainer.generate gone x": imported,
-    "trainer.generate here x": together(imported, holding("here/x")),
-    "trainer.generate here x --model tiny": together(imported, holding("here/x")),
+    "trainer.generate here x": holding("here/x"),
+    "trainer.generate here x --model tiny": holding("here/x"),
     "trainer.evaluate run --task lambada=x --task lambada=x": holding("x"),
     "trainer.evaluate run --task lambada=x --eval-samples 9": holding("x"),
 }
@@ -174,16 +174,15 @@ def _without(flag: str, value: str) -> str:
     return _TUNE.replace(f"--{flag} {value} ", "").removesuffix(f" --{flag} {value}")
 
 
-def _model(name: str, content: Any, *scenes: Scene) -> Refusal:
-    scene = together(*scenes, holding_json("model.json", content))
-    return _row(_FILE, scene, f"train: a model {name}")
+def _model(name: str, content: Any) -> Refusal:
+    return _row(_FILE, holding_json("model.json", content), f"train: a model {name}")
 
 
 ROWS = (
     *(_row(command) for command in _COMMANDS),
     *(_row(command, scene) for command, scene in _WITH.items()),
     *(_row(f"{_TRAIN} {flag} {value}") for flag, values in _NUMBERS for value in values),
-    *(_row(f"{_TRAIN} {flags}", imported) for flags in _BOUNDS),
+    *(_row(f"{_TRAIN} {flags}") for flags in _BOUNDS),
     *(_row(_without(flag, value)) for flag, value in _NEEDED.items()),
     *(_row(f"{_TUNE.replace('prompted', 'tnews')} {flags}") for flags in _OF_TEXTS),
     *(
@@ -200,5 +199,5 @@ ROWS = (
     ),
     *(_model(f"with {key} {value}", {**SHAPE, key: value}) for key, value in _SHAPES),
     _model("with nothing", {}),
-    _model("at its bounds", {**SHAPE, **_AT_BOUNDS}, imported),
+    _model("at its bounds", {**SHAPE, **_AT_BOUNDS}),
 )
