@@ -156,6 +156,15 @@ copying = together(
     holding("taken/part-2026010101.json", PAGES),
 )
 
+RETHRESHOLD_ON = {
+    "rethreshold: the audit table is cut": together(several, cut(AUDIT)),
+    "rethreshold: other profiles were there": together(
+        several, sealed("options.quality", {"profiles": ["gofer"], "bounds": {}})
+    ),
+    "rethreshold: without quality rules": together(several, sealed("options.quality", GONE)),
+    "rethreshold: rules of a text": together(several, sealed("options.quality", "glm")),
+}
+
 ROWS = (
     *(refused(f"pile {x}", f"pipelines.pile {x}") for x in PILE),
     *(refused(f"text {x}", f"pipelines.text {x}") for x in TEXT),
@@ -216,25 +225,9 @@ ROWS = (
         "pipelines.rethreshold data --languages zh,ja",
         scene=several,
     ),
-    refused(
-        "rethreshold: the audit table is cut",
-        "pipelines.rethreshold data",
-        scene=together(several, cut(AUDIT)),
-    ),
-    refused(
-        "rethreshold: other profiles were there",
-        "pipelines.rethreshold data",
-        scene=together(several, sealed("options.quality", {"profiles": ["gofer"], "bounds": {}})),
-    ),
-    refused(
-        "rethreshold: without quality rules",
-        "pipelines.rethreshold data",
-        scene=together(several, sealed("options.quality", GONE)),
-    ),
-    refused(
-        "rethreshold: rules of a text",
-        "pipelines.rethreshold data",
-        scene=together(several, sealed("options.quality", "glm")),
+    *(
+        refused(name, "pipelines.rethreshold data", scene=scene)
+        for name, scene in RETHRESHOLD_ON.items()
     ),
     Accepted(
         name="rethreshold: windows of one token",

@@ -87,6 +87,38 @@ more = together(
     holding("bench.txt", "one two three four five six seven eight nine ten\n"),
 )
 
+OF_RUN = {
+    "made of other files: one is new": new,
+    "made of other files: one is gone": together(new, without("in/part-1.json")),
+    "made of other files: one is longer": together(dataset, pages("part-1.json", 0, 7)),
+    "damaged: a shard is missing": together(dataset, missing(EACH + "wudao/*.bin")),
+    "damaged: a shard is cut": together(dataset, cut(EACH + "wudao/*.idx")),
+    "damaged: the manifest was edited": together(
+        dataset, json_changed("data/manifest.json", "corpus", "x")
+    ),
+    "inputs.json: no list": together(dataset, holding("data/inputs.json", "{}")),
+    "inputs.json: a number": together(dataset, holding("data/inputs.json", "[7]")),
+}
+
+OF_APPEND = {
+    "damaged: signatures are missing": together(new, missing(EACH + "signatures/*.arrow")),
+    "inputs.json: without a time": together(
+        new, json_changed("data/inputs.json", "0.mtime_ns", GONE)
+    ),
+    "inputs.json: a number for a path": together(
+        new, json_changed("data/inputs.json", "0.from", 7)
+    ),
+    "ledger: empty": together(new, holding("data/ledger.json", "{}")),
+    "ledger: of another seal": together(
+        new, holding("data/ledger.json", '{"number": 2, "inputs": [], "seal": 7}')
+    ),
+    "append: a file is longer": together(new, pages("part-1.json", 0, 7)),
+    "append: a file has another time": together(new, later("in/part-1.json")),
+    "append: two changes": together(of_two, pages("part-1.json", 0, 7), without("in/part-2.json")),
+    "append: a dataset of links": together(new, of_links),
+    "append: no signatures": together(new, sealed("generations.0.signatures", [])),
+}
+
 ROWS = (
     refused("made with other options", f"{RUN} {' '.join(OPTIONS)}", scene=more),
     Accepted(
@@ -96,73 +128,17 @@ ROWS = (
         says="data is complete|has all|holds",
         writes=(),
     ),
-    refused("made of other files: one is new", RUN, scene=new),
-    refused(
-        "made of other files: one is gone", RUN, scene=together(new, without("in/part-1.json"))
-    ),
-    refused(
-        "made of other files: one is longer",
-        RUN,
-        scene=together(dataset, pages("part-1.json", 0, 7)),
-    ),
-    refused(
-        "damaged: a shard is missing", RUN, scene=together(dataset, missing(EACH + "wudao/*.bin"))
-    ),
-    refused("damaged: a shard is cut", RUN, scene=together(dataset, cut(EACH + "wudao/*.idx"))),
-    refused(
-        "damaged: signatures are missing",
-        APPEND,
-        scene=together(new, missing(EACH + "signatures/*.arrow")),
-    ),
-    refused(
-        "damaged: the manifest was edited",
-        RUN,
-        scene=together(dataset, json_changed("data/manifest.json", "corpus", "x")),
-    ),
-    refused(
-        "inputs.json: no list", RUN, scene=together(dataset, holding("data/inputs.json", "{}"))
-    ),
-    refused(
-        "inputs.json: a number", RUN, scene=together(dataset, holding("data/inputs.json", "[7]"))
-    ),
-    refused(
-        "inputs.json: without a time",
-        APPEND,
-        scene=together(new, json_changed("data/inputs.json", "0.mtime_ns", GONE)),
-    ),
-    refused(
-        "inputs.json: a number for a path",
-        APPEND,
-        scene=together(new, json_changed("data/inputs.json", "0.from", 7)),
-    ),
-    refused("ledger: empty", APPEND, scene=together(new, holding("data/ledger.json", "{}"))),
-    refused(
-        "ledger: of another seal",
-        APPEND,
-        scene=together(new, holding("data/ledger.json", '{"number": 2, "inputs": [], "seal": 7}')),
-    ),
+    *(refused(name, RUN, scene=scene) for name, scene in OF_RUN.items()),
+    *(refused(name, APPEND, scene=scene) for name, scene in OF_APPEND.items()),
     refused(
         "append: another corpus",
         f"pipelines.text --input in {TOKENIZER} --output data --append",
         scene=together(new, lines),
     ),
-    refused("append: a file is longer", APPEND, scene=together(new, pages("part-1.json", 0, 7))),
-    refused(
-        "append: a file has another time", APPEND, scene=together(new, later("in/part-1.json"))
-    ),
-    refused(
-        "append: two changes",
-        APPEND,
-        scene=together(of_two, pages("part-1.json", 0, 7), without("in/part-2.json")),
-    ),
     refused(
         "append: changed, and nothing known of documents",
         f"{APPEND} --dedup none --allow-changed",
         scene=together(made_with("--dedup none"), pages("part-1.json", 0, 7)),
-    ),
-    refused("append: a dataset of links", APPEND, scene=together(new, of_links)),
-    refused(
-        "append: no signatures", APPEND, scene=together(new, sealed("generations.0.signatures", []))
     ),
     refused(
         "append: another source",

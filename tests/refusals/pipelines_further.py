@@ -89,31 +89,20 @@ def merging(name: str, command: str, *, scene: Scene) -> Refusal:
 
 DIES = "import os\n\n\ndef dies(batch):\n    os._exit(3)\n"
 
+RETHRESHOLD = {
+    "rethreshold: a profile was edited": together(judged, edited("mine.py")),
+    "rethreshold: a profile is gone": together(judged, missing("mine.py")),
+    "rethreshold: other metrics": together(judged, consistent(AUDIT, other_metric)),
+    "rethreshold: a metric is missing": together(judged, consistent(AUDIT, without_metric)),
+    "rethreshold: the audit table is none": together(
+        judged, consistent(AUDIT, lambda content: content[:-9])
+    ),
+}
+
 ROWS = (
-    refused(
-        "rethreshold: a profile was edited",
-        "pipelines.rethreshold data",
-        scene=together(judged, edited("mine.py")),
-    ),
-    refused(
-        "rethreshold: a profile is gone",
-        "pipelines.rethreshold data",
-        scene=together(judged, missing("mine.py")),
-    ),
-    refused(
-        "rethreshold: other metrics",
-        "pipelines.rethreshold data",
-        scene=together(judged, consistent(AUDIT, other_metric)),
-    ),
-    refused(
-        "rethreshold: a metric is missing",
-        "pipelines.rethreshold data",
-        scene=together(judged, consistent(AUDIT, without_metric)),
-    ),
-    refused(
-        "rethreshold: the audit table is none",
-        "pipelines.rethreshold data",
-        scene=together(judged, consistent(AUDIT, lambda content: content[:-9])),
+    *(
+        refused(name, "pipelines.rethreshold data", scene=scene)
+        for name, scene in RETHRESHOLD.items()
     ),
     refused(
         "two inputs of one name, each of its corpus",
