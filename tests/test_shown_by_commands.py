@@ -38,15 +38,8 @@ from trainer.settings import Settings
 ROOT = Path(__file__).parents[1]
 MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
 TRAIN = [
-    "trainer.train",
-    "--model",
-    "tiny",
-    "--max-steps",
-    "1",
-    "--batch-size",
-    "1",
-    "--data",
-    "none",
+    *("trainer.train", "--model", "tiny", "--max-steps", "1", "--batch-size", "1"),
+    *("--data", "none"),
 ]
 
 FORMS = (

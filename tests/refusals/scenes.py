@@ -84,6 +84,22 @@ def kept(folder: Path, name: str, make: Scene) -> Path:
     return made
 
 
+def copied(name: str, make: Scene, *parts: str) -> Scene:
+    """Return the scene of some files and folders of what a scene makes, as `kept` does."""
+
+    def fill(folder: Path) -> None:
+        made = kept(folder, name, make)
+        for part in parts:
+            copy = shutil.copy if (made / part).is_file() else _copy_folder
+            copy(made / part, folder / part)
+
+    return fill
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, symlinks=True)
+
+
 @cache
 def _own_folder() -> Path:
     """Return a folder that ends with this process, of which it keeps only its own files."""
