@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.refusals import job
+from tests import job
 from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.said import expected
 
