@@ -17,11 +17,11 @@ from shards.reader import Dataset
 from shards.run import GLM, Run
 from shards.spelling import expected
 from trainer.blanks.blanks import BlankMaker, BlankOptions
-from trainer.config import Config
 from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.ranks import Ranks
+from trainer.settings import Config
 
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 

@@ -30,7 +30,6 @@ from trainer.checkpoints.checkpoint import (
 )
 from trainer.checkpoints.disk import Disk, find_disk
 from trainer.checkpoints.universal import convert, needs_conversion, remove
-from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
     FP32,
@@ -46,7 +45,7 @@ from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
 from trainer.run import Ready
-from trainer.settings import RESUME_AUTO, RESUME_NONE, Learning
+from trainer.settings import RESUME_AUTO, RESUME_NONE, Config, Learning
 from trainer.step import Stepper, after_removal, check_settings, make_model
 from trainer.weights.read import read_weights
 from trainer.weights.weights import Weights

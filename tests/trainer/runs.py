@@ -16,9 +16,9 @@ from tests.ports import free_port
 from tests.trainer.corpus import SHAPE, build
 
 _PRELOADED = [
-    "trainer.evaluate.validation",
-    "trainer.finetune.finetuning",
-    "trainer.train.training",
+    "trainer.evaluating",
+    "trainer.finetune.items",
+    "trainer.training",
     # What those load lazily: a second or more in each process.
     "deepspeed.runtime.superoffload.superoffload_stage3",
     "deepspeed.runtime.zero.muon.muon_optimizer",

@@ -18,8 +18,8 @@ from tests.shards.json_mutations import mutated, text_of
 from tests.trainer.alone import ALONE
 from trainer import plot, start
 from trainer.checkpoints.checkpoint import Checkpoint, FileList, read_checkpoint
-from trainer.config import Config
 from trainer.log import RunLog
+from trainer.settings import Config
 
 pytestmark = pytest.mark.slow
 

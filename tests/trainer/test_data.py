@@ -4,9 +4,9 @@ from dataclasses import replace
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.config import Config
 from trainer.data import open_data, source_names
 from trainer.loss_tally import CAUSAL_TASK
+from trainer.settings import Config
 
 Configure = Callable[..., Config]
 

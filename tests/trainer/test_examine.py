@@ -12,7 +12,8 @@ from tests.trainer.alone import ALONE
 from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
-from trainer.evaluate.command import EvaluateModel
+from trainer.evaluate import EvaluateModel
+from trainer.evaluating import evaluate_model
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 
@@ -22,7 +23,7 @@ EXAMS = ("hellaswag", "lambada", "wikitext")
 
 def evaluated(words: Sequence[str]) -> int:
     command = EvaluateModel.read(words, "python -m trainer.evaluate")
-    return command.work(command, ALONE)
+    return evaluate_model(command, ALONE)
 
 
 def flags(name: str) -> list[str]:

@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.nightly import a_few
-from tests.trainer.runs import Trial, events, kill_minus_nine, losses, put_stages, wait_for_step
-from tests.trainer.tuning.lessons import (
+from tests.trainer.finetune.lessons import (
     SHAPE,
     TOKENIZER,
     pets,
@@ -21,13 +18,16 @@ from tests.trainer.tuning.lessons import (
     write_lines,
     write_model,
 )
+
+from tests.nightly import a_few
+from tests.trainer.runs import Trial, events, kill_minus_nine, losses, put_stages, wait_for_step
 from trainer.checkpoints import saver
+from trainer.finetune import step
+from trainer.finetune.answers import answer
 from trainer.opening import Opening
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, VALIDATION, Asking
 from trainer.trained import open_trained
-from trainer.tuning import step
-from trainer.tuning.answers import answer
 
 pytestmark = pytest.mark.slow
 

@@ -15,6 +15,12 @@ from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.disk import Disk
+from trainer.finetune.batches import Scoring, are_chosen
+from trainer.finetune.command import Finetune
+from trainer.finetune.evaluation import KNOWN, Evaluation
+from trainer.finetune.order import Order
+from trainer.finetune.progress import Progress
+from trainer.finetune.step import Tuner
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.opening import Opening
@@ -38,12 +44,6 @@ from trainer.tasks.question import Question
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
-from trainer.tuning.batches import Scoring, are_chosen
-from trainer.tuning.evaluation import KNOWN, Evaluation
-from trainer.tuning.order import Order
-from trainer.tuning.progress import Progress
-from trainer.tuning.settings import Tuning
-from trainer.tuning.step import Tuner
 
 _LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
@@ -55,7 +55,7 @@ class StartedTuning(Ready):
     """A run that is ready to learn items."""
 
     disk: Disk
-    tuning: Tuning
+    tuning: Finetune
     evaluation: Evaluation
     order: Order
     tuner: Tuner
@@ -86,7 +86,7 @@ class StartedTuning(Ready):
         return {**self.fixed, "progress": to_json(progress)}
 
 
-def start(tuning: Tuning, ranks: Ranks, *, stop: Stop) -> StartedTuning:
+def start(tuning: Finetune, ranks: Ranks, *, stop: Stop) -> StartedTuning:
     """Return a run that is ready to learn items; all ranks call this.
 
     Args:
@@ -176,7 +176,7 @@ def _check_state(checkpoint: Checkpoint) -> None:
         )
 
 
-def _read(tuning: Tuning, origin: Origin, tokenizer: TextTokenizer) -> dict[str, list[Question]]:
+def _read(tuning: Finetune, origin: Origin, tokenizer: TextTokenizer) -> dict[str, list[Question]]:
     """Return the questions of all splits that there are.
 
     Raises:
@@ -209,7 +209,7 @@ def _read(tuning: Tuning, origin: Origin, tokenizer: TextTokenizer) -> dict[str,
     return questions
 
 
-def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> None:
+def _check_uses(tuning: Finetune, questions: Mapping[str, Sequence[Question]]) -> None:
     """Check that the questions of a task have a use for every flag that is given.
 
     Raises:
@@ -278,7 +278,7 @@ def _identity(origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer) -> d
     }
 
 
-def _decisive(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+def _decisive(tuning: Finetune, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
     """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
     return {
         "task": tuning.described_task.name,

@@ -8,9 +8,11 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.alone import ALONE, tuning
 from tests.trainer.checkpoints.test_checkpoint import put
-from tests.trainer.tuning.lessons import write_lines, write_model
+from tests.trainer.finetune.lessons import write_lines, write_model
 from trainer import start as whole_start
 from trainer.checkpoints.disk import Disk
+from trainer.finetune import start as module
+from trainer.finetune.command import Finetune
 from trainer.opening import Opening
 from trainer.stop import Stop
 from trainer.tasks.catalogue import find_task
@@ -18,8 +20,6 @@ from trainer.tasks.items import Item
 from trainer.tasks.question import Question
 from trainer.tasks.task import Reader, TaskContext
 from trainer.trained import Origin, find_origin
-from trainer.tuning import start as module
-from trainer.tuning.settings import Tuning
 
 
 class CheckedError(UserError):
@@ -48,11 +48,11 @@ def test_ranks_share_the_reading_of_their_own_folder_alone(
 
 
 @pytest.fixture
-def starting(tmp_path: Path) -> Callable[..., Tuning]:
+def starting(tmp_path: Path) -> Callable[..., Finetune]:
     """Return what reads the command line of a run with one item and a model of 128 positions."""
     model = write_model(tmp_path / "model")
 
-    def read(item: dict[str, object], *flags: object) -> Tuning:
+    def read(item: dict[str, object], *flags: object) -> Finetune:
         write_lines(tmp_path / "train.jsonl", [item])
         given = ("--data", tmp_path, "--save", tmp_path / "run", *model, *flags)
         return tuning(list(map(str, given)))
@@ -62,7 +62,7 @@ def starting(tmp_path: Path) -> Callable[..., Tuning]:
 
 @pytest.mark.parametrize("task_mask", [True, False])
 def test_a_task_learns_whether_the_model_knows_task_masks(
-    starting: Callable[..., Tuning], monkeypatch: pytest.MonkeyPatch, task_mask: bool
+    starting: Callable[..., Finetune], monkeypatch: pytest.MonkeyPatch, task_mask: bool
 ) -> None:
     def origin(path: Path, opening: Opening) -> Origin:
         return replace(find_origin(path, opening), task_mask=task_mask)
@@ -72,7 +72,7 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
 
     monkeypatch.setattr(module, "find_origin", origin)
     task = replace(find_task("prompted"), reader=Reader(asked=ask))
-    monkeypatch.setattr("trainer.tuning.settings.find_task", lambda _: task)
+    monkeypatch.setattr("trainer.finetune.command.find_task", lambda _: task)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
         module.start(given, ALONE, stop=Stop(ALONE))

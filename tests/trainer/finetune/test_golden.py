@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests.trainer.finetune.test_step import tuner_of
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.tasks import reference
-from tests.trainer.tuning.test_step import tuner_of
+from trainer.finetune.batches import Scoring, are_chosen, losses, packed
+from trainer.finetune.command import CROSS_ENTROPY
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
@@ -18,8 +20,6 @@ from trainer.tasks.question import Question
 from trainer.tasks.rows import Row
 from trainer.tasks.task import TRAIN, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
-from trainer.tuning.batches import Scoring, are_chosen, losses, packed
-from trainer.tuning.kinds import CROSS_ENTROPY
 
 pytestmark = needs_shared
 

@@ -2,13 +2,13 @@ import pytest
 
 from tests.trainer.alone import tuning
 from trainer.deepspeed_json import FINETUNE, presets
-from trainer.tuning.order import Order
-from trainer.tuning.settings import Tuning
+from trainer.finetune.command import Finetune
+from trainer.finetune.order import Order
 
 GIVEN = ("--data", "items", "--init-from", "build/run", "--save", "build/tuned")
 
 
-def config(*flags: str, world: int = 1) -> Tuning:
+def config(*flags: str, world: int = 1) -> Finetune:
     return tuning([*GIVEN, *flags], world=world)
 
 

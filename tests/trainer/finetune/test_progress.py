@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from trainer.checkpoints.disk import Disk
+from trainer.finetune.progress import Best, better, keep
 from trainer.ranks import Ranks
-from trainer.tuning.progress import Best, better, keep
 
 RANKS = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 LIST = "whole-00000.json"

@@ -4,16 +4,16 @@ from typing import Any
 import pytest
 
 from tests.trainer.alone import ALONE
-from tests.trainer.tuning.lessons import SHAPE
+from tests.trainer.finetune.lessons import SHAPE
+from trainer.finetune.batches import Scoring
+from trainer.finetune.command import CROSS_ENTROPY
+from trainer.finetune.step import Tuner
 from trainer.model import attention
 from trainer.model import model as model_module
 from trainer.model.model import GLM
 from trainer.step import Stepper
 from trainer.tasks.question import Question
 from trainer.tasks.rows import blank_row
-from trainer.tuning.batches import Scoring
-from trainer.tuning.kinds import CROSS_ENTROPY
-from trainer.tuning.step import Tuner
 
 SCORING = Scoring(pad=0, chosen=True)
 QUESTIONS = [

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
+from trainer.finetune.batches import NO_CHOICE, Scoring, losses, packed
+from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.question import Question, rows_of
 from trainer.tasks.rows import blank_row, causal_row
-from trainer.tuning.batches import NO_CHOICE, Scoring, losses, packed
-from trainer.tuning.kinds import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
 
 SCORES = torch.tensor([[-2.0, -1.0, -5.0], [-1.0, -4.0, NO_CHOICE]])
 LABELS = torch.tensor([0, 1])

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.utils.data import DistributedSampler
 
-from trainer.tuning.order import Order
+from trainer.finetune.order import Order
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
+from trainer.finetune.batches import Scoring, are_chosen
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.tasks.collate import placed
 from trainer.tasks.question import Question
-from trainer.tuning.batches import Scoring, are_chosen
 
 NONE = -1
 """In place of an answer: scores that are not finite choose nothing."""

@@ -9,12 +9,12 @@ import torch
 from shards.errors import UserError
 from tests.trainer.tasks.test_superglue import CB, COPA, RECORD, WSC
 from tests.trainer.tasks.toy import Desk
+from trainer.finetune.answers import answer
+from trainer.finetune.batches import Scoring
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.collate import collate
-from trainer.tuning.answers import answer
-from trainer.tuning.batches import Scoring
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,9 @@ from typing import Any
 from shards.shown import json_text
 from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import gone_if_refused
+from trainer.finetune.command import Finetune
+from trainer.finetune.progress import Best, Since, better, keep
+from trainer.finetune.start import StartedTuning, start
 from trainer.log import RunLog
 from trainer.ranks import AgreedError, Ranks
 from trainer.run import Running, Work
@@ -23,9 +26,6 @@ from trainer.start import log_of
 from trainer.step import Outcome
 from trainer.stop import Stop
 from trainer.tasks.task import TRAIN
-from trainer.tuning.progress import Best, Since, better, keep
-from trainer.tuning.settings import Tuning
-from trainer.tuning.start import StartedTuning, start
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
@@ -145,7 +145,7 @@ def _rank_note(here: Best, best: Best | None) -> str:
     return "the best so far" if best is here else f"the best was epoch {best.epoch}"
 
 
-def finetune(tuning: Tuning, ranks: Ranks) -> int:
+def finetune(tuning: Finetune, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     stop = Stop(ranks)
     with gone_if_refused(tuning.save):

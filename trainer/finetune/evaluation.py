@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.writer import text_of
+from trainer.finetune.answers import Answer
+from trainer.finetune.step import Tuner
 from trainer.rank_writer import RankWriter
 from trainer.tasks.question import Prediction, Question
 from trainer.tasks.task import TEST, VALIDATION, Task
 from trainer.tokenizer import TextTokenizer
-from trainer.tuning.answers import Answer
-from trainer.tuning.step import Tuner
 
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
