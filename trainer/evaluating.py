@@ -10,14 +10,13 @@ from dataclasses import replace
 from shards.progress import counted
 from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
-from trainer.data import RunData, source_names
+from trainer.data import RunData, brought, source_names
 from trainer.evaluate import EvaluateModel
 from trainer.held_out import held_out_run, open_held_out
 from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
 from trainer.opening import Opening
-from trainer.published import brought
 from trainer.ranks import AgreedError, Ranks
 from trainer.settings import Config
 from trainer.start import start

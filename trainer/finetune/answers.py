@@ -12,7 +12,7 @@ from trainer.finetune.batches import Scoring, are_chosen
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.tasks.collate import placed
-from trainer.tasks.question import Question
+from trainer.tasks.rows import Question
 
 NONE = -1
 """In place of an answer: scores that are not finite choose nothing."""

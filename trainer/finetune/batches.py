@@ -22,8 +22,7 @@ from torch import Tensor
 from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE
 from trainer.model.loss import LossSums
 from trainer.tasks.collate import collate
-from trainer.tasks.question import Question, rows_of
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import Question, Row, rows_of
 
 NO_CHOICE = -10_000.0
 """The score of a choice that a question lacks, where others of the batch have it."""

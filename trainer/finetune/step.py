@@ -20,7 +20,7 @@ from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
 from trainer.step import Outcome, Stepper
 from trainer.tasks.collate import placed
-from trainer.tasks.question import Question, rows_of
+from trainer.tasks.rows import Question, rows_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,10 @@ import torch
 
 from tests.trainer.decode import golden
 from tests.trainer.golden import needs_shared
-from trainer.decode.choice import filtered
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.search import ENDED, Filling, fill
+from trainer.decode.search import ENDED, Filling, fill, filtered
 from trainer.model.cache import Cache
 
 pytestmark = needs_shared

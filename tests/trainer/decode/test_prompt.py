@@ -4,7 +4,7 @@ import pytest
 
 from shards.errors import UserError
 from trainer.decode.prompt import Reading, make_prompt
-from trainer.prompt_file import read_prompts
+from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"

@@ -7,8 +7,7 @@ from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.question import Question, rows_of
-from trainer.tasks.rows import blank_row, causal_row
+from trainer.tasks.rows import Question, blank_row, causal_row, rows_of
 
 SCORES = torch.tensor([[-2.0, -1.0, -5.0], [-1.0, -4.0, NO_CHOICE]])
 LABELS = torch.tensor([0, 1])

@@ -16,8 +16,7 @@ from trainer.finetune.command import CROSS_ENTROPY
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import TRAIN, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 

@@ -17,7 +17,7 @@ from trainer.opening import Opening
 from trainer.stop import Stop
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.items import Item
-from trainer.tasks.question import Question
+from trainer.tasks.rows import Question
 from trainer.tasks.task import Reader, TaskContext
 from trainer.trained import Origin, find_origin
 

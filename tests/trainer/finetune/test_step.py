@@ -12,8 +12,7 @@ from trainer.model import attention
 from trainer.model import model as model_module
 from trainer.model.model import GLM
 from trainer.step import Stepper
-from trainer.tasks.question import Question
-from trainer.tasks.rows import blank_row
+from trainer.tasks.rows import Question, blank_row
 
 SCORING = Scoring(pad=0, chosen=True)
 QUESTIONS = [

@@ -9,8 +9,7 @@ from shards.errors import UserError
 from tests.trainer.tasks import reference
 from tests.trainer.tasks.reference import TOKENIZERS, asking, figures, items, needs_tasks
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 
