@@ -18,4 +18,4 @@ def configured(words: Sequence[str], *, world: int = 1) -> Config:
 
 def tuning(words: Sequence[str], *, world: int = 1) -> Finetune:
     """Return the run of fine-tuning that a command line describes."""
-    return Finetune.read(words, "python -m trainer.finetune").sized(world=world)
+    return Finetune.read(words, "python -m trainer.finetune").prepared(world=world)

@@ -1,5 +1,4 @@
 import json
-import math
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -79,22 +78,6 @@ def started_with(engine: Callable[[Cache], Tensor], folder: Path, *, stage: int 
         stepper=stepper,
         step=0,
     )
-
-
-def test_a_model_that_diverged_says_so_and_its_run_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def diverged(cache: Cache) -> Tensor:
-        return torch.full((len(cache.tokens), MODEL.vocab_size), math.nan)
-
-    samples = open_samples(started_with(diverged, tmp_path), stop=Stop(ALONE))
-    assert samples is not None
-    log = RunLog(tmp_path, step=0, steps=1, show=True)
-    samples.write(1, log)
-    log.close()
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == "step 1: no samples: the model's logits are NaN or infinite"
-    assert events(tmp_path, SAMPLE) == []
 
 
 @pytest.mark.parametrize("stage", [0, WEIGHTS_SPLIT])

@@ -45,16 +45,6 @@ def test_where_files_have_one_name_only_they_are_copied(
     assert not copied.samefile(source / "weights.pt")
 
 
-def test_the_first_of_equals_is_the_best() -> None:
-    first, second, third = (
-        Best(epoch=epoch, step=10 * epoch, metrics={"accuracy": accuracy, "f1": -epoch})
-        for epoch, accuracy in ((1, 50.0), (2, 50.0), (3, 51.0))
-    )
-    assert better(None, first) is first
-    assert better(first, second) is first
-    assert better(first, third) is third
-
-
 def test_what_is_no_number_is_never_the_best() -> None:
     broken, fair = (
         Best(epoch=epoch, step=epoch, metrics={"log_probability": figure})

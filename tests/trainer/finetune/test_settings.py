@@ -34,9 +34,3 @@ def test_the_recipe_of_the_published_copa() -> None:
     schedule = read.schedule_of(order.steps)
     assert (schedule.decay, schedule.warmup, schedule.floor) == (1250, 125, 0.1)
     assert schedule.rate(125) == 5e-6
-
-
-def test_the_batch_of_the_json_counts_unless_it_is_given() -> None:
-    assert config("--task", "rte", "--deepspeed", "finetune-10b", world=8).batch_size == 32
-    flags = ("--task", "rte", "--deepspeed", "finetune-10b", "--batch-size", "8")
-    assert config(*flags, world=8).batch_size == 8

@@ -22,7 +22,6 @@ from trainer.model.sizes import SIZES, ModelConfig
 
 pytestmark = pytest.mark.usefixtures("torch_dynamo")
 
-DROPPING = replace(SHAPE, hidden_dropout=0.3, attention_dropout=0.3)
 CASES = ("bert", "sentence", "gpt_suffix", "gpt_infill", "packed", "edges", "scalar", "full_mask")
 
 
@@ -150,11 +149,6 @@ def test_a_causal_model_is_blind_to_what_follows() -> None:
     logits, changed = model(tokens, causal=True), model(other, causal=True)
     torch.testing.assert_close(logits[:, :20], changed[:, :20], rtol=0, atol=1e-6)
     assert not torch.allclose(logits[:, 20:], changed[:, 20:], atol=1e-3)
-
-
-def test_flex_refuses_dropout() -> None:
-    with pytest.raises(ValueError, match=r"attention_dropout is 0\.3; set it to 0"):
-        GLM(DROPPING, attention="flex")
 
 
 @pytest.fixture
