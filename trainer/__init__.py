@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trainer.decode.decoding import Decoding as Decoding
     from trainer.decode.writer import Generation as Generation
     from trainer.decode.writer import generate_texts as generate_texts
-    from trainer.finetune.answers import answer as answer
+    from trainer.finetune.batches import answer as answer
     from trainer.loader import Loader as Loader
     from trainer.loader import read_once as read_once
     from trainer.opening import Opening as Opening
@@ -28,7 +28,7 @@ _HOMES = {
     "Loader": "trainer.loader",
     "Opening": "trainer.opening",
     "Trained": "trainer.trained",
-    "answer": "trainer.finetune.answers",
+    "answer": "trainer.finetune.batches",
     "find_task": "trainer.tasks.catalogue",
     "generate_texts": "trainer.decode.writer",
     "open_trained": "trainer.trained",

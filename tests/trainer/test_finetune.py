@@ -19,7 +19,7 @@ from tests.trainer.finetune.lessons import (
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, put_stages, wait_for_step
 from trainer.checkpoints import saver
 from trainer.finetune import step
-from trainer.finetune.answers import answer
+from trainer.finetune.batches import answer
 from trainer.opening import Opening
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, VALIDATION, Asking

@@ -19,8 +19,7 @@ from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import Disk, gone_if_refused
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.writer import text_of
-from trainer.finetune.answers import Answer
-from trainer.finetune.batches import Scoring, are_chosen
+from trainer.finetune.batches import Answer, Scoring, are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
 from trainer.finetune.progress import Best, Progress, Since, better, keep

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
-from trainer.finetune.answers import NONE, Answer, answers_in
-from trainer.finetune.batches import Scoring, losses, packed
+from trainer.finetune.batches import NONE, Answer, Scoring, answers_in, losses, packed
 from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
