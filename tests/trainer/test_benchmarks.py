@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from shards.errors import UserError
 from tests.trainer import golden
 from tests.trainer.alone import ALONE
 from tests.trainer.golden import needs_shared
@@ -72,3 +73,9 @@ def test_the_reference_s_accuracy_of_lambada() -> None:
     )
     found = scored(asked, answers_of(golden.writing_model()))
     assert found["acc/lambada"] * 100 == figures_of["metrics"]["accuracy"]
+
+
+def test_an_answer_that_does_not_fit() -> None:
+    asked = replace(benchmarks("copa"), length=3)
+    with pytest.raises(UserError, match=r"an answer has .* tokens, and in a row of 3 there is"):
+        asked.score(answers_of(gpt2()))

@@ -16,7 +16,8 @@ from tests.trainer.checkpoints.test_checkpoint import put
 from trainer.checkpoints import writer
 from trainer.checkpoints.checkpoint import BAD_STREAK, find_common_checkpoint, read_list
 from trainer.checkpoints.disk import find_disk
-from trainer.checkpoints.saver import Saver
+from trainer.checkpoints.saver import Saver, completed_on_error
+from trainer.ranks import AgreedError
 
 GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 
@@ -174,3 +175,19 @@ def test_bad_losses_push_nothing_out(tmp_path: Path) -> None:
     assert steps(tmp_path) == [2, 3, 4, 7]
     saving.advance(bad_streak=0)
     assert steps(tmp_path) == [3, 4, 7]
+
+
+def test_what_is_being_written_is_completed_when_all_ranks_fail(tmp_path: Path) -> None:
+    _, saving = saver(tmp_path)
+    told = pytest.raises(AgreedError, match=r"^no such data\.$")
+    with told, completed_on_error(lambda: saving.finish(bad_streak=0)):
+        saving.save(step=3, state=GOOD)
+        raise AgreedError("no such data.")
+    assert list(tmp_path.glob("step-3/whole-*"))
+
+    def fail() -> None:
+        raise AgreedError("no room.")
+
+    told = pytest.raises(AgreedError, match=r"^no such data\.\n  no room\.$")
+    with told, completed_on_error(fail):
+        raise AgreedError("no such data.")

@@ -112,3 +112,10 @@ def test_weights_that_are_quantized(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match=r"torch\.int64: save the weights without quantization"):
         read_weights(tmp_path, vocab_size=1).read("a")
+
+
+def test_an_index_names_files_beside_it(tmp_path: Path) -> None:
+    index = put_config(tmp_path) / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "../b"}}')
+    with pytest.raises(DamageError, match=r"does not name files beside it"):
+        load_weights(tmp_path, GLM(GPT2_SHAPE))

@@ -162,3 +162,9 @@ def test_what_the_reference_wrote_in_half_precision() -> None:
     model = GLM(SHAPE)
     load_weights(SHARED / "checkpoints" / "megatron_fp16", model)
     assert_holds(model, {name: w.half().float() for name, w in figures.weights().items()})
+
+
+def test_a_tracker_names_a_folder_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "latest").write_text("../900")
+    with pytest.raises(UserError, match=r"latest names '\.\./900', but .* has no such folder"):
+        load_weights(tmp_path, GLM(SHAPE))
