@@ -153,7 +153,7 @@ class Learning(RankCommand):
     checkpoint_activations: bool = option(False)
     """Recompute layers in the backward pass to save memory."""
     compile: bool = option(False)
-    """Compile the layers with torch.compile."""
+    """Compile the layers and the loss with torch.compile."""
     lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER)
     """Peak learning rate."""
     schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT))
