@@ -43,9 +43,9 @@ IMPORTED = {
     ),
     "shards": ("shards.__main__",),
     "trainer": (
-        "trainer.train.training",
-        "trainer.finetune.finetuning",
-        "trainer.evaluate.validation",
+        "trainer.training",
+        "trainer.finetune.items",
+        "trainer.evaluating",
         "trainer.decode.writer",
         "trainer.export.export",
         "deepspeed.runtime.zero",

@@ -2,8 +2,8 @@
 
     take a step ─▶ judge when due ─▶ save when due ─▶ make the next step possible ─▶ …
 
-What is learnt is a `Work`: the windows of a dataset (train/training.py), or the items of a task
-(finetune/finetuning.py).
+What is learnt is a `Work`: the windows of a dataset (training.py), or the items of a task
+(finetune/items.py).
 """
 
 import time

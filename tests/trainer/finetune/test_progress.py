@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from trainer.checkpoints.disk import Disk
+from trainer.finetune.progress import Best, better, keep
 from trainer.ranks import Ranks
-from trainer.tuning.progress import Best, better, keep
 
 RANKS = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 LIST = "whole-00000.json"
@@ -43,16 +43,6 @@ def test_where_files_have_one_name_only_they_are_copied(
     copied = tmp_path / "best" / "step-3" / "weights.pt"
     assert copied.read_text() == "weights 3"
     assert not copied.samefile(source / "weights.pt")
-
-
-def test_the_first_of_equals_is_the_best() -> None:
-    first, second, third = (
-        Best(epoch=epoch, step=10 * epoch, metrics={"accuracy": accuracy, "f1": -epoch})
-        for epoch, accuracy in ((1, 50.0), (2, 50.0), (3, 51.0))
-    )
-    assert better(None, first) is first
-    assert better(first, second) is first
-    assert better(first, third) is third
 
 
 def test_what_is_no_number_is_never_the_best() -> None:

@@ -13,14 +13,13 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
+from trainer.finetune.batches import NONE, Answer, Scoring, answers_in, losses, packed
 from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
 from trainer.step import Outcome, Stepper
 from trainer.tasks.collate import placed
-from trainer.tasks.question import Question, rows_of
-from trainer.tuning.answers import NONE, Answer, answers_in
-from trainer.tuning.batches import Scoring, losses, packed
+from trainer.tasks.rows import Question, rows_of
 
 
 @dataclass(frozen=True, kw_only=True)

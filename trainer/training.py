@@ -13,9 +13,8 @@ from shards.program import called
 from shards.switches import numbers_of
 from trainer.benchmarks import benchmarks_of, main_figures
 from trainer.checkpoints.disk import gone_if_refused
-from trainer.config import Config
 from trainer.data import source_names
-from trainer.evaluate.validation import evaluate
+from trainer.evaluating import evaluate
 from trainer.follow import Follower, text_ends
 from trainer.log import TASKS, VALIDATION, RunLog
 from trainer.loss_tally import LossTally
@@ -23,7 +22,7 @@ from trainer.model.flops import peak_flops
 from trainer.ranks import DTYPES, Ranks
 from trainer.run import Running, Work
 from trainer.samples import open_samples
-from trainer.settings import EPOCH, WAIT
+from trainer.settings import EPOCH, WAIT, Config
 from trainer.start import StartedRun, log_of, start
 from trainer.step import Outcome
 from trainer.stop import Stop

@@ -2,13 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.model.loss import LossSums
+from trainer.finetune.batches import NO_CHOICE, Scoring, losses, packed
+from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.question import Question, rows_of
-from trainer.tasks.rows import blank_row, causal_row
-from trainer.tuning.batches import NO_CHOICE, Scoring, losses, packed
-from trainer.tuning.kinds import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
+from trainer.tasks.rows import Question, blank_row, causal_row
 
 SCORES = torch.tensor([[-2.0, -1.0, -5.0], [-1.0, -4.0, NO_CHOICE]])
 LABELS = torch.tensor([0, 1])
@@ -32,21 +30,6 @@ def test_losses_by_hand(kind: str, expected: list[float]) -> None:
     # A choice that is not there changes nothing.
     alone = losses(SCORES[1:, :2], LABELS[1:], kind)
     assert torch.equal(losses(SCORES[1:], LABELS[1:], kind), alone)
-
-
-def test_scores_are_grouped_by_question() -> None:
-    row = causal_row([CLS], [EOP])
-    two, three = (Question(guid="", idx=0, rows=(row,) * size) for size in (2, 3))
-    lost, targets = torch.tensor([8.0, 9, 1, 2, 3]), torch.tensor([4, 9, 1, 1, 1])
-    sums = LossSums(lost, targets, targets)
-    plain = Scoring(pad=0, chosen=True)
-    grouped = plain.scores(sums, [two, three]).tolist()
-    assert grouped == [[-8, -9, NO_CHOICE], [-1, -2, -3]]
-    penalized = Scoring(pad=0, chosen=True, penalty=0.5).scores(sums, [two, three]).tolist()
-    assert penalized == [[-4, -3, NO_CHOICE], [-1, -2, -3]]
-    words = [Question(guid="", idx=0, rows=(row,), words=ids) for ids in ((5, 6), (5, 6, 7))]
-    logits = torch.arange(6.0).view(2, 3)
-    assert plain.scores(logits, words).tolist() == [[0, 1, NO_CHOICE], [3, 4, 5]]
 
 
 def questions(*, causal: bool) -> list[Question]:
@@ -88,10 +71,3 @@ def test_a_question_loses_in_company_what_it_loses_alone(
     alone = [glm.loss_sum(TEXTS.batch([one])).loss.item() for one in several]
     sums = [sum(alone[i] for i in group) for group in groups]
     assert glm.loss_sum(TEXTS.batch(shared)).loss.tolist() == pytest.approx(sums, rel=1e-5)
-
-
-def test_no_row_grows() -> None:
-    several = rows_of(questions(causal=False))
-    batch = TEXTS.batch(packed(questions(causal=False)))
-    assert batch["tokens"].shape[1] == max(map(len, several))
-    assert (batch["pieces"] == -1).sum() == batch["tokens"].numel() - sum(map(len, several))

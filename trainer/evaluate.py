@@ -9,25 +9,23 @@ The same of a model alone, whose checkpoint says all that, and of tasks:
     python -m trainer.evaluate MODEL [--data DIR] [--task NAME=FILE]
 """
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import WORD, count, flag_of, given, local_path, option, positive
-from shards.interrupt import ended_by_interrupt
 from shards.program import called
-from shards.shown import print_line
 from trainer.command import RankCommand
-from trainer.config import Config, config_of
 from trainer.opening import OPENED, Opening
-from trainer.settings import Settings
-from trainer.task_files import BATCH_TOKENS, GMASK, MASK, parse_tasks
+from trainer.settings import BATCH_TOKENS, GMASK, MASK, Settings, parse_tasks
 
 if TYPE_CHECKING:
-    from trainer.ranks import Ranks
+    pass
 
 _OF_RUNS = ("--resume", "--save", "--init-from")
 """Flags of which a run's command line has one: they say where its weights are."""
@@ -46,24 +44,7 @@ class EvaluateRun(Settings):
     """Evaluate a checkpoint of a run."""
 
     PROGRAM = "trainer.evaluate"
-
-    def prepared(self, *, world: int) -> Config:
-        """Return the run."""
-        return config_of(self, world=world)
-
-    def work(self, asked: Config, ranks: "Ranks") -> int:
-        """Print the figures of the newest checkpoint."""
-        with ended_by_interrupt():  # these load torch
-            from trainer.benchmarks import benchmarks_of, print_figures  # noqa: PLC0415
-            from trainer.evaluate.validation import evaluate, print_tally  # noqa: PLC0415
-            from trainer.start import start  # noqa: PLC0415
-        started = start(asked, ranks)
-        benchmarks = ranks.together(lambda: benchmarks_of(started))
-        stepper = started.stepper
-        tally = evaluate(stepper.losses, started.data, at_once=stepper.micro_batch, ranks=ranks)
-        print_tally(tally, f"step {started.step:,}", ranks)
-        print_figures(benchmarks, stepper.answer)
-        return 0
+    WORK = "trainer.evaluating:evaluate_run"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +52,7 @@ class EvaluateModel(Opening, RankCommand):
     """Evaluate a trained model."""
 
     PROGRAM = "trainer.evaluate"
+    WORK = "trainer.evaluating:evaluate_model"
     USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
     EPILOG = f"Held-out loss: {called('evaluate')} --resume RUN, with the flags of the run."
     GROUPS = (_ASKED, OPENED)
@@ -106,38 +88,6 @@ class EvaluateModel(Opening, RankCommand):
             if name == "eval_samples" and files and not self.data:
                 raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
 
-    def work(self, _: Self, ranks: "Ranks") -> int:
-        """Print what the model knows of held-out text and of tasks."""
-        with ended_by_interrupt():  # as above
-            from trainer.benchmarks import answers_of, open_benchmarks, print_figures  # noqa: PLC0415
-            from trainer.evaluate.validation import evaluate, print_tally  # noqa: PLC0415
-            from trainer.held_out import held_out_run, open_held_out  # noqa: PLC0415
-            from trainer.published import brought  # noqa: PLC0415
-            from trainer.trained import find_origin, load_model  # noqa: PLC0415
-        opening: Opening = self
-        if ranks.world > 1 and self.device is None:
-            opening = replace(self, device=str(ranks.device))
-        origin = ranks.together(lambda: find_origin(self.path, opening))
-        benchmarks = ranks.together(
-            lambda: open_benchmarks(
-                self.files, origin, opening, ranks=ranks, length=self.length, blank=self.blank
-            )
-        )
-        if benchmarks is not None:
-            benchmarks.batch_tokens = self.batch_tokens
-        data = None
-        if self.data or benchmarks is None:
-            run = brought(ranks.together(lambda: held_out_run(origin, self.data)), ranks)
-            data = ranks.together(
-                lambda: open_held_out(origin, run, eval_samples=self.eval_samples)
-            )
-        model = ranks.together(lambda: load_model(origin, opening))
-        answer = answers_of(model)
-        step = "" if origin.step is None else f", step {origin.step:,}"
-        if ranks.is_first:
-            print_line(f"{origin.path}{step}: {origin.objective}")
-        if data is not None:
-            size = max(1, self.batch_tokens // data.run.length)
-            print_tally(evaluate(answer, data, at_once=size, ranks=ranks), "held-out text", ranks)
-        print_figures(benchmarks, answer)
-        return 0
+
+if __name__ == "__main__":
+    sys.exit(run_module("trainer.evaluate"))

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.utils.data import DistributedSampler
 
-from trainer.tuning.order import Order
+from trainer.finetune.order import Order
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
@@ -46,9 +46,3 @@ def test_epochs_end_where_their_last_whole_step_ends() -> None:
         *(None, 1, None, None, 2),
         *(None, None, 3),
     ]
-
-
-def test_the_published_run_of_copa() -> None:
-    order = Order(num_items=800, batch_size=64, epochs=100, seed=1234, across_epochs=True)
-    assert order.steps == 1250
-    assert order.last_step(2) == 25

@@ -1,85 +1,58 @@
 """Losses and gradients of one batch as the reference has them (THUDM/GLM 4f61ed7)."""
 
-import json
-import shlex
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.trainer.golden import SHARED, needs_shared
-from tests.trainer.tasks import reference
-from tests.trainer.tuning.test_step import tuner_of
+from tests.trainer.alone import ALONE
+from tests.trainer.golden import (
+    asking,
+    figures,
+    gpt2,
+    items,
+    needs_shared,
+    option,
+    tasks_model,
+)
+from trainer.finetune.batches import Scoring, are_chosen, losses, packed
+from trainer.finetune.command import CROSS_ENTROPY
+from trainer.finetune.step import Tuner
 from trainer.model.model import GLM
-from trainer.model.sizes import ModelConfig
+from trainer.step import Stepper
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
-from trainer.tasks.task import TRAIN, VALIDATION, Asking
-from trainer.tokenizer import TextTokenizer
-from trainer.tuning.batches import Scoring, are_chosen, losses, packed
-from trainer.tuning.kinds import CROSS_ENTROPY
+from trainer.tasks.rows import Question, Row
+from trainer.tasks.task import TRAIN, VALIDATION
 
 pytestmark = needs_shared
 
-TASKS = SHARED / "tasks"
-TOKENIZERS = SHARED.parent / "tokenizers"
 CASES = (
     *("copa.p0", "copa.p0.length_penalty_1", "copa.p0.hinge", "copa.p0.generative", "copa.p0.mix"),
     *("wsc_negative.p2", "wsc.p0", "rte.p0"),
 )
 SCORES = {
     name: case
-    for name, case in reference.figures("scores.json").get("cases", {}).items()
+    for name, case in figures("scores.json").get("cases", {}).items()
     if "--cloze-eval" in case["options"]
 }
-SHAPE = ModelConfig(
-    num_layers=2,
-    hidden_size=32,
-    num_heads=4,
-    vocab_size=50304,
-    max_positions=256,
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
-)
 
 
-@pytest.fixture(scope="module")
-def figures() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((TASKS / "scores.json").read_text())["training"]
-    return content
+class Engine:
+    """DeepSpeed's, as far as it calls a model."""
+
+    def __init__(self, model: GLM) -> None:
+        self.module = model
+        self.eval, self.train = model.eval, model.train
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        return self.module(*arguments, **more)
 
 
-@pytest.fixture(scope="module")
-def weights() -> dict[str, torch.Tensor]:
-    arrays = np.load(TASKS / "model.npz")
-    return {name: torch.from_numpy(arrays[name].astype("f4")) for name in arrays.files}
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> TextTokenizer:
-    return TextTokenizer(f"tiktoken:{TOKENIZERS / 'gpt2-merges.txt'}")
-
-
-def options_of(text: str) -> dict[str, str]:
-    words = shlex.split(text)
-    given, name = {}, ""
-    for word in words:
-        if word.startswith("--"):
-            name = word
-            given[name] = ""
-        else:
-            given[name] = word
-    return given
-
-
-def model_of(weights: dict[str, torch.Tensor], *, smoothing: float = 0.0) -> GLM:
-    model = GLM(SHAPE, smoothing=smoothing)
-    model.load_state_dict(
-        {name[7:]: value for name, value in weights.items() if name.startswith("weight/")}
-    )
-    return model
+def tuner_of(model: GLM, scoring: Scoring) -> Tuner:
+    stepper = Stepper.__new__(Stepper)
+    stepper.engine, stepper.micro_batch = Engine(model), 4
+    return Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
 
 
 def gradient_norm(model: torch.nn.Module) -> float:
@@ -97,30 +70,20 @@ def loss_of(model: GLM, scoring: Scoring, questions: list[Question], kind: str) 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_loss_and_gradients_of_a_batch(
-    name: str,
-    figures: dict[str, Any],
-    weights: dict[str, torch.Tensor],
-    tokenizer: TextTokenizer,
-) -> None:
-    case = figures[name]
-    options = options_of(case["options"])
-    asking = Asking(
-        length=int(options["--seq-length"]),
-        pattern=int(options.get("--pattern-id", 0)),
-        candidates="--wsc-negative" in options,
+def test_loss_and_gradients_of_a_batch(name: str) -> None:
+    case = figures("scores.json")["training"][name]
+    every = find_task(case["task"]).questions(
+        items(f"{case['items']}.jsonl"), split=TRAIN, tokenizer=gpt2(), asking=asking(case)
     )
-    path = TASKS / "items" / f"{case['items']}.jsonl"
-    every = find_task(case["task"]).questions(path, split=TRAIN, tokenizer=tokenizer, asking=asking)
     by_guid = {question.guid: question for question in every}
     questions = [by_guid[guid] for guid in case["uids"]]
-    model = model_of(weights)
+    model = tasks_model()
     scoring = Scoring(
-        pad=tokenizer.special["pad"],
+        pad=gpt2().special["pad"],
         chosen=are_chosen(questions),
-        penalty=float(options.get("--length-penalty", 0)),
+        penalty=float(option(case, "--length-penalty", "0")),
     )
-    loss = loss_of(model, scoring, questions, options.get("--loss-func", CROSS_ENTROPY))
+    loss = loss_of(model, scoring, questions, option(case, "--loss-func", CROSS_ENTROPY))
     loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == pytest.approx(case["loss"], abs=1e-3)
     assert gradient_norm(model) == pytest.approx(case["grad_norm"], rel=2e-3)
@@ -134,15 +97,13 @@ def test_loss_and_gradients_of_a_batch(
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_loss_of_texts(
-    smoothing: float, weights: dict[str, torch.Tensor], tokenizer: TextTokenizer
-) -> None:
-    content = json.loads((TASKS / "seq2seq.json").read_text())
+def test_loss_of_texts(smoothing: float) -> None:
+    content = figures("seq2seq.json")
     figure = content["loss_of_the_first_four_gigaword_train"][str(smoothing)]
     samples = content["cases"]["gigaword.train"]["samples"][:4]
     questions = [Question(guid=sample["uid"], idx=None, rows=(_row(sample),)) for sample in samples]
-    model = model_of(weights, smoothing=smoothing).train()
-    scoring = Scoring(pad=tokenizer.special["pad"], chosen=False)
+    model = tasks_model(smoothing=smoothing).train()
+    scoring = Scoring(pad=gpt2().special["pad"], chosen=False)
     loss = loss_of(model, scoring, questions, CROSS_ENTROPY)
     loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == pytest.approx(figure["loss"], abs=1e-3)
@@ -150,19 +111,15 @@ def test_loss_of_texts(
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_answers_of_a_validation(
-    name: str, weights: dict[str, torch.Tensor], tokenizer: TextTokenizer
-) -> None:
+def test_answers_of_a_validation(name: str) -> None:
     case = SCORES[name]
-    task, path = find_task(case["task"]), reference.items(f"{case['items']}.jsonl")
-    questions = task.questions(
-        path, split=VALIDATION, tokenizer=tokenizer, asking=reference.asking(case)
-    )
-    model = model_of(weights).eval()
+    task, path = find_task(case["task"]), items(f"{case['items']}.jsonl")
+    questions = task.questions(path, split=VALIDATION, tokenizer=gpt2(), asking=asking(case))
+    model = tasks_model().eval()
     scoring = Scoring(
-        pad=tokenizer.special["pad"],
+        pad=gpt2().special["pad"],
         chosen=are_chosen(questions),
-        penalty=float(reference.option(case, "--length-penalty", "0")),
+        penalty=float(option(case, "--length-penalty", "0")),
     )
     answers = tuner_of(model, scoring).answer(questions)
     assert answers is not None

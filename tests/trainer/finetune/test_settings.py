@@ -2,13 +2,13 @@ import pytest
 
 from tests.trainer.alone import tuning
 from trainer.deepspeed_json import FINETUNE, presets
-from trainer.tuning.order import Order
-from trainer.tuning.settings import Tuning
+from trainer.finetune.command import Finetune
+from trainer.finetune.order import Order
 
 GIVEN = ("--data", "items", "--init-from", "build/run", "--save", "build/tuned")
 
 
-def config(*flags: str, world: int = 1) -> Tuning:
+def config(*flags: str, world: int = 1) -> Finetune:
     return tuning([*GIVEN, *flags], world=world)
 
 
@@ -34,9 +34,3 @@ def test_the_recipe_of_the_published_copa() -> None:
     schedule = read.schedule_of(order.steps)
     assert (schedule.decay, schedule.warmup, schedule.floor) == (1250, 125, 0.1)
     assert schedule.rate(125) == 5e-6
-
-
-def test_the_batch_of_the_json_counts_unless_it_is_given() -> None:
-    assert config("--task", "rte", "--deepspeed", "finetune-10b", world=8).batch_size == 32
-    flags = ("--task", "rte", "--deepspeed", "finetune-10b", "--batch-size", "8")
-    assert config(*flags, world=8).batch_size == 8
