@@ -100,17 +100,10 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else [*args]
         self.refuse(self.unknown_flags(words))
         parsed, rest = self.parse_known_args(words, namespace)
-        self._refuse_rest(rest)
-        return parsed
-
-    def parse_intermixed_args(  # type: ignore[override]  # as above
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> argparse.Namespace:
-        """Parse a whole command line whose flags may stand among its other words."""
-        words = sys.argv[1:] if args is None else [*args]
-        self.refuse(self.unknown_flags(words))
-        parsed, rest = self.parse_known_intermixed_args(words, namespace)
-        self._refuse_rest(rest)
+        if rest:
+            self.error(
+                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
+            )
         return parsed
 
     @property
@@ -151,8 +144,7 @@ class Parser(argparse.ArgumentParser):
         told = [f"{flag}: {hint}" if hint else flag for flag, hint in hints.items()]
         advice = self._advice if all(hints.values()) or not more else f"{more} {self._advice}"
         if len(told) > 1:
-            lines = "\n  ".join(["unknown flags:", *told, advice])
-            raise UserError(lines)
+            raise UserError("\n  ".join(["unknown flags:", *told, advice]))
         stop = "" if told[0].endswith("?") else "."
         raise UserError(f"unknown flag {told[0]}{stop} {advice}")
 
@@ -173,12 +165,6 @@ class Parser(argparse.ArgumentParser):
         return self._old.get(plain) or did_you_mean(
             flag, [*self.flags, *others], likeness=_LIKENESS
         )
-
-    def _refuse_rest(self, rest: Sequence[str]) -> None:
-        if rest:
-            self.error(
-                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
-            )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is none of the choices."""

@@ -91,10 +91,6 @@ def test_old_spellings_are_told_and_values_are_no_flags() -> None:
         parser.parse_args(["--cooking_time=3"])
     parsed = parser.parse_args(["--minutes", "-3", "- -", "-- salt", "--", "--pepper"])
     assert (parsed.minutes, parsed.words) == (-3, ["- -", "-- salt", "--pepper"])
-    mixed = parser.parse_intermixed_args(["salt", "--minutes", "3", "pepper"])
-    assert (mixed.minutes, mixed.words) == (3, ["salt", "pepper"])
-    with pytest.raises(UserError, match=r"unknown flag --peper\. cook"):
-        parser.parse_intermixed_args(["salt", "--peper"])
 
 
 def test_groups_are_shown_in_the_order_in_which_they_are_named() -> None:
