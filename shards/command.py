@@ -185,14 +185,12 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{arg_string!r} is not {meant}") from error
 
 
-def add_flags(parser: Parser, options_class: type[Any], *, group: str = "") -> None:
+def add_flags(parser: Parser, options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options, below the titles that the fields name.
 
-    Args:
-        parser: The parser of the command.
-        options_class: The dataclass.
-        group: The title of fields that name none and have none before them that does.
+    A field that names none is below that of the field before it.
     """
+    group = ""
     for option_field in fields(options_class):
         group = option_field.metadata["group"] or group
         if option_field.metadata["named"] != REST:
