@@ -124,7 +124,8 @@ class Names:
     def _named(self, texts: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the hits (int64[n, 2]) among the texts of some rows."""
         names = pc.fill_null(pc.index_in(_plain(texts), value_set=self._value_set), -1).to_numpy()
-        hits: NDArray[np.int64] = np.stack([rows, names], axis=1)[names >= 0]
+        found = np.flatnonzero(names >= 0)
+        hits: NDArray[np.int64] = np.stack([rows[found], names[found]], axis=1)
         return hits
 
 
