@@ -15,8 +15,4 @@ if TYPE_CHECKING:
     from pipelines.api import build as build
     from pipelines.api import estimate as estimate
 else:
-    __getattr__, __dir__ = lazily(
-        __name__, dict.fromkeys(("Built", "Estimated", "build", "estimate"), "pipelines.api")
-    )
-
-__all__ = ["Built", "Estimated", "build", "estimate"]
+    __all__, __getattr__, __dir__ = lazily(__name__)

@@ -36,29 +36,4 @@ if TYPE_CHECKING:
     from shards.windows import glm_windows as glm_windows
     from shards.writer import write_shard as write_shard
 else:
-    _HOMES = {
-        "BatchSize": "shards.run",
-        "DamageError": "shards.errors",
-        "Dataset": "shards.reader",
-        "Documents": "shards.reader",
-        "Manifest": "shards.manifest",
-        "Mix": "shards.mixture",
-        "OnePass": "shards.order.onepass",
-        "Run": "shards.run",
-        "Sampler": "shards.order.sampler",
-        "Shard": "shards.reader",
-        "TRAIN": "shards.manifest",
-        "UNSEEN": "shards.switches",
-        "UserError": "shards.errors",
-        "VALIDATION": "shards.manifest",
-        "Vocabulary": "shards.vocabulary",
-        "causal_windows": "shards.windows",
-        "fetch": "shards.published",
-        "glm_windows": "shards.windows",
-        "pinned": "shards.switches",
-        "streams_of": "shards.order.streams",
-        "switched": "shards.switches",
-        "write_shard": "shards.writer",
-    }
-    __all__ = list(_HOMES)
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = lazily(__name__)

@@ -100,17 +100,10 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else [*args]
         self.refuse(self.unknown_flags(words))
         parsed, rest = self.parse_known_args(words, namespace)
-        self._refuse_rest(rest)
-        return parsed
-
-    def parse_intermixed_args(  # type: ignore[override]  # as above
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> argparse.Namespace:
-        """Parse a whole command line whose flags may stand among its other words."""
-        words = sys.argv[1:] if args is None else [*args]
-        self.refuse(self.unknown_flags(words))
-        parsed, rest = self.parse_known_intermixed_args(words, namespace)
-        self._refuse_rest(rest)
+        if rest:
+            self.error(
+                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
+            )
         return parsed
 
     @property
@@ -151,8 +144,7 @@ class Parser(argparse.ArgumentParser):
         told = [f"{flag}: {hint}" if hint else flag for flag, hint in hints.items()]
         advice = self._advice if all(hints.values()) or not more else f"{more} {self._advice}"
         if len(told) > 1:
-            lines = "\n  ".join(["unknown flags:", *told, advice])
-            raise UserError(lines)
+            raise UserError("\n  ".join(["unknown flags:", *told, advice]))
         stop = "" if told[0].endswith("?") else "."
         raise UserError(f"unknown flag {told[0]}{stop} {advice}")
 
@@ -174,12 +166,6 @@ class Parser(argparse.ArgumentParser):
             flag, [*self.flags, *others], likeness=_LIKENESS
         )
 
-    def _refuse_rest(self, rest: Sequence[str]) -> None:
-        if rest:
-            self.error(
-                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
-            )
-
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is none of the choices."""
         if action.choices is None or value in action.choices:
@@ -199,14 +185,12 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{arg_string!r} is not {meant}") from error
 
 
-def add_flags(parser: Parser, options_class: type[Any], *, group: str = "") -> None:
+def add_flags(parser: Parser, options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options, below the titles that the fields name.
 
-    Args:
-        parser: The parser of the command.
-        options_class: The dataclass.
-        group: The title of fields that name none and have none before them that does.
+    A field that names none is below that of the field before it.
     """
+    group = ""
     for option_field in fields(options_class):
         group = option_field.metadata["group"] or group
         if option_field.metadata["named"] != REST:

@@ -23,7 +23,6 @@ import numpy as np
 
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
-from shards.format import shard_file
 from shards.history import rewrite_history
 from shards.manifest import (
     TRAIN,
@@ -39,7 +38,6 @@ from shards.manifest import (
 from shards.merged import (
     MergedSource,
     OrderedTable,
-    RowsToKeep,
     merged_order,
     merged_signatures,
     merged_tables,
@@ -56,6 +54,7 @@ from shards.reader import Dataset
 from shards.records import sealed, unsealed
 from shards.removals import Rows, removed_rows, write_removal
 from shards.storage.files import (
+    FileEntry,
     canonical,
     files,
     intact,
@@ -112,11 +111,12 @@ class PartRecord:
     removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Rows of the shard by path of the removal that has them."""
 
-    @property
-    def bytes(self) -> int:
-        """Size of its files."""
-        files = [file for shard in self.shards for file in shard.files.values()]
-        return sum(file.bytes for file in (*files, *self.tables))
+    def files(self) -> Iterator[tuple[str, FileEntry]]:
+        """Yield path in the dataset and entry of each of its files."""
+        for shard in self.shards:
+            yield from shard.named_files()
+        for table in self.tables:
+            yield table.path, table
 
 
 class Compaction:
@@ -178,7 +178,7 @@ class Compaction:
                 "it (--append or --watch) once more, then compact."
             )
 
-    def _files(self) -> Iterator[tuple[str, Any]]:
+    def _files(self) -> Iterator[tuple[str, FileEntry]]:
         alone = replace(self.manifest, removals=())
         return (pair for pair in alone.files() if pair[0] != self.manifest.vocabulary.path)
 
@@ -234,17 +234,11 @@ class Compaction:
         tables: defaultdict[tuple[str, str], list[OrderedTable]] = defaultdict(list)
         for member, folder in itertools.product(self.members, TABLES):
             for entry in getattr(member, folder):
-                kept = self._filter(folder, member, entry.source)
+                where = {"folder": folder, "generation": member.name, "source": entry.source}
+                kept = partial(self._erasure.rows_to_keep, **where) if self._erasure else None
                 table = OrderedTable(self.directory / entry.path, kept)
                 tables[folder, entry.source].append(table)
         return tables
-
-    def _filter(self, folder: str, member: Generation, source: str) -> RowsToKeep | None:
-        """Return what says which rows of a member's table stay, None if all do."""
-        if self._erasure is None:
-            return None
-        kept = self._erasure.rows_to_keep
-        return partial(kept, folder=folder, generation=member.name, source=source)
 
     def write(self) -> Iterator[str]:
         """Write all parts that are not finished yet; yield a line for what is done.
@@ -262,7 +256,8 @@ class Compaction:
             record = self._finished(part)
             if record is None:
                 record = self._write(part)
-                yield f"{record.bytes:>16,}  {f'{number} of {len(self.parts)}':>14}  {part}"
+                num_bytes = sum(entry.bytes for _, entry in record.files())
+                yield f"{num_bytes:>16,}  {f'{number} of {len(self.parts)}':>14}  {part}"
             self._written[part] = record
 
     def _finished(self, part: Part) -> PartRecord | None:
@@ -272,12 +267,8 @@ class Compaction:
             record = unsealed(PartRecord, read_json(path), where=str(path))
         except (ValueError, DamageError):
             return None
-        wanted = [
-            (shard_file(self.directory / shard.path, suffix), entry)
-            for shard in record.shards
-            for suffix, entry in shard.files.items()
-        ] + [(self.directory / table.path, table) for table in record.tables]
-        return record if all(intact(path, entry) for path, entry in wanted) else None
+        whole = all(intact(self.directory / name, entry) for name, entry in record.files())
+        return record if whole else None
 
     def _record_path(self, part: Part) -> AnyPath:
         return within(self._records, part.folder, f"{part.name}-{part.index:05}-{part.total}.json")
@@ -340,12 +331,6 @@ class Compaction:
 
     def commit(self) -> Generation:
         """Write the removals and the manifest, and return the new generation; the records go."""
-        records = self._written
-
-        def tables(folder: str) -> Any:
-            written = [record.tables for part, record in records.items() if part.folder == folder]
-            return tuple(itertools.chain.from_iterable(written))
-
         generation = Generation(
             number=self.number,
             name=self.name,
@@ -353,12 +338,12 @@ class Compaction:
             inputs=tuple(entry for member in self.members for entry in member.inputs),
             sources={
                 source: SourceEntry(
-                    shards=_shards(records, source, TRAIN),
-                    validation=_shards(records, source, VALIDATION),
+                    shards=self._made("shards", TRAIN, source),
+                    validation=self._made("shards", VALIDATION, source),
                 )
                 for source in self._sources
             },
-            **{field: tables(field) for field in (*TABLES, SIGNATURES)},
+            **{folder: self._made("tables", folder) for folder in (*TABLES, SIGNATURES)},
             accounting=added(
                 [
                     self._erasure.accounting(member) if self._erasure else member.accounting
@@ -373,7 +358,7 @@ class Compaction:
             number=self.number,
             lineage=hashlib.sha256(f"{self.fingerprint}:{self.number}".encode()).hexdigest(),
             generations=(generation,),
-            removals=tuple(self._translated(removal, records) for removal in removals),
+            removals=tuple(self._translated(removal) for removal in removals),
         )
         write_manifest(self.directory, manifest)
         rewrite_history(self.directory, manifest, self.members)
@@ -381,6 +366,15 @@ class Compaction:
         if not files(self.directory / WORK):  # a run may have left something of its own there
             remove_work(self.directory / WORK)
         return generation
+
+    def _made(self, kind: str, folder: str, name: str = "") -> tuple[Any, ...]:
+        """Return the shards or tables that were written to a folder, of one source or all."""
+        written = (
+            getattr(record, kind)
+            for part, record in self._written.items()
+            if part.folder == folder and name in ("", part.name)
+        )
+        return tuple(itertools.chain.from_iterable(written))
 
     def _libraries(self) -> dict[str, str]:
         """Return the versions of members that differ from the dataset's, all that made a byte."""
@@ -392,24 +386,15 @@ class Compaction:
         }
         return {name: " and ".join(sorted(found)) for name, found in versions.items()}
 
-    def _translated(self, removal: Removal, records: Mapping[Part, PartRecord]) -> Removal:
+    def _translated(self, removal: Removal) -> Removal:
         """Write a removal with the rows of the new shards, and return its entry."""
         rows = [
             (self.name, part.name, part.folder, part.index, row)
-            for part, record in records.items()
+            for part, record in self._written.items()
             for row in record.removed.get(removal.documents.path, ())
         ]
         documents = write_removal(self.directory, self.number, rows)
         return replace(removal, number=self.number, documents=documents)
-
-
-def _shards(records: Mapping[Part, PartRecord], source: str, split: str) -> tuple[ShardEntry, ...]:
-    return tuple(
-        shard
-        for part, record in records.items()
-        if (part.name, part.folder) == (source, split)
-        for shard in record.shards
-    )
 
 
 def added(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -115,12 +115,10 @@ def _start(entry: Entry, words: Sequence[str]) -> int:
 
 
 def _called(entry: Entry, words: Sequence[str]) -> int:
-    return exit_code(entry.program, lambda: run_entry(entry, words), stopped="nothing was begun")
+    def run() -> int:
+        return run_command(command_of(entry, words), words, program=entry.program)
 
-
-def run_entry(entry: Entry, words: Sequence[str]) -> int:
-    """Run a command of the table and return its exit code."""
-    return run_command(command_of(entry, words), words, program=entry.program)
+    return exit_code(entry.program, run, stopped="nothing was begun")
 
 
 def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:

@@ -214,14 +214,17 @@ class Place(Command):
         dataset = Dataset.open(self.dataset)
         check_scatters(streams_of(dataset), self.scatters)
         scatters = scatters_of_node(self.scatters, nodes=self.nodes, node=self.node)
-        share = place.NodeShare(scatters=scatters, num_scatters=self.scatters)
+        share = place.NodeShare(scatters=tuple(scatters), num_scatters=self.scatters)
         print_line(f"node {self.node} of {len(self.nodes)}: {share}")
         if self.list:
             files = place.needed_files(dataset.manifest, share)
             print_lines(f"{entry.bytes:>16,}  {path}" for path, entry in files)
             return 0
         if self.check:
-            return _check_placed(Dataset(self.to or dataset.directory, dataset.manifest), share)
+            copy = Dataset(self.to or dataset.directory, dataset.manifest)
+            problems = print_lines(place.check_placed(copy, share))
+            print_line(f"{copy.directory}: {problems or 'no'} problems")
+            return DAMAGED if problems else 0
         if self.to is None:
             raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
         bytes_of: Counter[bool] = Counter()
@@ -234,12 +237,6 @@ class Place(Command):
             "all checksums match"
         )
         return 0
-
-
-def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
-    problems = print_lines(place.check_placed(dataset, share))
-    print_line(f"{dataset.directory}: {problems or 'no'} problems")
-    return DAMAGED if problems else 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ from shards.storage.files import (
     write_json,
 )
 from shards.storage.remote import AnyPath
-from shards.tables import column
+from shards.tables import column, plain
 from shards.text_hash import digest, fold, whole
 
 PAGE = "report.html"
@@ -86,7 +86,7 @@ class Erasure:
                     names = [name for name in ("order", *_PLACE) if name in documents.column_names]
                     rows = documents.select(names).take(self.rows[shard.path])
                     chosen = check_values(rows, path)
-                    tables.append(pa.table([_plain(chosen[name]) for name in names], names))
+                    tables.append(pa.table([plain(chosen[name]) for name in names], names))
                     schema = pa.unify_schemas([schema, tables[-1].schema])
         return pa.concat_tables(tables, promote_options="default")
 
@@ -234,12 +234,6 @@ class Erasure:
             (directory / PAGE).unlink()
             changed.append(f"{PAGE}: deleted")
         return changed
-
-
-def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
 
 
 def _texts(path: AnyPath, entry: FileEntry) -> Iterator[list[str]]:

@@ -4,24 +4,29 @@
 does not name is private: it may change without a word.
 """
 
+import ast
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from shards.extras import extras_named
 
 
-def lazily(
-    package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package.
+def lazily(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package.
 
-    Args:
-        package: Its name.
-        homes: The modules that define the names it shows, by name.
+    The names it shows are those that it imports `if TYPE_CHECKING`, as its source says.
     """
-    module = sys.modules[package]
+    module: Any = sys.modules[package]
+    source = ast.parse(module.__loader__.get_source(package))
+    (block,) = (each for each in source.body if isinstance(each, ast.If))
+    homes = {
+        each.name: str(line.module)
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for each in line.names
+    }
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -34,4 +39,4 @@ def lazily(
     def names() -> list[str]:
         return sorted({*vars(module), *homes})
 
-    return get, names
+    return sorted(homes), get, names

@@ -68,6 +68,10 @@ class ShardEntry:
     files: Annotated[Mapping[str, FileEntry], _check_suffixes]
     """By suffix: bin, idx, arrow."""
 
+    def named_files(self) -> Iterator[tuple[str, FileEntry]]:
+        """Yield path in the dataset and entry of each of its files."""
+        return ((f"{self.path}.{suffix}", entry) for suffix, entry in self.files.items())
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableEntry(FileEntry):
@@ -159,6 +163,23 @@ class Generation:
     def tables(self) -> tuple[TableEntry, ...]:
         """Return all its files but those of shards."""
         return (*self.audit, *self.signatures, *self.rejects, *self.dropped)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """A shard, and where it belongs."""
+
+    generation: Generation
+    source: str
+    split: str
+    number: int
+    """Of the shard, within these."""
+    entry: ShardEntry
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What a removal calls it: generation, source, split and number."""
+        return self.generation.name, self.source, self.split, self.number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,13 +312,21 @@ class Manifest:
             for name, entry in sorted(generation.sources.items()):
                 yield generation, name, entry
 
+    def homes(self) -> Iterator[Home]:
+        """Yield all shards: by generation, then source, split and number."""
+        for generation, name, source in self.source_entries():
+            for split in (TRAIN, VALIDATION):
+                for number, entry in enumerate(source.split(split)):
+                    yield Home(
+                        generation=generation, source=name, split=split, number=number, entry=entry
+                    )
+
     def shards(self, source: str | None = None, *, split: str = TRAIN) -> tuple[ShardEntry, ...]:
         """Return the shards of one source or of all: by generation, then source, then shard."""
         return tuple(
-            shard
-            for _, name, entry in self.source_entries()
-            if source in (None, name)
-            for shard in entry.split(split)
+            home.entry
+            for home in self.homes()
+            if source in (None, home.source) and split == home.split
         )
 
     def names(self) -> Iterator[str]:
@@ -314,8 +343,7 @@ class Manifest:
         yield self.vocabulary.path, self.vocabulary
         for split in (TRAIN, VALIDATION):
             for shard in self.shards(split=split):
-                for suffix, entry in shard.files.items():
-                    yield f"{shard.path}.{suffix}", entry
+                yield from shard.named_files()
         for generation in self.generations:
             for table in generation.tables():
                 yield table.path, table

@@ -6,6 +6,7 @@ Parquet files, sorted        ── merged_tables ─▶ rows by order
 signatures, sorted           ── merged_signatures
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -97,18 +98,14 @@ _BIN_BITS = 16
 """Tokens are counted in so many bits of the order, to find how many shards there must be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a slice is from: the path of a shard's entry, and its rows (int64[n])."""
-
-    path: str
-    rows: np.ndarray
+Place = tuple[str, Rows]
+"""Where a slice is from: the path of a shard's entry, and its rows."""
 
 
 def rows_among(places: Sequence[Place], rows: Mapping[str, Rows]) -> np.ndarray:
     """Return which documents (bool[n]) of slices are among rows, given by path."""
     none = np.zeros(0, np.int64)
-    masks = [np.isin(place.rows, rows.get(place.path, none)) for place in places]
+    masks = [np.isin(of_slice, rows.get(path, none)) for path, of_slice in places]
     return np.concatenate([np.zeros(0, bool), *masks])
 
 
@@ -141,7 +138,7 @@ class MergedSource:
     def _spans(self) -> dict[str, Range]:
         """The range of the orders of each shard that has documents, by its path."""
         spans = {}
-        for shard in (shard for shards in self.entries.values() for shard in shards):
+        for shard in itertools.chain.from_iterable(self.entries.values()):
             if shard.documents:
                 order = column(self._dataset.mapped_table(shard), "order")
                 spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
@@ -182,7 +179,7 @@ class MergedSource:
                 table, rows = self._table(shard)
                 inside = between(column(table, "order")[rows], within.low, within.high)
                 slices.append(self._slice(shard, table, rows[inside]))
-                places.append(Place(shard.path, rows[inside]))
+                places.append((shard.path, rows[inside]))
         if not slices:  # the columns must come from somewhere
             shard = self.entries[split][0]
             slices.append(self._slice(shard, self._table(shard)[0], np.zeros(0, np.int64)))
@@ -267,11 +264,8 @@ class OrderedTable:
         table = pq.read_table(
             pa.BufferReader(self._content()), filters=(field >= low) & (field <= last)
         )
-        return (
-            table
-            if self._rows_to_keep is None
-            else table.filter(pa.array(self._rows_to_keep(table)))
-        )
+        kept = self._rows_to_keep
+        return table if kept is None else table.filter(pa.array(kept(table)))
 
 
 def merged_tables(

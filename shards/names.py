@@ -26,6 +26,7 @@ from shards.manifest import ShardEntry
 from shards.reader import Dataset
 from shards.storage.arrow import damage_told
 from shards.storage.disk import disk_errors_explained
+from shards.tables import plain
 
 _TEXT = pa.large_string()
 _POSITION = re.compile("0|[1-9][0-9]{0,17}")
@@ -99,6 +100,11 @@ class Names:
             rows, names = np.unique(np.concatenate(hits), axis=0).T
             yield Hits(rows, names)
 
+    def rows(self, documents: pa.Table) -> NDArray[np.int64]:
+        """Return the rows of a table of documents that have one of the names, by its columns."""
+        hits = [np.zeros((0, 2), np.int64), *self._matches(documents)]
+        return np.unique(np.concatenate(hits)[:, 0])
+
     def _matches(self, documents: pa.Table) -> Iterator[NDArray[np.int64]]:
         """Yield the hits among the rows of a shard as rows and names, int64[n, 2]."""
         columns = set(documents.column_names)
@@ -118,7 +124,8 @@ class Names:
     def _named(self, texts: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the hits (int64[n, 2]) among the texts of some rows."""
         names = pc.fill_null(pc.index_in(_plain(texts), value_set=self._value_set), -1).to_numpy()
-        hits: NDArray[np.int64] = np.stack([rows, names], axis=1)[names >= 0]
+        found = np.flatnonzero(names >= 0)
+        hits: NDArray[np.int64] = np.stack([rows[found], names[found]], axis=1)
         return hits
 
 
@@ -128,9 +135,7 @@ _COLON = pa.scalar(":", _TEXT)
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as large_string."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.cast(_TEXT)
+    return plain(column).cast(_TEXT)
 
 
 def _regex(pattern: str) -> str:

@@ -50,7 +50,8 @@ _NUM_NAMED = 20
 class NodeShare:
     """The part of a corpus that a process or a node reads."""
 
-    scatters: Collection[int]
+    scatters: tuple[int, ...]
+    """Sorted."""
     num_scatters: int
 
     def __str__(self) -> str:
@@ -65,26 +66,14 @@ class NodeShare:
         return [shard for i, shard in enumerate(shards) if i % self.num_scatters in self.scatters]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Mark:
-    scatters: tuple[int, ...]
-    num_scatters: int
-
-
 def needed_files(manifest: Manifest, share: NodeShare) -> Iterator[tuple[str, FileEntry]]:
     """Yield path in the dataset and entry of every file of a share but the manifest."""
     yield manifest.vocabulary.path, manifest.vocabulary
     for removal in manifest.removals:
         yield removal.documents.path, removal.documents
-    for shard in _shards(manifest, share):
-        for suffix, entry in shard.files.items():
-            yield f"{shard.path}.{suffix}", entry
-
-
-def _shards(manifest: Manifest, share: NodeShare) -> Iterator[ShardEntry]:
     for _, _, source in manifest.source_entries():
-        yield from share.of(source.split(TRAIN))
-        yield from source.split(VALIDATION)
+        for shard in (*share.of(source.split(TRAIN)), *source.split(VALIDATION)):
+            yield from shard.named_files()
 
 
 def require(dataset: Dataset, share: NodeShare) -> None:
@@ -155,8 +144,7 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
             if copied:
                 _copy(dataset.directory / path, to / path, entry)
             yield path, entry.bytes, copied
-        mark = _Mark(scatters=tuple(sorted(share.scatters)), num_scatters=share.num_scatters)
-        write_json(to / MARK, to_json(mark))
+        write_json(to / MARK, to_json(share))
         write_manifest(to, dataset.manifest)
 
 
@@ -170,15 +158,15 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
     if not mark.exists():
         return None
     try:
-        placed = from_json(_Mark, read_json(mark), where="share")
-        if not all(0 <= scatter < placed.num_scatters for scatter in (0, *placed.scatters)):
-            raise ValueError(f"there are no scatters {placed.scatters} of {placed.num_scatters}")
+        share = from_json(NodeShare, read_json(mark), where="share")
+        if not all(0 <= scatter < share.num_scatters for scatter in (0, *share.scatters)):
+            raise ValueError(f"there are no scatters {share.scatters} of {share.num_scatters}")
     except ValueError as error:
         raise DamageError(
             f"{mark} does not say which share was placed here ({error}): give the same command "
             f"{called('shards place')} again, which writes it."
         ) from error
-    return NodeShare(scatters=placed.scatters, num_scatters=placed.num_scatters)
+    return share
 
 
 def _check_target(dataset: Dataset, to: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shards.errors import DamageError, UserError
@@ -166,13 +167,21 @@ class Shard:
         cell = check_values(self.documents[name].slice(row, 1), self.file(ARROW))
         return cell[0].as_py()
 
-    def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column after reading it whole.
+    def column(self, name: str, *, most: int | None = None) -> pa.ChunkedArray:
+        """Return a column after reading all of it, or its first rows.
 
         Raises:
             DamageError: not all of it are values: the file was damaged.
         """
-        return check_values(self.documents[name], self.file(ARROW))
+        return check_values(self.documents[name].slice(0, most), self.file(ARROW))
+
+    def counts(self, name: str, *, most: int | None = None) -> dict[Any, int]:
+        """Return how often values occur in what `column` returns; none if there is no column."""
+        if name not in self.documents.column_names:
+            return {}
+        with damage_told(self.file(ARROW)):
+            counted = pc.value_counts(self.column(name, most=most)).to_pylist()
+        return {item["values"]: item["counts"] for item in counted}
 
 
 def _map_file(path: AnyPath, *, expected: int) -> NDArray[np.uint8]:

@@ -6,7 +6,7 @@ same.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.manifest import (
-    TRAIN,
-    VALIDATION,
-    Manifest,
-    ShardEntry,
-    TableEntry,
-    read_manifest,
-)
+from shards.manifest import Manifest, TableEntry, read_manifest
 from shards.paths import check_links
 from shards.storage.arrow import check_values, damage_told, read_all
 from shards.storage.files import whole_bytes
@@ -52,7 +45,7 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
     Raises:
         DamageError: a removal is missing or unreadable, or names rows that the dataset lacks.
     """
-    entries = _entries(manifest)
+    entries = {home.key: home.entry for home in manifest.homes()}
     rows_by_path: defaultdict[str, list[Rows]] = defaultdict(list)
     for removal in manifest.removals:
         path = directory / removal.documents.path
@@ -76,7 +69,7 @@ def removed_by_now(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, di
     newest = read_manifest(directory)
     if newest.lineage != manifest.lineage:
         newest = manifest
-    own = {entry.path for generation in manifest.generations for entry in generation.shards()}
+    own = {home.entry.path for home in manifest.homes()}
     removed = removed_rows(directory, newest)
     return newest, {path: rows for path, rows in removed.items() if path in own}
 
@@ -114,21 +107,8 @@ def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
             )
 
 
-_Key = tuple[str, str, str, int]
-"""Generation, source, split, shard."""
-
-
-def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
-    return {
-        (generation.name, name, split, number): entry
-        for generation, name, source in manifest.source_entries()
-        for split in (TRAIN, VALIDATION)
-        for number, entry in enumerate(source.split(split))
-    }
-
-
-def _read(path: AnyPath, entry: TableEntry) -> dict[_Key, Rows]:
-    """Return the rows of a removal by shard."""
+def _read(path: AnyPath, entry: TableEntry) -> dict[tuple[str, str, str, int], Rows]:
+    """Return the rows of a removal by the keys of their shards."""
     table = check_values(read_all(whole_bytes(path, entry), path), path)
     with damage_told(path, kind="a removal"):
         table = table.select(SCHEMA.names).cast(SCHEMA)

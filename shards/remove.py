@@ -19,14 +19,7 @@ import numpy as np
 
 from shards.errors import UserError
 from shards.format import ARROW, shard_file
-from shards.manifest import (
-    TRAIN,
-    VALIDATION,
-    Manifest,
-    Removal,
-    ShardEntry,
-    write_manifest,
-)
+from shards.manifest import TRAIN, Home, Manifest, Removal, write_manifest
 from shards.names import Hits, Names
 from shards.program import called
 from shards.reader import Dataset
@@ -34,7 +27,7 @@ from shards.removals import write_removal
 from shards.run import Run
 from shards.storage.arrow import check_values
 from shards.storage.remote import AnyPath
-from shards.trace import ORIGIN, TracedDocument, Tracer
+from shards.trace import ORIGIN, TracedDocument, Tracer, described
 
 _NUM_SHOWN = 20
 _LINE = "  {:<18} {:<20} {:<10} {:>9} {:>14} {:>7}"
@@ -144,9 +137,8 @@ class Selection:
             yield f"{_count(len(self.missing), 'name')} without a document: {listed(self.missing)}"
         yield "documents by shard and row"
         for document in self.documents[:_NUM_SHOWN]:
-            origin = [f"{name}={value}" for name, value in document.origin.items()]
-            state = ["(removed before)"] if document.removed_before else []
-            yield "  " + " ".join([f"{document.shard}:{document.row}", *origin, *state])
+            state = " (removed before)" if document.removed_before else ""
+            yield f"  {described(document.shard, document.row, document.origin)}{state}"
             if document.steps is not None:
                 yield f"    {_steps_text(document.steps, document.split)}"
         if (more := len(self.documents) - _NUM_SHOWN) > 0:
@@ -164,13 +156,13 @@ def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
     """
     if not names.texts:
         raise UserError("name the documents: --documents FILE, --id ID or --url PATTERN.")
-    places = list(_places(dataset.manifest))
-    found = names.find(dataset, [entry for entry, _ in places])
+    homes = list(dataset.manifest.homes())
+    found = names.find(dataset, [home.entry for home in homes])
     documents = [
         document
-        for (entry, key), hits in zip(places, found, strict=True)
+        for home, hits in zip(homes, found, strict=True)
         if len(hits.rows)
-        for document in _documents(dataset, entry, key, hits=hits, names=names.texts)
+        for document in _documents(dataset, home, hits=hits, names=names.texts)
     ]
     known = {name for document in documents for name in document.names}
     return Selection(
@@ -183,22 +175,11 @@ def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
     )
 
 
-_Key = tuple[str, str, str, int]
-"""Generation, source, split, number of the shard within them."""
-
-
-def _places(manifest: Manifest) -> Iterator[tuple[ShardEntry, _Key]]:
-    for generation, name, source in manifest.source_entries():
-        for split in (TRAIN, VALIDATION):
-            for number, entry in enumerate(source.split(split)):
-                yield entry, (generation.name, name, split, number)
-
-
 def _documents(
-    dataset: Dataset, entry: ShardEntry, key: _Key, *, hits: Hits, names: Sequence[str]
+    dataset: Dataset, home: Home, *, hits: Hits, names: Sequence[str]
 ) -> Iterator[SelectedDocument]:
     """Yield the documents of a shard that were found."""
-    generation, source, split, _ = key
+    entry = home.entry
     rows, starts = np.unique(hits.rows, return_index=True)
     path = shard_file(dataset.directory / entry.path, ARROW)
     table = check_values(dataset.table(entry).take(rows), path)
@@ -209,9 +190,9 @@ def _documents(
         yield SelectedDocument(
             shard=entry.path,
             row=int(rows[i]),
-            generation=generation,
-            source=source,
-            split=split,
+            generation=home.generation.name,
+            source=home.source,
+            split=home.split,
             tokens=values.pop("tokens"),
             origin={name: value for name, value in values.items() if value not in (None, "")},
             names=tuple(names[name] for name in found[i].tolist()),
@@ -248,7 +229,7 @@ def remove(directory: AnyPath, manifest: Manifest, selection: Selection) -> Mani
     The folder must be locked, and its manifest still be the given one. A crash leaves the dataset
     as it was, and at most a file that no manifest names.
     """
-    keys = {entry.path: key for entry, key in _places(manifest)}
+    keys = {home.entry.path: home.key for home in manifest.homes()}
     rows = [(*keys[document.shard], document.row) for document in selection.new]
     number = manifest.number + 1
     entry = write_removal(directory, number, rows)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from shards.errors import UserError
 from shards.format import ARROW
 from shards.manifest import Generation, sum_shards
-from shards.reader import Dataset, Documents, Shard
+from shards.reader import Dataset, Documents
 from shards.storage.arrow import damage_told
 from shards.summary import FIGURES, figures, source_rows, source_splits
 
@@ -132,8 +132,8 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
         removed += len(shard.removed)
         removed_tokens += int(shard.lengths[shard.removed].sum(dtype=np.int64))
         with damage_told(shard.file(ARROW)):
-            lengths.update(_counts(shard, "tokens"))
-            languages.update(_counts(shard, "language"))
+            lengths.update(shard.counts("tokens"))
+            languages.update(shard.counts("language"))
             if "bytes" in shard.documents.column_names:
                 text_bytes += int(pc.sum(shard.documents["bytes"]).as_py() or 0)
     num_tokens = sum(length * count for length, count in lengths.items())
@@ -148,14 +148,6 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
         yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
     for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0] or "")):
         yield f"  {language:<10} {count:>12,} documents ({count / num_documents:.1%})"
-
-
-def _counts(shard: Shard, name: str) -> Mapping[Any, int]:
-    """Return how often each value of a column occurs; nothing if there is no such column."""
-    if name not in shard.documents.column_names:
-        return {}
-    counted = pc.value_counts(shard.column(name))
-    return {item["values"]: item["counts"] for item in counted.to_pylist()}
 
 
 def _quantiles(lengths: Counter[int]) -> Iterable[int]:

@@ -228,15 +228,13 @@ def _weighed(
 def _groups(sampler: Sampler, mix: Mix) -> Iterator[Group]:
     """Yield the streams of each of the data with its weight; all together if there are none."""
     entries = parse_mix(mix)
-    weights = {entry.weight for entry in entries}
-    if weights == {None}:
-        named = [i for i, s in enumerate(sampler.streams) if any(e.names(s) for e in entries)]
-        yield Group(share=Fraction(1), streams=tuple(named))
-        return
-    for entry in entries:
-        named = [i for i, stream in enumerate(sampler.streams) if entry.names(stream)]
-        if entry.weight and named:
-            yield Group(share=Fraction(str(entry.weight)), streams=tuple(named))
+    weights = dict.fromkeys(entry.weight for entry in entries)
+    parts = [entries] if weights == {None: None} else [[entry] for entry in entries]
+    for part in parts:
+        weight = 1 if part[0].weight is None else part[0].weight
+        named = [i for i, s in enumerate(sampler.streams) if any(e.names(s) for e in part)]
+        if weight and named:
+            yield Group(share=Fraction(str(weight)), streams=tuple(named))
 
 
 def check_can_follow(run: Run) -> None:

@@ -111,6 +111,13 @@ def column(table: pa.Table, name: str) -> np.ndarray:
     return np.concatenate([pa.array([], table[name].type).to_numpy(), *chunks])
 
 
+def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose values stand in it, not in a dictionary; strings are large ones."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
+
+
 def between(sorted_values: np.ndarray, low: int, high: int) -> slice:
     """Return the slice of sorted uint64 values in [low, high); high may be 2**64."""
     start = np.searchsorted(sorted_values, np.uint64(low)) if low else 0

@@ -8,10 +8,11 @@ to newer manifests has eras: what was removed counts from the switch on that too
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -241,9 +242,14 @@ class Tracer:
         """Return SHARD:ROW of a document and where it comes from."""
         shard = self.shard(document.stream, document.shard)
         names = [name for name in ORIGIN if name in shard.documents.column_names]
-        values = [(name, shard.value(name, document.row)) for name in names]
-        origin = [f"{name}={value}" for name, value in values if value not in (None, "")]
-        return " ".join([f"{shard.entry.path}:{document.row}", *origin])
+        origin = {name: shard.value(name, document.row) for name in names}
+        return described(shard.entry.path, document.row, origin)
+
+
+def described(shard: str, row: int, origin: Mapping[str, Any]) -> str:
+    """Return SHARD:ROW of a document and what is known of its origin."""
+    known = [f"{name}={value}" for name, value in origin.items() if value not in (None, "")]
+    return " ".join([f"{shard}:{row}", *known])
 
 
 def _number_in(run: Run, stream: Stream) -> int:

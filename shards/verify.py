@@ -34,8 +34,9 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
             damaged.add(path)
             if needed is None or path in needed or size_if_there(dataset.directory / path) >= 0:
                 yield problem
-    if dataset.manifest.vocabulary.path not in damaged:
-        yield from _check_vocabulary(dataset)
+    vocabulary, size = dataset.manifest.vocabulary, dataset.manifest.tokenizer.vocabulary_size
+    if vocabulary.path not in damaged and (rows := len(dataset.vocabulary)) != size:
+        yield f"{vocabulary.path} has {rows} rows, {size} expected"
     whole = tuple(
         removal for removal in dataset.manifest.removals if removal.documents.path not in damaged
     )
@@ -54,12 +55,6 @@ def check_file(path: AnyPath, entry: FileEntry) -> str | None:
     if (checksum := crc32c(path)) != entry.crc32c:
         return f"{path} has crc32c {checksum:08x}, {entry.crc32c:08x} expected"
     return None
-
-
-def _check_vocabulary(dataset: Dataset) -> Iterator[str]:
-    rows, expected = len(dataset.vocabulary), dataset.manifest.tokenizer.vocabulary_size
-    if rows != expected:
-        yield f"{dataset.manifest.vocabulary.path} has {rows} rows, {expected} expected"
 
 
 def _check_stream(

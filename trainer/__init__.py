@@ -20,22 +20,5 @@ if TYPE_CHECKING:
     from trainer.tasks.task import Asking as Asking
     from trainer.trained import Trained as Trained
     from trainer.trained import open_trained as open_trained
-
-_HOMES = {
-    "Asking": "trainer.tasks.task",
-    "Decoding": "trainer.decode.decoding",
-    "Generation": "trainer.decode.writer",
-    "Loader": "trainer.loader",
-    "Opening": "trainer.opening",
-    "Trained": "trainer.trained",
-    "answer": "trainer.finetune.batches",
-    "find_task": "trainer.tasks.catalogue",
-    "generate_texts": "trainer.decode.writer",
-    "open_trained": "trainer.trained",
-    "read_once": "trainer.loader",
-}
-"""The module of each name."""
-__all__ = list(_HOMES)
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

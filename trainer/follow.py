@@ -180,7 +180,8 @@ class Follower:
             )
             for batch in run.batches
         )
-        return NodeShare(scatters=max(ranges, key=len), num_scatters=run.scatters)
+        widest = max(ranges, key=len)
+        return NodeShare(scatters=tuple(widest), num_scatters=run.scatters)
 
     def _end(self, directory: str, number: int) -> None:
         self._problem = (

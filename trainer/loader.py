@@ -139,7 +139,7 @@ class Loader(IterableDataset[Tensors]):
         )
         for dataset in datasets_of(self.sampler.streams):
             try:
-                require(dataset, NodeShare(scatters=scatters, num_scatters=num_scatters))
+                require(dataset, NodeShare(scatters=tuple(scatters), num_scatters=num_scatters))
             except DamageError:
                 # Where shards were placed on nodes, report a batch size that does not fit first.
                 check_layout(self.batch_size, num_scatters, world=self.world, placed=True)

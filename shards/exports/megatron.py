@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, ShardEntry
+from shards.manifest import TRAIN, VALIDATION
 from shards.mixture import Mix, parse_mix
 from shards.place import NodeShare, require
 from shards.program import called
@@ -81,10 +81,6 @@ def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
             raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")
 
 
-def _weighted(folder: Path, entry: ShardEntry, factor: float) -> Weighted:
-    return Weighted(prefix=folder / entry.path, tokens=entry.tokens, weight=factor * entry.tokens)
-
-
 def _pairs(shards: Sequence[Weighted]) -> list[str]:
     return [text for shard in shards for text in (f"{shard.weight:.9g}", str(shard.prefix))]
 
@@ -115,12 +111,13 @@ def blends(data: Sequence[str]) -> Blends:
                     f"them: it reads whole shards. Give {called('shards compact')} "
                     f"{dataset.directory} --erase first."
                 )
-            tokens = sum(entry.tokens for entry in entries)
-            for entry in entries:
-                num_empty += not entry.tokens
-                if entry.tokens:
-                    factor = 1 if each.weight is None else each.weight / tokens
-                    splits[key].append(_weighted(folder, entry, factor))
+            filled = [entry for entry in entries if entry.tokens]
+            num_empty += len(entries) - len(filled)
+            tokens = sum(entry.tokens for entry in filled)
+            for entry in filled:
+                factor = 1 if each.weight is None else each.weight / tokens
+                prefix, weight = folder / entry.path, factor * entry.tokens
+                splits[key].append(Weighted(prefix=prefix, tokens=entry.tokens, weight=weight))
     _check(splits, data)
     return Blends(
         splits={key: tuple(shards) for key, shards in splits.items() if shards},

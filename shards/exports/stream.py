@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, Tokens, shard_file
-from shards.manifest import ShardEntry
+from shards.manifest import Home, ShardEntry
 from shards.reader import Dataset, Shard
 from shards.removals import Rows
 from shards.storage.files import crc32c_of, intact
@@ -76,10 +76,10 @@ class SplitStream:
         """What made the tokens."""
         self.pieces: list[Piece] = []
         self.tokens = 0
-        for _, name, source in dataset.manifest.source_entries():
-            for entry in source.split(split) if name in sources else ():
-                rows = removed.get(entry.path, np.zeros(0, np.int64))
-                self.pieces.append(_piece(dataset, entry, rows, source=name, start=self.tokens))
+        for home in dataset.manifest.homes():
+            if home.split == split and home.source in sources:
+                rows = removed.get(home.entry.path, np.zeros(0, np.int64))
+                self.pieces.append(_piece(dataset, home, rows, start=self.tokens))
                 self.tokens = self.pieces[-1].stop
         self.documents = sum(piece.documents for piece in self.pieces)
         self.prompts = sum(piece.prompts for piece in self.pieces)
@@ -136,7 +136,8 @@ class SplitStream:
             yield mask
 
 
-def _piece(dataset: Dataset, entry: ShardEntry, rows: Rows, *, source: str, start: int) -> Piece:
+def _piece(dataset: Dataset, home: Home, rows: Rows, *, start: int) -> Piece:
+    entry = home.entry
     table = dataset.table(entry)
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
     if not 0 <= lost <= entry.tokens:
@@ -147,7 +148,7 @@ def _piece(dataset: Dataset, entry: ShardEntry, rows: Rows, *, source: str, star
         )
     return Piece(
         entry=entry,
-        source=source,
+        source=home.source,
         removed=rows,
         start=start,
         tokens=entry.tokens - lost,

@@ -36,18 +36,16 @@ def draws_per_period(weights: Sequence[float]) -> Integers:
         raise UserError(
             f"weights must be 0 or more, and at least one more than 0; these are {list(weights)}"
         )
-    if all(isinstance(weight, int) for weight in weights):
-        return _of_whole([int(weight) for weight in weights])
-    exact = [Fraction(str(weight)) for weight in weights]
-    scale = math.lcm(*(weight.denominator for weight in exact))
-    return _of_whole([int(weight * scale) for weight in exact])
-
-
-def _of_whole(weights: Sequence[int]) -> Integers:
-    divisor = math.gcd(*weights)
-    if sum(weights) // divisor <= MAX_PERIOD:
-        return np.array([weight // divisor for weight in weights], np.int64)
-    return _round_to_max_period(weights)
+    whole = _whole([Fraction(str(weight)) for weight in weights])
+    result = _exact(whole, MAX_PERIOD) or _rounded(whole, MAX_PERIOD)
+    for i, (weight, draws) in enumerate(zip(whole, result, strict=True)):
+        if weight and not draws:
+            raise UserError(
+                f"weight {i + 1} of {len(weights)} is {weight / sum(whole):.2g} of all weights; "
+                f"the smallest share that can be drawn is {1 / MAX_PERIOD:.2g} (1 in "
+                f"{MAX_PERIOD:,}). Increase it, or set it to 0 to leave the stream out."
+            )
+    return np.array(result, np.int64)
 
 
 def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
@@ -60,13 +58,22 @@ def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
         weights: at least one is above 0.
         period: the most draws in it, up to 2^16; at least 4 times the number of weights.
     """
-    scale = math.lcm(*(weight.denominator for weight in weights))
-    whole = [int(weight * scale) for weight in weights]
-    divisor = math.gcd(*whole)
-    if sum(whole) // divisor <= period:
-        return [weight // divisor for weight in whole]
+    whole = _whole(weights)
     least = -(-2 * sum(whole) // period)
-    return _rounded([weight and max(weight, least) for weight in whole], period)
+    raised = [weight and max(weight, least) for weight in whole]
+    return _exact(whole, period) or _rounded(raised, period)
+
+
+def _whole(weights: Sequence[Fraction]) -> list[int]:
+    """Return whole numbers in the ratios of weights."""
+    scale = math.lcm(*(weight.denominator for weight in weights))
+    return [int(weight * scale) for weight in weights]
+
+
+def _exact(weights: Sequence[int], period: int) -> list[int] | None:
+    """Return the least draws in the ratios of weights; None if a period is too short for them."""
+    divisor = math.gcd(*weights)
+    return [weight // divisor for weight in weights] if sum(weights) <= period * divisor else None
 
 
 def _rounded(weights: Sequence[int], period: int) -> list[int]:
@@ -78,19 +85,6 @@ def _rounded(weights: Sequence[int], period: int) -> list[int]:
     for i in order[: period - sum(result)]:
         result[i] += 1
     return result
-
-
-def _round_to_max_period(weights: Sequence[int]) -> Integers:
-    total = sum(weights)
-    result = _rounded(weights, MAX_PERIOD)
-    for i, (weight, draws) in enumerate(zip(weights, result, strict=True)):
-        if weight and not draws:
-            raise UserError(
-                f"weight {i + 1} of {len(weights)} is {weight / total:.2g} of all weights; the "
-                f"smallest share that can be drawn is {1 / MAX_PERIOD:.2g} (1 in {MAX_PERIOD:,}). "
-                "Increase it, or set it to 0 to leave the stream out."
-            )
-    return np.array(result, np.int64)
 
 
 class Quotas:

@@ -145,19 +145,18 @@ def retried(url: str, action: Callable[[], Result]) -> Result:
         url: The address to name in the log.
         action: Must be safe to repeat.
     """
-    for wait in WAITS:
+    waits = iter(WAITS)
+    while True:
         try:
             return action()
         except Exception as error:
             if not _is_transient(error):
                 raise
+            if (wait := next(waits, None)) is None:
+                error.add_note(f"tried {len(WAITS) + 1} times within {sum(WAITS):g} s")
+                raise
             _LOG.info("%s: %s; trying again in %g s", without_secrets(url), error_text(error), wait)
         time.sleep(wait)
-    try:
-        return action()
-    except Exception as error:
-        error.add_note(f"tried {len(WAITS) + 1} times within {sum(WAITS):g} s")
-        raise
 
 
 def s3_code(error: BaseException) -> str:

@@ -174,7 +174,7 @@ class Audit:
         blocks = (
             (group.first + group.rows, ((row, (group, row)) for row in rows if row >= start))
             for group in self._groups(self.tables[AUDIT], wanted, start=start)
-            for rows in (self._rows(group, wanted),)
+            for rows, _ in (self._rows(group, wanted),)
         )
         found = search(blocks, start=start, total=self.total, most=most, seconds=seconds)
         return Found(**{**vars(found), "hits": self._records(found.hits)})
@@ -193,20 +193,12 @@ class Audit:
             return seen[key]
 
         blocks = (
-            (0, [(0, (group, self._values(group, wanted)))])
+            (0, [(0, (group, self._rows(group, wanted)[1][wanted.metric].to_numpy()))])
             for group in self._groups(sorted(self.tables[AUDIT], key=turn), wanted)
         )
         found = search(blocks, start=0, total=0, seconds=seconds)
-        values = [each for _, each in found.hits]
-        return np.concatenate([np.zeros(0), *values]), sum(group.rows for group, _ in found.hits)
-
-    def _values(self, group: RowGroup, wanted: Filter) -> NDArray[np.float64]:
-        """Return the values of the metric in the wanted rows of a row group."""
-        rows = pa.array(np.array(self._rows(group, wanted), np.int64) - group.first)
-        with self._damage_explained(group.table):
-            names = [wanted.metric]
-            column = group.fragment.to_table(columns=names, use_threads=False)[wanted.metric]
-            return np.asarray(column.take(rows).to_numpy(), np.float64)
+        values = np.concatenate([np.zeros(0), *(each for _, each in found.hits)])
+        return values.astype(np.float64), sum(group.rows for group, _ in found.hits)
 
     def _groups(
         self, tables: Sequence[Table], wanted: Filter, *, start: int = 0
@@ -226,8 +218,8 @@ class Audit:
                         if may_have:
                             yield group
 
-    def _rows(self, group: RowGroup, wanted: Filter) -> list[int]:
-        """Return the rows of a row group that are wanted, counted over all tables."""
+    def _rows(self, group: RowGroup, wanted: Filter) -> tuple[list[int], pa.Table]:
+        """Return wanted rows of a row group, numbered over all tables, and compared columns."""
         expression = wanted.expression()
         if wanted.order is None and len(removed := self._removed(group.table)):
             expression &= ~pc.field("order").isin(pa.array(removed))
@@ -235,8 +227,8 @@ class Audit:
             names = sorted({"order", *wanted.columns})
             # One thread: of several damaged columns the same is told each time.
             table = group.fragment.to_table(columns=names, use_threads=False)
-            rows: list[int] = (matching(table, expression) + group.first).tolist()
-            return rows
+            rows = matching(table, expression)
+            return (rows + group.first).tolist(), table.take(pa.array(rows))
 
     def _removed(self, table: Table) -> NDArray[np.uint64]:
         """Return the orders of removed documents whose rows a table may have."""
@@ -302,7 +294,7 @@ class Audit:
         """
         wanted = Filter(generation=generation, source=source, order=order)
         groups = self._groups(self.tables[kind], wanted)
-        rows = ((group, row) for group in groups for row in self._rows(group, wanted))
+        rows = ((group, row) for group in groups for row in self._rows(group, wanted)[0])
         return [
             record
             for record in self._records(rows, with_texts=True)

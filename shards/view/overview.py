@@ -1,14 +1,8 @@
 """The first page: what the manifest says, and languages in the first shard of each source."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
 
-import pyarrow.compute as pc
-
-from shards.format import ARROW
 from shards.manifest import sum_shards
-from shards.storage.arrow import check_values, damage_told
 from shards.summary import source_splits
 from shards.view.query import Query
 from shards.view.viewer import Viewer
@@ -41,22 +35,11 @@ def _fates(viewer: Viewer) -> Counter[tuple[str, str, str]]:
     fates: Counter[tuple[str, str, str]] = Counter()
     for generation in viewer.dataset.manifest.generations:
         for source, account in generation.accounting.items():
-            for verdict, reason, number in _counted(account):
-                fates[source, verdict, reason] += number
+            fates[source, "kept", ""] += account.get("kept", 0)
+            for verdict in ("dropped", "quarantined"):
+                for reason, number in account.get(verdict, {}).items():
+                    fates[source, verdict, reason] += number
     return fates
-
-
-def _counted(account: Any) -> Iterator[tuple[str, str, int]]:
-    """Yield verdict, reason and number of records; an account may have any shape."""
-    if not isinstance(account, Mapping):
-        return
-    if isinstance(account.get("kept"), int):
-        yield "kept", "", account["kept"]
-    for verdict in ("dropped", "quarantined"):
-        reasons = account.get(verdict)
-        for reason, number in reasons.items() if isinstance(reasons, Mapping) else ():
-            if isinstance(number, int):
-                yield verdict, str(reason), number
 
 
 def reasons(viewer: Viewer) -> set[str]:
@@ -69,9 +52,5 @@ def _languages(viewer: Viewer, source: str) -> Counter[str]:
     homes = viewer.shards.selection(source=source).homes
     shards = (viewer.shards.shard(each.entry.path) for each in homes if each.entry.documents)
     shard = next(shards, None)
-    if shard is None or "language" not in shard.documents.column_names:
-        return Counter()
-    with damage_told(shard.file(ARROW)):
-        column = check_values(shard.documents["language"].slice(0, _SAMPLE_ROWS), shard.file(ARROW))
-        counted = pc.value_counts(column).to_pylist()
-    return Counter({item["values"] or "?": item["counts"] for item in counted})
+    counts = {} if shard is None else shard.counts("language", most=_SAMPLE_ROWS)
+    return Counter({language or "?": number for language, number in counts.items()})

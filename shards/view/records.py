@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from shards.manifest import TRAIN, VALIDATION
 from shards.view.audit import AUDIT, DROPPED, REJECTS, VERDICTS, Filter, Record
 from shards.view.documents import origin
 from shards.view.histogram import histogram
 from shards.view.html import Redirect, address
 from shards.view.overview import reasons
 from shards.view.query import BadQuery, Query
+from shards.view.search import SPLITS
 from shards.view.similarity import Signed
 from shards.view.viewer import Viewer
 
@@ -145,7 +145,7 @@ def _document(viewer: Viewer, shown: Record) -> str | None:
     source = shown.generation.sources.get(shown.source)
     if source is None or order is None:
         return None
-    for split in (TRAIN, VALIDATION):
+    for split in SPLITS:
         entries = source.split(split)
         # Shard i of n holds the orders with (order * n) >> 64 == i.
         for entry in entries[(order * len(entries)) >> 64 :][:1]:
@@ -153,7 +153,8 @@ def _document(viewer: Viewer, shown: Record) -> str | None:
             orders = shard.documents["order"].chunk(0).to_numpy()
             for row in np.flatnonzero(orders == np.uint64(order)).tolist():
                 if origin(shard, row).items() <= shown.values.items():
-                    number = viewer.shards.homes[entry.path].first + row
+                    selection = viewer.shards.selection(source=shown.source, split=split)
+                    number = selection.number(entry.path, row)
                     sent = {"source": shown.source, "split": split, "n": number}
                     return address("document", sent)
     return None

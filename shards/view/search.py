@@ -5,8 +5,6 @@ stretch of bytes where the words are looked for; special tokens are a NUL there,
 have, so no hit goes from one document into the next.
 """
 
-import re
-from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -17,7 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN
-from shards.manifest import TRAIN, VALIDATION, Generation, ShardEntry
+from shards.manifest import TRAIN, VALIDATION, Home
+from shards.names import Names
 from shards.reader import Dataset, Shard
 from shards.storage.arrow import check_values, damage_told
 from shards.view.query import BadQuery
@@ -32,21 +31,8 @@ MATCHES = tuple(_COMPARED)
 _BLOCK_ROWS = 1 << 18
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
-_PLACE = re.compile("(.+):([0-9]{1,18})")
 _MOST_WORDS = 500
 """Characters of what is looked for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Home:
-    """A shard, and where it belongs."""
-
-    entry: ShardEntry
-    generation: Generation
-    source: str
-    split: str
-    first: int
-    """Documents of the same source and split before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +82,10 @@ class Selection:
         """Return a document by its number, which is below the total."""
         first, home = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
         return Place(number=number, home=home, row=number - first)
+
+    def number(self, shard: str, row: int) -> int:
+        """Return the number of a document, by the path of its shard."""
+        return row + next(first for first, home in self.pieces() if home.entry.path == shard)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,12 +143,6 @@ class Wanted:
             wanted &= has("language", self.language)
         if self.column:
             wanted &= has(self.column, self.value, self.match)
-        if self.name:
-            named = has("id", self.name) | has("url", self.name)
-            place = _PLACE.fullmatch(self.name)
-            if place and "position" in names:
-                named |= has("path", place[1]) & (pc.field("position") == int(place[2]))
-            wanted &= named
         return wanted
 
 
@@ -169,17 +153,8 @@ class ShardSearch:
         self._dataset = dataset
         self.shard = lru_cache(maxsize=_OPEN_SHARDS)(self._opened)
         """Returns the shard with a path that the manifest names; the last ones stay open."""
-        self.homes: dict[str, Home] = {}
+        self.homes = {home.entry.path: home for home in dataset.manifest.homes()}
         """Where each shard belongs, by its path; by generation, then source."""
-        first: Counter[tuple[str, str]] = Counter()
-        for generation, source, of in dataset.manifest.source_entries():
-            for split in SPLITS:
-                for entry in of.split(split):
-                    before = first[source, split]
-                    self.homes[entry.path] = Home(
-                        entry=entry, generation=generation, source=source, split=split, first=before
-                    )
-                    first[source, split] += entry.documents
 
     def _opened(self, path: str) -> Shard:
         return self._dataset.shard(self.homes[path].entry)
@@ -288,6 +263,9 @@ def _matching(shard: Shard, wanted: Wanted, rows: range) -> NDArray[np.int64]:
         table = shard.documents.select(["tokens", *compared]).slice(rows.start, len(rows))
         with damage_told(shard.file(ARROW)):
             checked = check_values(table, shard.file(ARROW))
+            if wanted.name:
+                found = found[Names([wanted.name]).rows(checked)]
+                checked = checked.take(found - rows.start)
             found = found[matching(checked, wanted.expression(compared))]
     return found if wanted.is_by_name_alone else found[~np.isin(found, shard.removed)]
 

@@ -4,22 +4,16 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from shards.manifest import (
-    InputEntry,
-    Manifest,
-    ShardEntry,
-    SourceEntry,
-    TableEntry,
-    write_manifest,
-)
+from shards.manifest import InputEntry, Manifest, ShardEntry, TableEntry, write_manifest
 from shards.order.streams import Stream
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
-from tests.shards.datasets import manifest_of, put_shard
+from tests.shards.datasets import put_dataset, put_shard
 
 EOS, MASK = 256, 257
 PIECES = [bytes([i]) for i in range(256)] + [b"<|endoftext|>", b"[MASK]"]
@@ -32,41 +26,37 @@ WUDAO: tuple[list[str], ...] = (
 )
 
 
+def of_texts(texts: Sequence[str], *, order: int) -> dict[str, Any]:
+    """A shard of texts; a token is a byte, and the order counts up from `order`."""
+    return {
+        "documents": [[*text.encode(), EOS] for text in texts],
+        "order": range(order, order + len(texts)),
+        "language": pa.array(["zh"] * len(texts), pa.string()).dictionary_encode(),
+        "bytes": pa.array([len(text.encode()) for text in texts], pa.int32()),
+        "path": pa.array([f"part-{i}.json" for i in range(len(texts))], pa.string()),
+    }
+
+
 def put_texts(directory: Path, path: str, texts: Sequence[str], *, order: int) -> ShardEntry:
-    """Write a shard of texts; a token is a byte, and the order counts up from `order`."""
-    return put_shard(
-        directory,
-        path,
-        [[*text.encode(), EOS] for text in texts],
-        order=range(order, order + len(texts)),
-        language=pa.array(["zh"] * len(texts), pa.string()).dictionary_encode(),
-        bytes=pa.array([len(text.encode()) for text in texts], pa.int32()),
-        path=pa.array([f"part-{i}.json" for i in range(len(texts))], pa.string()),
-    )
+    """Write a shard of texts."""
+    return put_shard(directory, path, **of_texts(texts, order=order))
 
 
 def build(directory: Path) -> Manifest:
     """Write a whole dataset."""
-    wudao = [
-        put_texts(directory, f"{GENERATION}/wudao/{i:05d}", texts, order=i << 62)
-        for i, texts in enumerate(WUDAO)
-    ]
-    held = put_texts(directory, f"{GENERATION}/wudao/validation-00000", ["held out"], order=5)
-    pile = put_texts(directory, f"{GENERATION}/pile/00000", ["one", "two"], order=7)
+    wudao = f"{GENERATION}/wudao"
+    shards = {f"{wudao}/{i:05d}": of_texts(texts, order=i << 62) for i, texts in enumerate(WUDAO)}
+    shards[f"{wudao}/validation-00000"] = of_texts(["held out"], order=5)
+    shards[f"{GENERATION}/pile/00000"] = of_texts(["one", "two"], order=7)
     with atomic_write(directory / GENERATION / "audit" / "0.parquet") as handle:
         handle.write(b"audit rows")
     audit = TableEntry(path=f"{GENERATION}/audit/0.parquet", rows=9, **vars(handle.entry))
-    manifest = manifest_of(
+    manifest = put_dataset(
         directory,
-        {
-            "wudao": SourceEntry(shards=tuple(wudao), validation=(held,)),
-            "pile": SourceEntry(shards=(pile,), validation=()),
-        },
+        shards,
         corpus="wudao",
         pieces=PIECES,
         special={"eos": EOS, "mask": MASK},
-        name=GENERATION,
-        fingerprint="3f9c12ab",
         inputs=(InputEntry(source="wudao", path="a.json", bytes=99, crc32c=(1, 2)),),
         audit=(audit,),
         accounting={"wudao": {"read": 1234, "dropped": {"short": 2}}},

@@ -1,5 +1,6 @@
 """Writes datasets for tests: shards of given tokens, and the manifest that names them."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from shards.manifest import (
+    TRAIN,
+    VALIDATION,
     Generation,
     Manifest,
     Removal,
@@ -28,8 +31,8 @@ from shards.writer import write_shard
 def put_shard(
     directory: Path,
     path: str,
-    documents: Sequence[Sequence[int]],
     /,
+    documents: Sequence[Sequence[int]],
     *,
     prompts: Sequence[int] | None = None,
     order: Sequence[int] | None = None,
@@ -53,6 +56,45 @@ def put_shard(
         tokens=[np.array(document, dtype) for document in documents],
         dtype=np.dtype(dtype),
     )
+
+
+def put_dataset(
+    directory: Path, shards: Mapping[str, Mapping[str, Any]], *, corpus: str = "text", **fields: Any
+) -> Manifest:
+    """Write a dataset and return its manifest.
+
+    Args:
+        directory: Its folder.
+        shards: What `put_shard` takes, by path: GENERATION/SOURCE/NUMBER or validation-NUMBER.
+        corpus: Its name.
+        fields: As of `manifest_of`: pieces, special and what the first generation has besides.
+    """
+    found: dict[str, dict[str, dict[str, list[ShardEntry]]]] = {}
+    for path, given in shards.items():
+        name, source, number = path.split("/")
+        split = VALIDATION if number.startswith(VALIDATION) else TRAIN
+        splits = found.setdefault(name, {}).setdefault(source, defaultdict(list))
+        splits[split].append(put_shard(directory, path, **given))
+    generations: list[dict[str, Any]] = [
+        {
+            "number": number,
+            "name": name,
+            "fingerprint": name.partition("-")[2],
+            "sources": {
+                source: SourceEntry(
+                    shards=tuple(splits[TRAIN]), validation=tuple(splits[VALIDATION])
+                )
+                for source, splits in sources.items()
+            },
+        }
+        for number, (name, sources) in enumerate(found.items(), 1)
+    ]
+    manifest = manifest_of(directory, corpus=corpus, **{**generations[0], **fields})
+    (first,) = manifest.generations
+    later = [replace(first, inputs=(), audit=(), accounting={}, **each) for each in generations[1:]]
+    manifest = replace(manifest, number=len(generations), generations=(first, *later))
+    write_manifest(directory, manifest)
+    return manifest
 
 
 def manifest_of(
@@ -88,7 +130,7 @@ def manifest_of(
         vocabulary=write_vocabulary(directory, table),
         libraries={},
         generations=(
-            Generation(number=1, sources=sources, **{**tables, "accounting": {}, **generation}),
+            Generation(sources=sources, **{**tables, "number": 1, "accounting": {}, **generation}),
         ),
     )
 

@@ -95,20 +95,6 @@ def test_the_quick_way_reads_what_the_slow_one_does(
         np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name), err_msg=name)
 
 
-def test_glm_batches_are_padded_to_a_multiple_of_64() -> None:
-    given_shard = numbered([150, 90, 60])
-    spec = glm_windows(192, slack=0)  # 189 tokens and 3 [CLS]
-    assert spec.positions == 192
-    whole = read_batch([given_shard] * 2, [0, 1], phases=[0, 0], spec=spec, vocabulary=VOCABULARY)
-    assert whole.tokens.shape == whole.loss_mask.shape == (2, 192)
-    assert whole.lengths.tolist() == [191, 113]
-    assert whole.tokens[1, 113:].tolist() == [PAD] * 79
-    assert not whole.loss_mask[1, 113:].any()
-    short = read_batch([given_shard], [1], phases=[0], spec=spec, vocabulary=VOCABULARY)
-    assert short.tokens.shape == (1, 128)
-    assert short.tokens[0].tolist() == whole.tokens[1, :128].tolist()
-
-
 def test_sequences_end_at_documents_and_padding() -> None:
     given_shard = numbered([4, 3, 2])
     both: dict[str, Any] = {"phases": [0, 0], "spec": CAUSAL, "vocabulary": VOCABULARY}
@@ -120,33 +106,6 @@ def test_sequences_end_at_documents_and_padding() -> None:
     assert batch.pieces.rows.tolist() == [0, 1, 1, 2]
     with pytest.raises(ValueError, match="boundaries=True"):
         read_batch([given_shard] * 2, [0, 1], **both).cu_seqlens()
-
-
-def test_a_batch_without_rows() -> None:
-    for spec in (GLM, CAUSAL):
-        batch = read_batch([], [], phases=[], spec=spec, vocabulary=VOCABULARY)
-        assert len(batch.tokens) == len(batch.lengths) == 0
-
-
-@pytest.mark.parametrize("boundaries", [False, True])
-@pytest.mark.parametrize("windows", [[0, 3], [0, -2]])
-def test_no_such_window(windows: list[int], boundaries: bool) -> None:
-    with pytest.raises(IndexError, match=re.escape(f"no window {windows[1]}")):
-        read_batch(
-            [numbered([9, 9])] * 2,
-            windows,
-            phases=[0, 0],
-            spec=CAUSAL,
-            vocabulary=VOCABULARY,
-            boundaries=boundaries,
-        )
-
-
-def test_a_shard_without_prompts_and_removals_is_plain() -> None:
-    assert numbered([3, 3]).plain
-    assert not numbered([3, 3], prompts=[0, 1]).plain
-    assert not numbered([3, 3], removed=[1]).plain
-    assert numbered([3, 3]).documents["prompt_tokens"].type == pa.int32()
 
 
 ANYWHERE = st.integers(-3, 400) | st.integers(-(2**63), 2**63 - 1)
@@ -217,21 +176,3 @@ def test_a_prompt_that_cannot_be(prompt: int) -> None:
     damaged = numbered([9, 4], prompts=[0, prompt])
     with pytest.raises(DamageError, match=f"document 1 has 4 tokens, of which {prompt} are its p"):
         read(damaged, 0, glm_windows(64))
-
-
-@pytest.mark.parametrize("boundaries", [False, True])
-def test_the_shard_of_a_damaged_token_is_named(boundaries: bool) -> None:
-    rows = [numbered([20]), numbered([20])]
-    tokens = rows[1].tokens.copy()
-    tokens[3] = 1 << 16
-    other = replace(rows[1].entry, path="g/s/1")
-    rows[1] = replace(rows[1], tokens=tokens, entry=other)
-    with pytest.raises(DamageError, match=r"^memory/g/s/1\.bin is damaged: it holds token 65536"):
-        read_batch(
-            rows,
-            [0, 0],
-            phases=[0, 0],
-            spec=CAUSAL,
-            vocabulary=VOCABULARY,
-            boundaries=boundaries,
-        )

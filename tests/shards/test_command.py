@@ -1,5 +1,4 @@
 import io
-import signal
 import subprocess
 import sys
 from dataclasses import MISSING, dataclass
@@ -91,10 +90,6 @@ def test_old_spellings_are_told_and_values_are_no_flags() -> None:
         parser.parse_args(["--cooking_time=3"])
     parsed = parser.parse_args(["--minutes", "-3", "- -", "-- salt", "--", "--pepper"])
     assert (parsed.minutes, parsed.words) == (-3, ["- -", "-- salt", "--pepper"])
-    mixed = parser.parse_intermixed_args(["salt", "--minutes", "3", "pepper"])
-    assert (mixed.minutes, mixed.words) == (3, ["salt", "pepper"])
-    with pytest.raises(UserError, match=r"unknown flag --peper\. cook"):
-        parser.parse_intermixed_args(["salt", "--peper"])
 
 
 def test_groups_are_shown_in_the_order_in_which_they_are_named() -> None:
@@ -119,24 +114,6 @@ def work():
 
 sys.exit(exit_code("cook", work, stopped="nothing is burnt"))
 """
-
-
-def test_ctrl_c_is_one_line() -> None:
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    script = code + COOK.format(work="time.sleep(60)")
-    with subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "cooking\n"
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=30)
-    assert process.returncode == STOPPED
-    assert error == "\ncook: stopped; nothing is burnt\n"
 
 
 def test_a_reader_that_has_seen_enough_sees_no_traceback() -> None:

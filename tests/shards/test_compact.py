@@ -1,5 +1,4 @@
 import shutil
-import uuid
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +8,11 @@ import pytest
 
 from shards.__main__ import main
 from shards.compact import Compaction
-from shards.manifest import TRAIN, VALIDATION, Removal, SourceEntry, read_manifest, write_manifest
+from shards.manifest import TRAIN, VALIDATION, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
-from shards.removals import write_removal
-from shards.storage.remote import RemotePath
 from shards.verify import verify
 from tests.shards.datasets import tree
-from tests.shards.generations import documents_of, grow, rows_of, signatures_of
+from tests.shards.generations import documents_of, grow
 from tests.shards.kills import is_killed_at
 
 
@@ -39,21 +36,6 @@ def compacted(grown: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def dataset(grown: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(grown, tmp_path / "dataset"))
-
-
-def test_all_documents_and_rows_are_there_once(grown: Path, dataset: Path) -> None:
-    assert main(["compact", str(dataset)]) == 0
-    manifest = read_manifest(dataset)
-    (generation,) = manifest.generations
-    assert (manifest.number, generation.number) == (6, 6)
-    assert generation.name == f"g0006-{generation.fingerprint[:8]}"
-    assert list(verify(Dataset.open(dataset))) == []
-    assert documents_of(dataset) == documents_of(grown)
-    for folder in ("audit", "rejects"):
-        assert rows_of(dataset, folder) == rows_of(grown, folder)
-    assert signatures_of(dataset) == signatures_of(grown)
-    assert generation.accounting["news"] == {"read": 105, "kept": 100, "dropped": {"short": 15}}
-    assert len(generation.inputs) == 10
 
 
 def is_killed_compacting(directory: Path, moment: int | str) -> bool:
@@ -119,32 +101,6 @@ def removed_of(directory: Path) -> Counter[tuple[str, tuple[Any, ...]]]:
     )
 
 
-def test_removals_are_translated(dataset: Path) -> None:
-    manifest = read_manifest(dataset)
-    rows = [
-        (generation.name, source, split, 0, row)
-        for generation, source, _ in manifest.source_entries()
-        for split in (TRAIN, VALIDATION)
-        for row in (0, 1)
-    ]
-    removals = [
-        Removal(
-            number=number,
-            reason=reason,
-            documents=write_removal(dataset, number, part),
-        )
-        for number, reason, part in ((6, "asked", rows[::2]), (7, "law", rows[1::2]))
-    ]
-    write_manifest(dataset, replace(manifest, number=7, removals=tuple(removals)))
-    before = removed_of(dataset)
-    assert before.total() == len(rows)
-    assert main(["compact", str(dataset)]) == 0
-    assert removed_of(dataset) == before
-    after = read_manifest(dataset).removals
-    assert [(item.reason, item.documents.rows) for item in after] == [("asked", 20), ("law", 20)]
-    assert list(verify(Dataset.open(dataset))) == []
-
-
 def test_a_kind_of_signatures_that_one_lacks_is_dropped(dataset: Path) -> None:
     manifest = read_manifest(dataset)
     first, *rest = manifest.generations
@@ -154,28 +110,6 @@ def test_a_kind_of_signatures_that_one_lacks_is_dropped(dataset: Path) -> None:
     assert main(["compact", str(dataset)]) == 0
     (made,) = read_manifest(dataset).generations
     assert {Path(table.path).stem for table in made.signatures} == {"exact-00000"}
-
-
-def test_shards_are_cut_as_the_options_say(dataset: Path) -> None:
-    manifest = read_manifest(dataset)
-    write_manifest(dataset, replace(manifest, options={"shards": 3}))
-    assert main(["compact", str(dataset)]) == 0
-    (made,) = read_manifest(dataset).generations
-    assert [len(source.shards) for source in made.sources.values()] == [3, 3]
-    assert list(verify(Dataset.open(dataset))) == []
-
-
-def test_behind_a_url_the_bytes_are_the_same(grown: Path, compacted: Path) -> None:
-    remote = RemotePath(f"memory://{uuid.uuid4().hex}")
-    for name, content in tree(grown).items():
-        (remote / name).write(content)
-    assert main(["compact", str(remote)]) == 0
-    assert main(["prune", str(remote)]) == 0
-    old = tuple(item.name for item in read_manifest(grown).generations)
-    wanted = {name: data for name, data in tree(compacted).items() if not name.startswith(old)}
-    assert {name for name in remote.files() if not name.startswith(".")} == set(wanted)
-    assert all((remote / name).read() == data for name, data in wanted.items())
-    remote.remove([*remote.files()])
 
 
 def test_a_generation_without_documents(dataset: Path) -> None:

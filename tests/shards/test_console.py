@@ -1,6 +1,5 @@
 """The console script: the same as python -m, under a name."""
 
-import configparser
 import importlib.util
 import os
 import re
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from shards import console
 from shards.program import COMMANDS, PROGRAM
 
 ROOT = Path(__file__).parents[2]
@@ -53,14 +51,6 @@ def run(*words: str, at: Path, script: str = SCRIPT) -> subprocess.CompletedProc
     )
 
 
-def test_the_entry_point_is_the_script() -> None:
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    scripts = setup["options.entry_points"]["console_scripts"].split()
-    assert scripts == [PROGRAM, "=", "shards.console:main"]
-    assert callable(console.main)
-
-
 def test_every_command_is_a_module_that_can_be_run_and_every_one_has_a_name() -> None:
     for name, entry in COMMANDS.items():
         assert re.fullmatch(r"(shards )?[a-z]+(-[a-z]+)*", name)
@@ -90,30 +80,6 @@ def test_the_list_of_commands_loads_no_library(tmp_path: Path) -> None:
             assert f"\n  {entry.name} " in done.stdout
             assert entry.about in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 90
-
-
-@pytest.mark.parametrize("package", ["pipelines", "shards", "trainer"])
-def test_a_package_lists_its_commands(package: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ([], ["--help"]):
-        assert console.run_package(package, words) == 0
-        shown = capsys.readouterr().out
-        assert shown.startswith(f"usage: python -m {package} COMMAND …")
-        for entry in COMMANDS.values():
-            assert (entry.about in shown) == entry.module.startswith(package), entry
-    assert console.run_package("pipelines", ["look", "nothing"]) == 2
-    assert "pipelines.look: " in capsys.readouterr().err
-
-
-def test_a_command_is_what_python_runs_by_another_name(tmp_path: Path) -> None:
-    done = run("shards", "inspect", "nothing", at=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("corpusmill shards inspect: nothing does not exist")
-    done = run("wudao", "--tokeniser", "x", at=tmp_path)
-    assert done.stderr == (
-        "corpusmill wudao: unknown flag --tokeniser: did you mean --tokenizer? corpusmill wudao "
-        "--help lists every flag\n"
-    )
-    assert run("plot", "--help", at=tmp_path).stdout.startswith("usage: corpusmill plot ")
 
 
 def test_a_corpus_of_ones_own(tmp_path: Path) -> None:

@@ -5,19 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from shards.__main__ import main
 from shards.manifest import TRAIN, VALIDATION, read_manifest
-from shards.range import EVERYTHING
 from shards.reader import Dataset
 from shards.storage.files import files, read_json, write_json
 from shards.storage.remote import RemotePath
-from shards.tables import spread_over, write_entry, write_parquet
-from shards.text_hash import digest, fold, halves
 from shards.verify import verify
 from tests.shards.generations import documents_of, grow, rows_of, signatures_of
 
@@ -164,56 +158,3 @@ def test_all_of_a_source(dataset: Path, tmp_path: Path) -> None:
     assert {document[0] for document in documents_of(dataset)} == {"news"}
     account = read_manifest(dataset).generations[0].accounting["wiki"]
     assert (account["kept"], account["erased"]) == (0, len(names))
-
-
-def come_back(directory: Path, *texts: str) -> None:
-    """Add a generation that dropped texts, and a report with examples."""
-    folder = "g0009-0"
-    rows = pa.table(
-        {
-            "order": pa.array(range(1, len(texts) + 1), pa.uint64()),
-            "text": pa.array(texts, pa.large_string()),
-            "reason": pa.array(["duplicate"] * len(texts), pa.large_string()),
-        }
-    )
-    path = directory / folder / "dropped" / "news-00000.parquet"
-    grow(directory, dropped=write_parquet(path, [rows], directory=directory))
-    write_json(directory / "report.json", {"examples": {"news": {"duplicate": list(texts)}}})
-
-
-def put_bare(directory: Path, text: str) -> None:
-    """Add a generation that has the hash of an erased text."""
-    high, low = halves([digest(fold(text).encode())])
-    rows = pa.table({"hash_high": high, "hash_low": low, "order": np.zeros(1, np.uint64)})
-    path = directory / "g0008-0" / "signatures" / "exact-00000.arrow"
-    entry = write_entry(path, spread_over(rows, EVERYTHING), directory=directory)
-    grow(directory, signatures=(entry,))
-
-
-def test_an_erased_text_that_came_back_is_taken_out_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory = tmp_path / "dataset"
-    put_bare(directory, "asked for")
-    come_back(directory, "another", "asked  for ")
-    assert main(["compact", str(directory), "--erase"]) == 0
-    assert "erased texts had come back to dropped/, rows: 1;" in capsys.readouterr().out
-    (generation,) = read_manifest(directory).generations
-    tables = [pq.read_table(directory / entry.path) for entry in generation.dropped]
-    assert pa.concat_tables(tables)["text"].to_pylist() == ["another"]
-    assert read_json(directory / "report.json")["examples"] == {}
-    assert list(verify(Dataset.open(directory))) == []
-    assert [path.name for path in directory.glob("g*")] == [generation.name]
-
-
-def test_without_texts_that_came_back_only_the_report_changes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory = tmp_path / "dataset"
-    put_bare(directory, "asked for")
-    come_back(directory, "another")
-    manifest = (directory / "manifest.json").read_bytes()
-    assert main(["compact", str(directory), "--erase"]) == 0
-    assert "report.json: without examples\n" in capsys.readouterr().out
-    assert read_json(directory / "report.json")["examples"] == {}
-    assert (directory / "manifest.json").read_bytes() == manifest

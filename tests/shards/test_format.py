@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
-from shards.format import index_bytes, read_index, token_dtype
+from shards.format import index_bytes, read_index
 from tests.shards.datasets import put_shard
 
 U2, I4 = np.dtype("<u2"), np.dtype("<i4")
@@ -34,13 +34,6 @@ def test_golden_index(tmp_path: Path) -> None:
     dtype, read_lengths = read_index(tmp_path / "x.idx")
     assert dtype == I4
     assert read_lengths.tolist() == [3, 5]
-
-
-@pytest.mark.parametrize(
-    ("size", "dtype"), [(1, U2), (65_535, U2), (65_536, U2), (65_537, I4), (250_000, I4)]
-)
-def test_token_dtype(size: int, dtype: np.dtype[np.generic]) -> None:
-    assert token_dtype(size) == dtype
 
 
 def test_pointers_pass_two_gigabytes() -> None:

@@ -10,7 +10,6 @@ from shards.manifest import (
     TableEntry,
     parse_dataset,
     read_manifest,
-    told_apart,
 )
 
 
@@ -34,16 +33,6 @@ def test_identity_is_of_the_data(pristine: Path) -> None:
     other = replace(manifest, options={**manifest.options, "seed": 2})
     assert other.identity != manifest.identity
     assert grown(manifest).identity != manifest.identity
-
-
-def test_files_are_all_there_is(pristine: Path) -> None:
-    named = {path: entry.bytes for path, entry in read_manifest(pristine).files()}
-    present = {
-        path.relative_to(pristine).as_posix(): path.stat().st_size
-        for path in pristine.rglob("*")
-        if path.is_file() and path.name not in ("manifest.json")
-    }
-    assert named == present
 
 
 def test_parse_dataset(tmp_path: Path) -> None:
@@ -70,10 +59,3 @@ def test_a_cache_of_links_is_a_dataset(linked: Path, tmp_path: Path) -> None:
     assert main(["place", str(linked), "--check"]) == 0
     assert main(["place", str(linked), "--to", str(tmp_path / "copy")]) == 0
     assert main(["place", str(linked), "--check", "--to", str(tmp_path / "copy")]) == 0
-
-
-def test_models_are_told_apart_by_name_or_else_by_hash() -> None:
-    assert told_apart(("a", "0" * 64), ("b", "1" * 64)) == ("a", "b")
-    one, other = told_apart(("a", "0" * 64), ("a", "1" * 64))
-    assert one == "a (a file of SHA-256 00000000…)"
-    assert other == "a (a file of SHA-256 11111111…)"

@@ -6,8 +6,8 @@ import pytest
 from shards.manifest import TRAIN, VALIDATION
 from shards.names import Names, read_names
 from shards.reader import Dataset
-from tests.shards.datasets import manifest_of, put_shard
-from tests.shards.library import EOS, FIRST, SECOND, build
+from tests.shards.datasets import put_dataset
+from tests.shards.library import EOS, FIRST, build
 
 
 @pytest.fixture(scope="module")
@@ -26,23 +26,6 @@ def found(dataset: Dataset, names: Names) -> dict[str, list[str]]:
         for row, name in zip(hits.rows.tolist(), hits.names.tolist(), strict=True):
             places.setdefault(names.texts[name], []).append(f"{entry.path}:{row}")
     return places
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("news-2-5", f"{FIRST}/news/00002:5"),
-        ("later-0-5", f"{SECOND}/news/00000:5"),
-        ("news-v-1", f"{FIRST}/news/validation-00000:1"),
-        ("https://books-1.org/a/4?q=1", f"{FIRST}/books/00001:4"),
-        ("news-0.json:300", f"{FIRST}/news/00000:3"),
-        ("later-v.json:0", f"{SECOND}/news/validation-00000:0"),
-        (f"{SECOND}/news/00000:11", f"{SECOND}/news/00000:11"),
-        (f"{FIRST}/news/validation-00000:2", f"{FIRST}/news/validation-00000:2"),
-    ],
-)
-def test_a_name_of_each_kind(library: Dataset, name: str, expected: str) -> None:
-    assert found(library, Names([name])) == {name: [expected]}
 
 
 @pytest.mark.parametrize(
@@ -79,25 +62,16 @@ def test_a_pattern_is_of_whole_urls(library: Dataset, pattern: str, expected: li
 
 
 def test_columns_of_other_types_and_none(tmp_path: Path) -> None:
-    shard = put_shard(
-        tmp_path,
-        "g/a/00000",
-        [[1, EOS], [2, EOS], [3, EOS]],
-        id=pa.array([7, 8, None], pa.int64()),
-        url=pa.array(["u\nv", None, "u"]).dictionary_encode(),
-        path=pa.array(["b:c", "b", None]),
-        position=pa.array([5, 5, 5], pa.int64()),
-    )
-    plain = put_shard(tmp_path, "g/a/00001", [[1, EOS]])
-    manifest = manifest_of(
-        tmp_path,
-        {},
-        corpus="x",
-        pieces=[b"x"] * 257,
-        special={"eos": EOS},
-        name="g",
-        fingerprint="",
-    )
+    odd = {
+        "documents": [[1, EOS], [2, EOS], [3, EOS]],
+        "id": pa.array([7, 8, None], pa.int64()),
+        "url": pa.array(["u\nv", None, "u"]).dictionary_encode(),
+        "path": pa.array(["b:c", "b", None]),
+        "position": pa.array([5, 5, 5], pa.int64()),
+    }
+    shards = {"g-0/a/00000": odd, "g-0/a/00001": {"documents": [[1, EOS]]}}
+    manifest = put_dataset(tmp_path, shards, pieces=[b"x"] * 257, special={"eos": EOS})
+    shard, plain = manifest.shards()
     names = Names(["7", "u", "b:c:5", "b:5", "None"], patterns=["u*"])
     hits = list(names.find(Dataset(tmp_path, manifest), [plain, shard]))
     pairs = [(row, names.texts[name]) for row, name in zip(*map(list, hits[1]), strict=True)]

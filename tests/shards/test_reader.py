@@ -78,20 +78,3 @@ def test_a_pickled_shard_maps_again(pristine: Path) -> None:
     again = pickle.loads(content)
     assert np.array_equal(again.tokens, shard.tokens)
     assert again.documents == shard.documents
-
-
-def test_numbers_run_through_the_shards(pristine: Path) -> None:
-    dataset = Dataset.open(str(pristine))
-    documents = dataset.documents("wudao")
-    assert dataset.sources == ("pile", "wudao")
-    assert len(documents) == 6
-    decode = dataset.vocabulary.decode
-    expected = [f"{text}⟨<|endoftext|>⟩" for text in TEXTS]
-    assert [decode(documents[i]) for i in range(6)] == expected
-    assert [decode(tokens) for tokens in documents] == expected
-    shard, row = documents.locate(2)
-    assert (shard.entry.path[-5:], row) == ("00002", 0)  # the empty one in front is passed over
-    assert documents.locate(4)[0] is shard
-    for number in (-1, 6):
-        with pytest.raises(IndexError, match=f"no document {number}: there are 6"):
-            documents.locate(number)

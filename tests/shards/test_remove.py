@@ -1,21 +1,18 @@
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
-from shards.manifest import TRAIN, VALIDATION, read_manifest
+from shards.manifest import TRAIN, VALIDATION
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.removals import SCHEMA
 from shards.verify import verify
 from shards.windows import WindowVocabulary, causal_windows, glm_windows, num_windows
-from tests.shards.library import FIRST, SECOND, build
+from tests.shards.library import build
 from tests.shards.windows import read_window
 
 WANTED = ("news-2-5", "later-0-7", "news-v-1", "books-1-3", "books-1-4")
@@ -34,38 +31,6 @@ def take_down(directory: Path, *names: str) -> None:
 
 def removed(directory: Path | str) -> dict[str, list[int]]:
     return {path: rows.tolist() for path, rows in Dataset.open(directory).removed.items()}
-
-
-def test_a_removal_is_one_more_manifest(library: Path) -> None:
-    before = read_manifest(library)
-    take_down(library, *WANTED)
-    after = read_manifest(library)
-    assert removed(library) == {
-        f"{FIRST}/books/00001": [3, 4],
-        f"{FIRST}/news/00002": [5],
-        f"{FIRST}/news/validation-00000": [1],
-        f"{SECOND}/news/00000": [7],
-    }
-    assert (after.number, after.lineage) == (before.number + 1, before.lineage)
-    assert replace(after, number=before.number, removals=()) == before
-    (removal,) = after.removals
-    assert (removal.number, removal.reason, removal.documents.rows) == (3, "a letter", 5)
-    assert removal.documents.path == f"removals/00003-{removal.documents.crc32c:08x}.arrow"
-    assert list(verify(Dataset.open(library))) == []
-
-
-def test_the_rows_are_sorted_whatever_the_order_of_the_names(library: Path, tmp_path: Path) -> None:
-    build(tmp_path / "other")
-    take_down(library, *WANTED)
-    take_down(tmp_path / "other", *reversed(WANTED), WANTED[0])
-    (removal,) = read_manifest(library).removals
-    assert read_manifest(tmp_path / "other").removals == (removal,)
-    with pa.ipc.open_file(library / removal.documents.path) as reader:
-        table = reader.read_all()
-    assert table.schema == SCHEMA
-    rows = [tuple(row.values()) for row in table.to_pylist()]
-    assert rows == sorted(rows)
-    assert rows[0] == (FIRST, "books", "train", 1, 3)
 
 
 @pytest.mark.parametrize("spec", [causal_windows(64), glm_windows(64)], ids=["causal", "glm"])

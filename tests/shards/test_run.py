@@ -1,6 +1,4 @@
-import json
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,26 +7,6 @@ from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
 RUN = Run(mixes=(Mix(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
-
-
-def test_a_saved_run_is_the_same_run(tmp_path: Path) -> None:
-    run = Run(
-        mixes=(Mix(start=0, data=("a=1", "b:pile=0.5")), Mix(start=100, data=("a@2",))),
-        batches=(BatchSize(step=0, size=4), BatchSize(step=10, size=8)),
-        seed=-3,
-        scatters=8,
-        objective="causal",
-        length=2048,
-        slack=None,
-        max_epochs={"a": 4},
-        steps=1000,
-    )
-    run.save(tmp_path / "run.json")
-    assert Run.load(tmp_path / "run.json") == run
-    assert json.loads((tmp_path / "run.json").read_bytes())["batches"] == [
-        {"size": 4, "step": 0},
-        {"size": 8, "step": 10},
-    ]
 
 
 @given(

@@ -20,19 +20,6 @@ def test_round_trip(tmp_path: Path) -> None:
     assert vocabulary.sentence_end.tolist() == [i in (1, 6) for i in range(9)]
 
 
-def test_decode() -> None:
-    vocabulary = Vocabulary(TABLE)
-    assert vocabulary.decode([0, 1, 2, 3, 6]) == "a b.好。"
-    assert vocabulary.decode([0, 2]) == "a�"
-    assert vocabulary.decode([4, 5, 8, 0]) == "⟨[MASK]⟩⟨5⟩⟨8⟩a"
-    assert vocabulary.decode([]) == ""
-
-
-@pytest.mark.parametrize("text", [*".?!;:。？！；…\n", "a.b", " ..."])
-def test_sentence_ends(text: str) -> None:
-    assert ends_sentence(text)
-
-
 @pytest.mark.parametrize("text", ["", "a", "，", ",", "、", "：", "．", " ", "\t"])
 def test_no_sentence_ends(text: str) -> None:
     assert not ends_sentence(text)

@@ -1,6 +1,5 @@
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ from shards.vocabulary import vocabulary_table
 from shards.windows import (
     WindowSpec,
     WindowVocabulary,
-    causal_windows,
     glm_windows,
     num_windows,
-    span_pieces,
     window_span,
 )
 from tests.shards.memory import END, EOS, VOCABULARY, cuts, numbered, shard
@@ -53,20 +50,6 @@ def test_glm_windows(positions: int, length: int, slack: int, stride: int, num_c
     assert glm_windows(positions, slack=3).stride == length - 3
 
 
-def test_causal_windows() -> None:
-    spec = causal_windows(2048)
-    assert (spec.length, spec.slack, spec.stride, spec.num_cls) == (2048, 0, 2048, 0)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "stride", "count"),
-    [(0, 5, 0), (1, 5, 1), (5, 5, 1), (6, 5, 2), (10**12, 977, 1023541454)],
-)
-def test_num_windows(tokens: Any, stride: int, count: int) -> None:
-    assert num_windows(tokens, stride) == count
-    assert num_windows(np.array([tokens]), stride).tolist() == [count]
-
-
 @given(lengths=LENGTHS, spec=SPECS, phase=st.integers(0, 2**64), every=st.integers(2, 60))
 def test_windows_are_the_ring_cut_once(
     lengths: list[int], spec: WindowSpec, phase: int, every: int
@@ -91,17 +74,6 @@ def test_every_sentence_end_cuts(mark: str) -> None:
     given_shard = shard([[*[0] * 9, 2, *[0] * 9, 1]])
     spec = WindowSpec(kind="glm", length=12, slack=4)
     assert window_span(given_shard, 0, spec=spec, vocabulary=vocabulary) == (0, 10)
-
-
-def test_pieces() -> None:
-    given_shard = numbered([4, 1, 5])
-    assert span_pieces(given_shard, 0, 10) == [(0, 4, 0), (4, 5, 1), (5, 10, 2)]
-    assert span_pieces(given_shard, 3, 6) == [(3, 4, 0), (4, 5, 1), (5, 6, 2)]
-    assert span_pieces(given_shard, 4, 4) == []
-    assert span_pieces(given_shard, 9, 15) == [(9, 10, 2), (0, 4, 0), (4, 5, 1)]  # round the ring
-    assert span_pieces(given_shard, 6, 16) == [(6, 10, 2), (0, 4, 0), (4, 5, 1), (5, 6, 2)]
-    assert span_pieces(numbered([4, 1, 5], removed=[1]), 0, 10) == [(0, 4, 0), (5, 10, 2)]
-    assert span_pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
 
 
 def test_the_vocabulary_of_a_dataset(pristine: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 from datatrove.utils.dataset import DatatroveFolderDataset
 
-from shards.manifest import TRAIN, VALIDATION, SourceEntry, write_manifest
-from tests.shards.datasets import manifest_of, put_shard, tree
+from shards.manifest import TRAIN, VALIDATION, write_manifest
+from tests.shards.datasets import put_dataset, tree
 from tests.shards.exports.worlds import EOS, Document, World, export
 
 
@@ -50,16 +50,8 @@ def test_the_files_are_those_that_datatrove_writes(
 @pytest.mark.parametrize("count", [999, 1000, 9994, 9996, 99_951, 999_500])
 def test_counts_of_tokens_are_said_as_datatrove_says_them(tmp_path: Path, count: int) -> None:
     tokens = (*([5] * (count - 1)), EOS)
-    entry = put_shard(tmp_path / "dataset", "g0001-00/a/00000", [tokens])
-    manifest = manifest_of(
-        tmp_path / "dataset",
-        {"a": SourceEntry(shards=(entry,), validation=())},
-        corpus="large",
-        pieces=[b"x"] * 10,
-        special={"eos": EOS},
-        name="g0001-00",
-        fingerprint="00",
-    )
+    shards = {"g0001-00/a/00000": {"documents": [tokens]}}
+    manifest = put_dataset(tmp_path / "dataset", shards, pieces=[b"x"] * 10, special={"eos": EOS})
     tokenizer = replace(manifest.tokenizer, name="words")
     write_manifest(tmp_path / "dataset", replace(manifest, tokenizer=tokenizer))
     assert export(tmp_path / "dataset", "datatrove", tmp_path / "out") == 0

@@ -1,9 +1,6 @@
 import errno
-import os
 import re
 import shutil
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from unittest.mock import patch
@@ -123,38 +120,3 @@ def test_room_is_asked_for_first(
         assert export(world, "numpy", tmp_path / "out") == 2
     assert "0 MB are to be written to" in capsys.readouterr().err
     assert not [*tmp_path.rglob("*.npy")]
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_one_paragraph_and_the_rest_follows(world: World, tmp_path: Path) -> None:
-    unshare = ["unshare", "-rm"]
-    tried = subprocess.run([*unshare, "true"], capture_output=True, check=False)
-    if tried.returncode:
-        pytest.skip(f"no mount namespaces here: {tried.stderr.decode().strip()}")
-    assert export(world, "numpy", tmp_path / "calm") == 0
-    (disk := tmp_path / "disk").mkdir()
-    command = f"{sys.executable} -m shards export {world.directory} --to numpy --output out"
-    script = f"""
-        mount -t tmpfs -o size=200k tmpfs {disk} && cd {disk}
-        dd if=/dev/zero of=ballast bs=1k count=160 2> /dev/null
-        {command} > /dev/null 2> ../first
-        echo code $?
-        find out -name export.json -o -name '.tmp-*'
-        rm ballast
-        {command} > ../second
-        echo then $?
-        cp -r out ../saved
-    """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(
-        [*unshare, "bash", "-c", script],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=True,
-    )
-    assert done.stdout.split() == ["code", "2", "then", "0"], done.stderr
-    first = (tmp_path / "first").read_text()
-    assert re.search(r"^shards: no space left on the disk that holds .*\n\Z", first), first
-    assert ": was there" in (tmp_path / "second").read_text()
-    assert tree(tmp_path / "saved") == tree(tmp_path / "calm")

@@ -55,27 +55,6 @@ def read(path: Path) -> list[int]:
     return tokens.tolist()
 
 
-@pytest.mark.parametrize("limit", [None, 50, 802, 803, 804])
-def test_every_document_begins_with_the_token(
-    world: World, tmp_path: Path, limit: int | None
-) -> None:
-    flags = [] if limit is None else ["--tokens-per-file", str(limit)]
-    out = tmp_path / "out"
-    assert export(world, "llm.c", out, *flags) == 0
-    for split, word, first in ((TRAIN, "train", 1), (VALIDATION, "val", 0)):
-        paths = sorted(out.glob(f"fineweb_{word}_*.bin"))
-        wanted = theirs(world.stream(split))
-        total = -(-len(wanted) // (limit or 10**8))
-        assert [path.name for path in paths] == [
-            f"fineweb_{word}_{first + number:06d}.bin" for number in range(total)
-        ]
-        files = [read(path) for path in paths]
-        assert [token for file in files for token in file] == wanted
-        sizes = {len(file) for file in files}
-        assert max(sizes) <= (limit or 10**8)
-        assert max(sizes) - min(sizes) <= 1
-
-
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """llm.c's own data loader, in a program that prints what it reads."""

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shards.manifest import TRAIN, SourceEntry, write_manifest
-from tests.shards.datasets import manifest_of, put_shard, remove
+from shards.manifest import TRAIN
+from tests.shards.datasets import put_dataset, remove
 from tests.shards.exports.worlds import EOS, export
 
 
@@ -16,17 +16,8 @@ def test_memory_does_not_grow_with_a_shard(tmp_path: Path, to: str) -> None:
     tokens = np.full(length, 5, "<u2")
     tokens[-1] = EOS
     prompts = [row % 2 for row in range(documents)]
-    entry = put_shard(directory, "g0001-00/a/00000", [tokens] * documents, prompts=prompts)
-    manifest = manifest_of(
-        directory,
-        {"a": SourceEntry(shards=(entry,), validation=())},
-        corpus="large",
-        pieces=[b"x"] * 10,
-        special={"eos": EOS},
-        name="g0001-00",
-        fingerprint="00",
-    )
-    write_manifest(directory, manifest)
+    shards = {"g0001-00/a/00000": {"documents": [tokens] * documents, "prompts": prompts}}
+    put_dataset(directory, shards, pieces=[b"x"] * 10, special={"eos": EOS})
     remove(directory, [("a", TRAIN, 0, row) for row in range(0, documents, 10)])
     tracemalloc.start()
     try:

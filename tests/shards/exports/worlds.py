@@ -9,15 +9,8 @@ from itertools import count
 from pathlib import Path
 
 from shards.__main__ import main
-from shards.manifest import (
-    TRAIN,
-    VALIDATION,
-    Generation,
-    ShardEntry,
-    SourceEntry,
-    write_manifest,
-)
-from tests.shards.datasets import manifest_of, put_shard, remove
+from shards.manifest import TRAIN, VALIDATION, write_manifest
+from tests.shards.datasets import put_dataset, remove
 
 EOS = 3
 SIZE = 30_000
@@ -84,8 +77,13 @@ def build(
     documents: dict[str, list[Document]] = {TRAIN: [], VALIDATION: []}
     gone = set(REMOVED) if removed else set()
 
-    def put(split: str, generation: str, source: str, index: int) -> ShardEntry:
-        lengths = (SHARDS if split == TRAIN else HELD)[generation, source][index]
+    shards = {}
+    for split, generation, source, index, lengths in (
+        (split, *key, index, lengths)
+        for split, of in ((TRAIN, SHARDS), (VALIDATION, HELD))
+        for key, entries in of.items()
+        for index, lengths in enumerate(entries)
+    ):
         made = []
         for row, length in enumerate(lengths):
             tokens = (*(next(numbers) for _ in range(length - 1)), EOS)
@@ -94,48 +92,18 @@ def build(
             if generation != "g0001-00aa" or (source, split, index, row) not in gone:
                 documents[split].append(made[-1])
         prefix = "validation-" if split == VALIDATION else ""
-        return put_shard(
-            directory,
-            f"{generation}/{source}/{prefix}{index:05d}",
-            [document.tokens for document in made],
-            prompts=[document.prompt for document in made],
-            dtype=dtype,
-        )
-
-    sources = {
-        key: SourceEntry(
-            shards=tuple(put(TRAIN, *key, index) for index in range(len(SHARDS[key]))),
-            validation=tuple(
-                put(VALIDATION, *key, index) for index in range(len(HELD.get(key, ())))
-            ),
-        )
-        for key in SHARDS
-    }
-    first = {source: entry for (name, source), entry in sources.items() if name == "g0001-00aa"}
-    manifest = manifest_of(
-        directory,
-        first,
-        corpus="world",
-        pieces=[b"x"] * SIZE,
-        special={"eos": EOS},
-        name="g0001-00aa",
-        fingerprint="00aa",
+        shards[f"{generation}/{source}/{prefix}{index:05d}"] = {
+            "documents": [document.tokens for document in made],
+            "prompts": [document.prompt for document in made],
+            "dtype": dtype,
+        }
+    manifest = put_dataset(
+        directory, shards, corpus="world", pieces=[b"x"] * SIZE, special={"eos": EOS}
     )
     tokenizer = replace(
         manifest.tokenizer, name="words", dtype="uint16" if dtype == "<u2" else "int32"
     )
-    (generation,) = manifest.generations
-    second = replace(
-        generation,
-        number=2,
-        name="g0002-00bb",
-        fingerprint="00bb",
-        sources={"news": sources["g0002-00bb", "news"]},
-    )
-    generations: tuple[Generation, ...] = (generation, second)
-    write_manifest(
-        directory, replace(manifest, number=2, tokenizer=tokenizer, generations=generations)
-    )
+    write_manifest(directory, replace(manifest, tokenizer=tokenizer))
     if removed:
         remove(directory, REMOVED, number=3)
     return World(directory, documents)

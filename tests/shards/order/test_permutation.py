@@ -1,12 +1,9 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from shards.order.permutation import permutation_key, permute, text_key, unpermute
+from shards.order.permutation import permutation_key, permute, unpermute
 
 WORD = 2**64 - 1
 KEY = permutation_key(1, "wudao", 0, 0)
@@ -72,48 +69,3 @@ def test_vectors_are_as_defined(data: st.DataObject, size: int, key: int) -> Non
 def test_an_index_out_of_range(index: int, size: int) -> None:
     with pytest.raises(ValueError, match=rf"index of {index} is not below its size in {size}"):
         permute(index, size, KEY)
-
-
-def test_keys_differ_in_every_part() -> None:
-    keys = {
-        permutation_key(seed, stream, scatter, epoch)
-        for seed in range(4)
-        for stream in ("a", "b", "0a")
-        for scatter in range(4)
-        for epoch in range(4)
-    }
-    assert len(keys) == 4 * 3 * 4 * 4
-    assert text_key(1, "2x") != text_key(12, "x")
-
-
-# How good the shuffle is: the measures are those at which other loaders' shuffles fail.
-NUM, DRAWN = 1_000_003, 200_000
-
-
-@pytest.fixture(scope="module")
-def drawn() -> list[NDArray[Any]]:
-    indices = np.arange(DRAWN)
-    keys = [permutation_key(seed, "quality", 0, 0) for seed in range(4)]
-    return [permute(indices, NUM, key).astype(np.int64) for key in keys]
-
-
-def test_no_lag_is_correlated(drawn: list[NDArray[Any]]) -> None:
-    """Of 4 x 1024 lags as many lie beyond 3 sigma as chance puts image, none beyond 5."""
-    sigmas = []
-    for values in drawn:
-        spectrum = np.fft.rfft(values - values.mean(), 2 * DRAWN)
-        correlation = np.fft.irfft(np.abs(spectrum) ** 2)[:1025]
-        sigmas.append(correlation[1:] / correlation[0] * np.sqrt(DRAWN))
-    assert np.abs(sigmas).max() < 5
-    assert (np.abs(sigmas) > 3).mean() < 0.005  # expected: 0.0027
-    assert np.abs(np.mean(sigmas, axis=0)[[0, 1, 3, 7, 15, 31]]).max() < 3 / np.sqrt(4)
-
-
-def test_regions_in_a_batch(drawn: list[NDArray[Any]]) -> None:
-    """512 draws fall into 64 regions as evenly as chance has it, and no more evenly."""
-    for values in drawn:
-        batches = values[: DRAWN // 512 * 512].reshape(-1, 512) * 64 // NUM
-        counts = np.stack([np.bincount(batch, minlength=64) for batch in batches])
-        chi2 = ((counts - 8) ** 2 / 8).sum(axis=1)
-        assert abs(chi2.mean() - 63) < 4 * np.sqrt(2 * 63 / len(chi2))
-        assert abs(chi2.std() / np.sqrt(2 * 63) - 1) < 0.2

@@ -75,22 +75,6 @@ def test_every_window_once_an_epoch(streams: list[Stream]) -> None:
     assert max(epoch for _, _, epoch in seen) >= 10
 
 
-def test_phases(make_stream: Make) -> None:
-    """None in epoch 0; later one for all windows of a shard in an epoch, spread over the stride."""
-    sampler = make_sampler([make_stream("s", [1000] * 4)], window=causal_windows(100))
-    phases_of: dict[Row, set[int]] = {}
-    for _, epoch, shard, _, phase, _ in rows(sampler, range(4 * 10 * 40)):
-        phases_of.setdefault((epoch, shard), set()).add(phase)
-    assert all(len(phases) == 1 for phases in phases_of.values())
-    assert {min(phases) for (epoch, _), phases in phases_of.items() if epoch == 0} == {0}
-    later = [min(phases) for (epoch, _), phases in phases_of.items() if epoch]
-    assert len(set(later)) > 50
-    assert 0 <= min(later) < 20
-    assert 80 < max(later) < 100
-    for (epoch, shard), phases in phases_of.items():
-        assert sampler.phase_of(0, shard=shard, epoch=epoch) == min(phases)
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_worlds_batches_and_interruptions_change_nothing(
@@ -159,10 +143,6 @@ def test_caps(streams: list[Stream]) -> None:
     assert make_sampler(streams, epoch_caps={"wide": 2}, end=last).epochs(last)[0] <= 2
     with pytest.raises(UserError, match=f"End at position {last},"):
         make_sampler(streams, epoch_caps={"wide": 2}, end=last + 1)
-
-
-def test_no_positions_draw_nothing(streams: list[Stream]) -> None:
-    assert len(make_sampler(streams).draw([])) == 0
 
 
 def test_a_stream_without_a_token_is_refused(streams: list[Stream], make_stream: Make) -> None:

@@ -11,11 +11,6 @@ from shards.order.scatter import check_layout, rank_slots, scatters_of_node, sca
 WORLDS = [1, 3, 8, 64]
 
 
-def test_the_picture() -> None:
-    dealt = [rank_slots(8, 4, world=4, rank=rank, position=5).tolist() for rank in range(4)]
-    assert dealt == [[3, 7], [0, 4], [1, 5], [2, 6]]
-
-
 @given(
     st.integers(1, 70),
     st.integers(1, 20),

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shards.order.quotas import MAX_PERIOD
 from shards.order.sampler import Sampler
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream
@@ -113,11 +112,3 @@ def test_very_many_small_streams_are_all_seen_once(make_stream: Make, count: int
     sampler = sampler_of(streams, planned(streams, (), start=0))
     assert set(drawn_windows(sampler, count).values()) == {1}
     assert end_of_epochs(sampler, start=0) == count
-
-
-def test_draws_of_a_stage_fit_a_period(make_stream: Make) -> None:
-    streams = [make_stream(f"g{i}", [10 ** (1 + i % 9)]) for i in range(2000)]
-    stages = planned(streams, (), start=0)
-    for stage in stages[:3]:
-        assert min(stage.weights.values()) >= 1
-        assert sum(stage.weights.values()) <= MAX_PERIOD

@@ -84,26 +84,21 @@ def test_bytes_that_are_no_text_lie_in_their_file() -> None:
         check_values(table, PATH)
 
 
-@pytest.mark.parametrize("error", [ValueError("odd\nlines"), KeyError("odd lines")])
-def test_what_goes_wrong_names_the_file(error: Exception) -> None:
-    with (
-        pytest.raises(DamageError, match=r"some\.arrow is not a list, .*odd lines"),
-        damage_told(PATH, kind="a list"),
-    ):
-        raise error
-
-
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ESTALE])
-def test_what_the_disk_refuses_is_no_damage(number: int) -> None:
-    with pytest.raises(UserError, match=os.strerror(number)) as raised, damage_told(PATH):
-        raise OSError(number, os.strerror(number))
-    assert not isinstance(raised.value, DamageError)
-
-
 @pytest.mark.parametrize(
-    "error", [MemoryError(), pa.ArrowMemoryError("malloc"), OSError(errno.ENOMEM, "none")]
+    ("error", "kind", "says"),
+    [
+        (ValueError("odd\nlines"), DamageError, r"some\.arrow is not a list, .*odd lines"),
+        (KeyError("odd lines"), DamageError, r"some\.arrow is not a list, .*odd lines"),
+        # What the disk refuses, and lack of memory, are no damage.
+        (OSError(errno.EMFILE, "x"), UserError, os.strerror(errno.EMFILE)),
+        (OSError(errno.ESTALE, "x"), UserError, os.strerror(errno.ESTALE)),
+        (MemoryError("all"), MemoryError, "all"),
+        (pa.ArrowMemoryError("malloc"), pa.ArrowMemoryError, "malloc"),
+        (OSError(errno.ENOMEM, "none"), OSError, "none"),
+    ],
+    ids=repr,
 )
-def test_lack_of_memory_is_no_damage(error: Exception) -> None:
-    with pytest.raises(type(error)) as raised, damage_told(PATH):
+def test_what_goes_wrong_names_the_file(error: Exception, kind: type[Exception], says: str) -> None:
+    with pytest.raises(kind, match=says) as raised, damage_told(PATH, kind="a list"):
         raise error
-    assert raised.value is error
+    assert type(raised.value) is kind

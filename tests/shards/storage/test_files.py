@@ -19,7 +19,6 @@ from shards.storage.files import (
     atomic_write,
     crc32c,
     crc32c_of,
-    file_names,
     map_bytes,
     read_json,
     shape_expected,
@@ -34,14 +33,6 @@ def names(folder: Path) -> list[str]:
 def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-def test_names_are_those_of_finished_files_directly_in_a_folder(tmp_path: Path) -> None:
-    for name in ("b.json", "a.json", ".tmp-1-a.json", "deep/c.json"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert file_names(tmp_path) == {"a.json", "b.json"}
-    assert file_names(tmp_path / "none") == set()
 
 
 def test_a_file_appears_whole_with_its_entry(tmp_path: Path) -> None:

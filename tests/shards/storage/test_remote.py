@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -22,7 +21,7 @@ from shards.storage.files import (
     size,
     write_json,
 )
-from shards.storage.remote import RemotePath, any_path, relative
+from shards.storage.remote import RemotePath
 
 
 @pytest.fixture
@@ -57,27 +56,6 @@ class Fault:
             return self._method(system, *arguments, **named)
 
         return call
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("s3://bucket/a/b/", RemotePath("s3://bucket/a/b")),
-        ("file:///data/a", Path("/data/a")),
-        ("build/wudao", Path("build/wudao")),
-    ],
-)
-def test_a_user_gives_a_path_or_a_url(text: str, expected: object) -> None:
-    assert any_path(text) == expected
-
-
-def test_names_of_a_remote_path() -> None:
-    path = RemotePath("s3://bucket/a") / "g/s-00001.json"
-    assert (path.name, str(path.parent)) == ("s-00001.json", "s3://bucket/a/g")
-    assert path.with_name("x") == RemotePath("s3://bucket/a/g/x")
-    assert relative(path, RemotePath("s3://bucket/a")) == "g/s-00001.json"
-    with pytest.raises(ValueError, match="is not in"):
-        relative(path, RemotePath("s3://bucket/ab"))
 
 
 def test_files_are_written_whole_under_their_names(folder: RemotePath) -> None:
@@ -214,9 +192,3 @@ def test_a_short_answer_is_requested_again(
     )
     assert path.read(0, 3) == b"012"
     assert waits == [0.5]
-
-
-def test_a_missing_library_is_named() -> None:
-    assert "nosuch" not in fsspec.available_protocols()
-    with pytest.raises(UserError, match=r"cannot be read \(Protocol not known: nosuch"):
-        RemotePath("nosuch://a/b").read()

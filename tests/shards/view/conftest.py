@@ -15,11 +15,10 @@ import pytest
 
 from pipelines import api, wudao
 from shards.__main__ import main
-from shards.manifest import SourceEntry, write_manifest
 from shards.view.server import Server
 from shards.view.viewer import Opening
 from tests.shards.conftest import EOS, PIECES
-from tests.shards.datasets import manifest_of, put_shard
+from tests.shards.datasets import put_dataset
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -59,29 +58,23 @@ NEAR = " ".join([*_words(1)[:-2], "another", "end"])
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of texts that mean harm, also in its columns, names and account."""
     directory = tmp_path_factory.mktemp("hostile") / "data set & <b>"
-    directory.mkdir()
-    shard = put_shard(
+    shard = {
+        "documents": [[*text.encode(), EOS] for text in HOSTILE],
+        "order": [number << 50 for number in range(len(HOSTILE))],
+        "id": pa.array([f"id-{i}<script>" for i in range(len(HOSTILE))], pa.large_string()),
+        "url": pa.array([URL] * len(HOSTILE), pa.large_string()),
+        "language": pa.array(["<i>"] * len(HOSTILE)).dictionary_encode(),
+        "path": pa.array(["<script>.json"] * len(HOSTILE)).dictionary_encode(),
+        "position": pa.array(range(len(HOSTILE)), pa.int64()),
+    }
+    put_dataset(
         directory,
-        f"{GENERATION}/web/00000",
-        [[*text.encode(), EOS] for text in HOSTILE],
-        order=[number << 50 for number in range(len(HOSTILE))],
-        id=pa.array([f"id-{i}<script>" for i in range(len(HOSTILE))], pa.large_string()),
-        url=pa.array([URL] * len(HOSTILE), pa.large_string()),
-        language=pa.array(["<i>"] * len(HOSTILE)).dictionary_encode(),
-        path=pa.array(["<script>.json"] * len(HOSTILE)).dictionary_encode(),
-        position=pa.array(range(len(HOSTILE)), pa.int64()),
-    )
-    manifest = manifest_of(
-        directory,
-        {"web": SourceEntry(shards=(shard,), validation=())},
+        {f"{GENERATION}/web/00000": shard},
         corpus="<script>",
         pieces=PIECES,
         special={"eos": EOS},
-        name=GENERATION,
-        fingerprint="00",
         accounting={"web": {"read": 11, "kept": 11, "dropped": {"<script>": 1}}},
     )
-    write_manifest(directory, manifest)
     return directory
 
 

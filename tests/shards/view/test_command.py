@@ -60,21 +60,6 @@ def test_a_port_that_is_taken(
         assert f"127.0.0.1:{port}/" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["{}@9"], "there is no manifest number 9"),
-        (["{}", "--host", "0.0.0.0"], "--host"),
-        (["memory://x/dataset"], "memory://x/dataset"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(
-    flags: list[str], message: str, pristine: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["view", *(flag.format(pristine) for flag in flags)]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_the_browser_is_given_a_file_that_others_cannot_read(
     pristine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

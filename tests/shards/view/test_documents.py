@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from shards.manifest import SourceEntry, write_manifest
 from tests.shards.conftest import EOS, PIECES
-from tests.shards.datasets import manifest_of, put_shard
+from tests.shards.datasets import put_dataset
 from tests.shards.view.conftest import HOSTILE, NEAR, Client, Show, all_pages, take_down
 
 
@@ -50,18 +49,8 @@ def test_words_are_found_at_their_first_token(show: Show, tmp_path: Path) -> Non
     draw = random.Random(0)
     texts = ["".join(draw.choices("abA", k=draw.randrange(1, 12))) for _ in range(60)]
     tokens = [[*text.encode(), EOS] for text in texts]
-    shard = put_shard(tmp_path, "g0001-00/web/00000", tokens, order=list(range(60)))
-    sources = {"web": SourceEntry(shards=(shard,), validation=())}
-    manifest = manifest_of(
-        tmp_path,
-        sources,
-        corpus="x",
-        pieces=PIECES,
-        special={"eos": EOS},
-        name="g0001-00",
-        fingerprint="00",
-    )
-    write_manifest(tmp_path, manifest)
+    shards = {"g0001-00/web/00000": {"documents": tokens}}
+    put_dataset(tmp_path, shards, pieces=PIECES, special={"eos": EOS})
     client = show(tmp_path)
     for length in (1, 2, 3, 5):
         words = "".join(draw.choices("ab", k=length))

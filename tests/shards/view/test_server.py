@@ -1,6 +1,4 @@
-import os
 import re
-import shutil
 import socket
 from collections import Counter
 from html import unescape
@@ -149,18 +147,6 @@ def test_what_cannot_be_asked_for_is_told_in_a_sentence(
     text = client.get(target, status=400)
     assert re.search(r'<p class="warn">[A-Z“a-z][^<]{20,}\.</p>', text)
     client.get("/")
-
-
-def test_a_damaged_file_is_told_and_the_other_pages_stay(
-    show: Show, hostile: Path, tmp_path: Path
-) -> None:
-    directory = Path(shutil.copytree(hostile, tmp_path / "damaged"))
-    client = show(directory)
-    tokens = directory / "g0001-00" / "web" / "00000.bin"
-    os.truncate(tokens, tokens.stat().st_size - 2)
-    assert "was truncated or replaced" in client.get("/document?n=0", status=500)
-    assert "was truncated or replaced" in client.get("/documents", status=500)
-    assert "has no signature" in client.get("/similar?generation=g0001-00&order=1")
 
 
 def test_every_link_leads_to_a_page(show: Show, tmp_path: Path) -> None:
