@@ -68,7 +68,7 @@ format: setup  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## measure: the chain, memory, loaders (ARGS="--only loaders", BENCH_MB=…)
+bench: setup  ## measure: rules, memory, dedup, loaders (ARGS="--only loaders", BENCH_MB=…)
 	$(BIN)/python -m tests.bench $(ARGS)
 
 images: setup  ## check the Dockerfile, and build both images, or try the worker's steps in a clean Debian

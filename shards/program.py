@@ -98,9 +98,9 @@ GROUPS = {
         _command("rethreshold", ":Rethreshold", "what other thresholds would keep"),
     ),
     TRAIN: (
-        _of_trainer("train", ".command:Train", "train GLM on datasets"),
+        _of_trainer("train", ":Train", "train GLM on datasets"),
         _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
-        _of_trainer("evaluate", ".command:evaluated", "held-out loss, and tasks"),
+        _of_trainer("evaluate", ":evaluated", "held-out loss, and tasks"),
         _of_trainer("tasks", ".command:ShowTask", "what a task makes of a file"),
         _of_trainer("generate", ":Generate", "let a model write"),
         _of_trainer("export", ".command:Export", "a model as files that other programs read"),

@@ -1,6 +1,5 @@
 """A headless Chromium, spoken to by its DevTools protocol through two pipes."""
 
-import base64
 import fcntl
 import itertools
 import json
@@ -130,10 +129,6 @@ class Browser:
         scheme = "dark" if dark else "light"
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.ask("Emulation.setEmulatedMedia", features=features)
-
-    def screenshot(self, path: Path) -> None:
-        """Write a picture of what is seen."""
-        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
 
 
 @contextmanager

@@ -151,66 +151,6 @@ def test_both_images_are_built_by_what_is_there(checkout: Path) -> None:
     )
 
 
-FAKES = {
-    "docker": "exit 1",  # a client whose daemon is not here
-    "buildah": "exit 1",
-    "podman": "exit 1",
-    "id": "echo 0",
-    "apt-get": "echo bookworm mirror",
-    "apt-config": "",
-    "unshare": 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"',
-    "mount": "",
-    "debootstrap": 'echo "debootstrap $2 $3 $5"; mkdir -p "$4/proc" "$4/dev" "$4/etc"',
-    "chroot": """
-        root=$1
-        for command; do true; done
-        echo "$* " | tr " " "\\n" | grep ^PIP_INDEX
-        echo "RUN $command"
-        case $command in
-            *"$BREAKS"*) exit 1 ;;
-            *wudao*) mkdir -p "$root/sample/g0001-00" ;;
-        esac""",
-    "../.venv/bin/python": """
-        [ "$2" != pip ] || echo "global.index-url='an-index'"
-        [ "$2" = pip ] || mkdir -p "$4/g0001-00" """,
-}
-
-
-def test_where_no_builder_works_the_steps_of_the_worker_run_in_a_clean_debian(
-    checkout: Path,
-) -> None:
-    (checkout / ".venv" / "bin").mkdir(parents=True)
-    for name in re.findall(r"^!(.+)", (ROOT / ".dockerignore").read_text(), re.MULTILINE):
-        if not (checkout / name).exists():
-            (checkout / name).parent.mkdir(exist_ok=True)
-            (checkout / name).write_text(name)
-    for name, script in FAKES.items():
-        (checkout / "programs" / name).write_text(f"#!/bin/sh\n{script}\n")
-        (checkout / "programs" / name).chmod(0o755)
-    path = f"{checkout / 'programs'}:{os.environ['PATH']}"
-    done = images(checkout, PATH=path, BREAKS="nothing")
-    assert done.returncode == 0, done.stderr
-    said = [line for line in done.stderr.splitlines() if not line.startswith("images: ")]
-    install, compile_all = (line.removeprefix("RUN ") for line in LINES[3:6] if line[:3] == "RUN")
-    assert said == [
-        "debootstrap --include=ca-certificates,python3.11,python3-pip,python-is-python3 bookworm "
-        "mirror",
-        "PIP_INDEX_URL=an-index",
-        f"RUN cd /opt/corpusmill; {install}",
-        "PIP_INDEX_URL=an-index",
-        f"RUN cd /; {compile_all}",
-        "PIP_INDEX_URL=an-index",
-        "RUN cd /; python -m pipelines.wudao --output /sample; python -m shards verify /sample",
-    ]
-    assert "the sample has the bytes that .venv makes" in done.stderr.splitlines()[-1]
-    done = images(checkout, PATH=path, BREAKS="pip install")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("images: a step failed")
-    sent = checkout / "build" / "images" / "root" / "opt" / "corpusmill"
-    assert (sent / ".ci" / "constraints.txt").read_text() == ".ci/constraints.txt"
-    assert not (sent / "Dockerfile").exists()
-
-
 @pytest.mark.parametrize("word", ["index-url", "trusted-host", "http://", "https://", ":latest"])
 def test_no_address_of_a_registry_and_no_moving_version(word: str) -> None:
     assert word not in TEXT

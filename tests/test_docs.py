@@ -102,7 +102,7 @@ def test_the_targets_of_make_are_shown() -> None:
     assert shown.splitlines() == [f"{name:<13} {text}" for name, text in targets]
 
 
-DATASET, LOADING = "docs/dataset.md", "docs/loading.md"
+DATASET = "docs/dataset.md"
 of_python_3_11 = pytest.mark.skipif(
     sys.version_info[:2] != (3, 11),
     reason="the page shows a dataset of Python 3.11: another one's Unicode has another identity",
@@ -111,47 +111,51 @@ of_python_3_11 = pytest.mark.skipif(
 
 @pytest.mark.slow
 @of_python_3_11
-def test_the_page_of_loading_shows_what_its_commands_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("page", "headings", "flags", "names"),
+    [
+        (
+            "docs/loading.md",
+            ["## place", "## trace"],
+            ["--shards", "8"],
+            ["place", "trace", "trace"],
+        ),
+        (DATASET, ["## python -m shards"], [], ["inspect", "stats", "verify"]),
+    ],
+    ids=["loading", "dataset"],
+)
+def test_a_page_shows_what_its_commands_say(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    page: str,
+    headings: list[str],
+    flags: list[str],
+    names: list[str],
 ) -> None:
     monkeypatch.chdir(make_place(tmp_path))
-    assert main("pipelines.wudao", [*MAIN_JOB[0].split()[3:], "--shards", "8"]) == 0
-    shown = [
-        command
-        for heading in ("## place", "## trace")
-        for command in commands(LOADING, {LOADING: heading})
-        if "build/wudao" in command.text
+    assert main("pipelines.wudao", [*MAIN_JOB[0].split()[3:], *flags]) == 0
+    every = [
+        (each, each.text.split())
+        for heading in headings
+        for each in commands(page, {page: heading})
     ]
-    assert [command.text.split()[3] for command in shown] == ["place", "trace", "trace"]
+    shown = [(each, words) for each, words in every if "build/wudao" in words]
+    assert [words[3] for _, words in shown] == names
     capsys.readouterr()
-    for command in shown:
-        # Bytes of tables depend on pyarrow's version.
-        told = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
-        words = re.sub(r"\s+", " ", command.text).split()
+    for command, words in shown:
+        # Bytes of tables depend on pyarrow's version, and the speed on the machine.
+        lines = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
+        told = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in lines)
         assert shards.__main__.main(words[3:]) == 0
         Command(command.text, tuple(told)).check(capsys.readouterr().out)
+    if page == DATASET:
+        check_script((ROOT / page).read_text("utf-8"), capsys)
 
 
-@pytest.mark.slow
-@of_python_3_11
-def test_the_page_of_the_dataset_shows_what_its_commands_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(make_place(tmp_path))
-    assert main("pipelines.wudao", MAIN_JOB[0].split()[3:]) == 0
-    shown = [
-        command
-        for command in commands(DATASET, {DATASET: "## python -m shards"})
-        if command.text.endswith(" build/wudao")
-    ]
-    assert [command.text.split()[3] for command in shown] == ["inspect", "stats", "verify"]
-    capsys.readouterr()
-    for command in shown:
-        # Bytes of tables depend on pyarrow's version, and the speed on the machine.
-        told = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in command.shown)
-        assert shards.__main__.main(command.text.split()[3:]) == 0
-        Command(command.text, tuple(told)).check(capsys.readouterr().out)
-    page = (ROOT / DATASET).read_text("utf-8")
+def check_script(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Check that the Python of the page prints what stands in its comments."""
     section = page.partition("\n## Reading it\n")[2].partition("\n## ")[0]
     script = "".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
     with warnings.catch_warnings():

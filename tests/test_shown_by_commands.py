@@ -32,21 +32,13 @@ from shards.flags import flag_of
 from shards.manifest import SourceEntry, write_manifest
 from shards.shown import visible
 from tests.shards.datasets import manifest_of, put_shard
-from trainer.config import config_of
-from trainer.settings import Settings
+from trainer.settings import Settings, config_of
 
 ROOT = Path(__file__).parents[1]
 MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
 TRAIN = [
-    "trainer.train",
-    "--model",
-    "tiny",
-    "--max-steps",
-    "1",
-    "--batch-size",
-    "1",
-    "--data",
-    "none",
+    *("trainer.train", "--model", "tiny", "--max-steps", "1", "--batch-size", "1"),
+    *("--data", "none"),
 ]
 
 FORMS = (

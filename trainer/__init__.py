@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trainer.decode.decoding import Decoding as Decoding
     from trainer.decode.writer import Generation as Generation
     from trainer.decode.writer import generate_texts as generate_texts
+    from trainer.finetune.batches import answer as answer
     from trainer.loader import Loader as Loader
     from trainer.loader import read_once as read_once
     from trainer.opening import Opening as Opening
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from trainer.tasks.task import Asking as Asking
     from trainer.trained import Trained as Trained
     from trainer.trained import open_trained as open_trained
-    from trainer.tuning.answers import answer as answer
 
 _HOMES = {
     "Asking": "trainer.tasks.task",
@@ -28,7 +28,7 @@ _HOMES = {
     "Loader": "trainer.loader",
     "Opening": "trainer.opening",
     "Trained": "trainer.trained",
-    "answer": "trainer.tuning.answers",
+    "answer": "trainer.finetune.batches",
     "find_task": "trainer.tasks.catalogue",
     "generate_texts": "trainer.decode.writer",
     "open_trained": "trainer.trained",

@@ -23,8 +23,8 @@ from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.ranks import Ranks
+from trainer.settings import GMASK, MASK, parse_tasks
 from trainer.start import StartedRun
-from trainer.task_files import GMASK, MASK, parse_tasks
 from trainer.tasks.collate import placed
 from trainer.trained import Origin, find_tokenizer, origin_of
 

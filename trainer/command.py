@@ -1,6 +1,7 @@
 """The commands of this package on all ranks: flags in, exit code out."""
 
 import argparse
+import importlib
 import os
 import shlex
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from shards.command import REFUSED, Command, Parser, exit_code, log_plainly
 from shards.errors import UserError
@@ -18,9 +19,6 @@ from shards.spelling import expected
 from trainer.deepspeed_json import presets
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
-
-if TYPE_CHECKING:
-    from trainer.ranks import Ranks
 
 _ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
 """Flags that end a run."""
@@ -34,6 +32,9 @@ class RankCommand(Command):
     OLD = FOREIGN_FLAGS
     PROGRAM: ClassVar[str]
     """Its name, which begins every message."""
+    WORK: ClassVar[str]
+    """MODULE:NAME of the function that does the work: it takes what is `prepared`, and the ranks,
+    and returns the exit code. Its module loads torch."""
 
     @classmethod
     def parser(cls, program: str) -> Parser:
@@ -69,12 +70,15 @@ class RankCommand(Command):
 
         own = ranks.Ranks.join()
         with told_once(ranks.AgreedError):
-            code = self.work(asked, own)
+            module, _, name = self.WORK.partition(":")
+            with ended_by_interrupt():
+                work = getattr(importlib.import_module(module), name)
+            code: int = work(asked, own)
         ranks.leave()
         return code
 
     def prepared(self, *, world: int) -> Any:  # noqa: ARG002
-        """Return what `work` takes, checked as far as that goes without torch: the flags.
+        """Return what the work takes, checked as far as that goes without torch: the flags.
 
         Args:
             world: The number of ranks.
@@ -83,10 +87,6 @@ class RankCommand(Command):
             UserError: The flags do not fit each other.
         """
         return self
-
-    def work(self, asked: Any, ranks: "Ranks") -> int:
-        """Do the work and return the exit code."""
-        raise NotImplementedError
 
 
 @contextmanager

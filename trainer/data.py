@@ -1,6 +1,9 @@
-"""The samples of a run, for training and for validation, as batches of one rank."""
+"""The samples of a run, for training and for validation, as batches of one rank.
 
-from collections.abc import Iterator, Sequence
+Published datasets are brought to every node before anything is read of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
@@ -9,19 +12,21 @@ import torch
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
-from shards.mixture import open_mixture
+from shards.mixture import open_mixture, parse_mix
 from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
 from shards.order.streams import Stream, streams_of
+from shards.published import at_commit, fetch
 from shards.reader import Dataset
 from shards.run import GLM, Run
 from shards.spelling import expected
+from shards.storage.hub import HubName
 from trainer.blanks.blanks import BlankMaker, BlankOptions
-from trainer.config import Config
 from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.ranks import Ranks
+from trainer.settings import Config
 
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 
@@ -220,3 +225,39 @@ def _document_numbers(batch: Tensors) -> torch.Tensor:
     starts = torch.zeros_like(batch["tokens"])
     starts[batch["piece_windows"], batch["piece_starts"]] = 1
     return starts.cumsum(1)
+
+
+def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
+    """Return a run whose published datasets lie in the hub's cache on every node.
+
+    All ranks call this. The first one decides which commit is read: the one that was read before,
+    unless the run names a revision, else the newest. Then the first of each node fetches the files.
+
+    Args:
+        run: As it is given.
+        ranks: Of the run.
+        saved: The run as a checkpoint has it.
+
+    Raises:
+        AgreedError: A dataset cannot be fetched.
+    """
+    if not any(data.published for mix in run.mixes for data in parse_mix(mix)):
+        return run
+    read = _commits(saved)
+
+    def decided(name: HubName) -> HubName:
+        return at_commit(name if name.revision else read.get(name.repository, name))
+
+    def moved(run: Run, where: Callable[[HubName], object]) -> Run:
+        return run.with_data(lambda data: data.brought(where))
+
+    pinned = ranks.gather(ranks.together(lambda: moved(run, decided) if ranks.is_first else run))[0]
+    here = ranks.together(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
+    return ranks.together(lambda: here or moved(pinned, fetch))
+
+
+def _commits(saved: Run | None) -> dict[str, HubName]:
+    """Return the commits that a run has read, by OWNER/NAME."""
+    data = (each for mix in saved.mixes for each in parse_mix(mix)) if saved else ()
+    names = (HubName.of_snapshot(str(each.directory)) for each in data)
+    return {name.repository: name for name in names if name}

@@ -36,12 +36,10 @@ from shards.switches import (
 )
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.disk import Disk
-from trainer.config import Config
-from trainer.data import RunData, open_data
+from trainer.data import RunData, brought, open_data
 from trainer.loader import scatters_read
-from trainer.published import brought
 from trainer.ranks import AgreedError, Ranks
-from trainer.settings import WAIT, Settings
+from trainer.settings import WAIT, Config, Settings
 
 NAME = "run.json"
 """In the run's folder: what decides its samples, all switches included."""

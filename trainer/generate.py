@@ -27,7 +27,7 @@ from shards.shown import PartPrinter, json_text, print_line, print_lines, tell
 from trainer.decode.decoding import Decoding
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import OPENED, Opening
-from trainer.prompt_file import read_prompts
+from trainer.tasks.items import read_prompts
 
 if TYPE_CHECKING:
     from trainer.decode.prompt import Prompt

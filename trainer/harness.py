@@ -29,7 +29,7 @@ from shards.progress import counted
 from trainer.checkpoints.torch_file import one_line
 from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
-from trainer.task_files import BATCH_TOKENS
+from trainer.settings import BATCH_TOKENS
 from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row, blank_row, causal_row
 from trainer.tokenizer import TextTokenizer

@@ -11,9 +11,8 @@ from shards.mixture import Mix
 from shards.records import from_json
 from shards.run import Run
 from shards.switches import before_later_switches
-from trainer.config import Config
 from trainer.data import RunData, open_data
-from trainer.settings import Settings
+from trainer.settings import Config, Settings
 from trainer.trained import Origin
 
 

@@ -2,8 +2,8 @@
 
     take a step ─▶ judge when due ─▶ save when due ─▶ make the next step possible ─▶ …
 
-What is learnt is a `Work`: the windows of a dataset (train/training.py), or the items of a task
-(finetune/finetuning.py).
+What is learnt is a `Work`: the windows of a dataset (training.py), or the items of a task
+(finetune/items.py).
 """
 
 import time
@@ -136,9 +136,10 @@ class Running:
                 self._take_step()
                 after_step()
                 code = self._stop.exit_code() or self._between_steps()
-        if not self._is_saved:
-            self._save()
-        self._finish_saving()
+        with self._uncounted():
+            if not self._is_saved:
+                self._save()
+            self._finish_saving()
         if not code:
             self._tell_speed()
         return code
@@ -210,18 +211,23 @@ class Running:
 
     def _between_steps(self) -> int:
         """Judge and save when due; return the exit code if asked to stop, else 0."""
+        with self._uncounted():
+            if self._saver is not None:
+                self._saver.advance(bad_streak=self._bad_streak)
+                self._work.saved()
+            code = self._judge(is_taken=True)
+            is_due = not code and self._work.saves(self.step)
+            if is_due and not self._is_saved:
+                self._save()
+            return code or self._wait(look=is_due)
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
+        """Leave the time of what is done between steps out of the speed of the steps."""
         begin = time.perf_counter()
-        if self._saver is not None:
-            self._saver.advance(bad_streak=self._bad_streak)
-            self._work.saved()
-        code = self._judge(is_taken=True)
-        is_due = not code and self._work.saves(self.step)
-        if is_due and not self._is_saved:
-            self._save()
-        code = code or self._wait(look=is_due)
+        yield
         for meter in (self._meter, self._speed):
             meter.pause(time.perf_counter() - begin)
-        return code
 
     def _judge(self, *, is_taken: bool = False) -> int:
         """Judge when due; return the exit code if that was stopped, else 0."""

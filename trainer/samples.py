@@ -12,11 +12,11 @@ from trainer.decode.prompt import Prompt, make_prompt
 from trainer.decode.writer import Generation
 from trainer.log import RunLog
 from trainer.opening import Opening
-from trainer.prompt_file import read_prompts
 from trainer.rank_writer import RankWriter
 from trainer.ranks import AgreedError
 from trainer.start import StartedRun
 from trainer.stop import Stop
+from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_tokenizer, origin_of
 

@@ -1,4 +1,4 @@
-"""How a run trains: the flags that training and fine-tuning share, and those of training.
+"""How a run trains: the flags that training and fine-tuning share, those of training, its `Config`.
 
 A default of None leaves the value to the DeepSpeed JSON or the model. No flag is a prefix of a
 launcher's flags: argparse would take it for theirs even after the name of the script.
@@ -7,7 +7,7 @@ launcher's flags: argparse would take it for theirs even after the name of the s
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -24,12 +24,26 @@ from shards.flags import (
     positives,
     same_option,
 )
+from shards.mixture import parse_data
+from shards.run import Run
 from shards.run_flags import BATCH, DATA, END, RunOptions
 from shards.switches import UNSEEN, parse_weight
 from trainer.command import RankCommand, with_recipe
-from trainer.deepspeed_json import AUTO, BF16, CONFIGS, FP16, FP32, adam_of, presets, read_json
+from trainer.deepspeed_json import (
+    AUTO,
+    BF16,
+    CONFIGS,
+    FP16,
+    FP32,
+    adam_of,
+    batch_size_of,
+    presets,
+    read_json,
+)
+from trainer.model.sizes import SIZES, ModelConfig
 from trainer.opening import Opening
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
+from trainer.weights.config_json import CONFIG, is_hugging_face, shape_in
 
 MODEL = "the model"
 OPTIMIZER = "learning rate and optimizer"
@@ -41,6 +55,10 @@ EPOCH = "epoch"
 """What `save_every` and `eval_every` may be instead of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
 REPEAT, WAIT = "repeat", "wait"
+MASK, GMASK = "mask", "gmask"
+"""What a benchmark fills in a glm."""
+BATCH_TOKENS = 8192
+"""Of a batch of a benchmark, with its padding, unless a row alone is longer."""
 
 
 def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
@@ -88,6 +106,29 @@ def _weight(text: str) -> str:
     return text
 
 
+def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
+    """Return the files of benchmarks by name.
+
+    Args:
+        flag: what the user gave them with.
+        texts: NAME=FILE.
+
+    Raises:
+        UserError: a text is none, there is no such file, or a name is given twice.
+    """
+    files: dict[str, Path] = {}
+    for text in texts:
+        name, _, file = text.partition("=")
+        if not name or not file:
+            raise UserError(f"{flag} {text}: give NAME=FILE, a task and the file of its items.")
+        if name in files:
+            raise UserError(f"{flag} {text}: {name} is there already, with {files[name]}.")
+        if not Path(file).is_file():
+            raise UserError(f"{flag} {text}: there is no file {file}.")
+        files[name] = Path(file)
+    return files
+
+
 @dataclass(frozen=True, kw_only=True)
 class Learning(RankCommand):
     """How a run learns, whatever it learns: the flags of training and of fine-tuning."""
@@ -112,7 +153,7 @@ class Learning(RankCommand):
     checkpoint_activations: bool = option(False)
     """Recompute layers in the backward pass to save memory."""
     compile: bool = option(False)
-    """Compile the layers with torch.compile."""
+    """Compile the layers and the loss with torch.compile."""
     lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER)
     """Peak learning rate."""
     schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT))
@@ -255,3 +296,105 @@ class Settings(Learning, RunOptions):
                 "--sample-every N says when and --sample-prompts FILE says of what samples are "
                 "written: give both."
             )
+
+    def prepared(self, *, world: int) -> "Config":
+        """Return the run."""
+        return config_of(self, world=world)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A run as the command line describes it."""
+
+    run: Run
+    """What it trains on; `steps` is None before `trainer.start` where `--epochs` says the end."""
+    settings: Settings
+    shape: ModelConfig
+    """Of the model, as `--model` says."""
+
+
+def config_of(settings: Settings, *, world: int) -> Config:
+    """Return the run that flags describe.
+
+    Args:
+        settings: The flags.
+        world: The number of ranks.
+
+    Raises:
+        UserError: A flag is missing, or a value is invalid.
+    """
+    settings = _with_end(replace(settings, model=_model_of(settings)))
+    shape = _shape_of(settings.model)
+    if settings.dropout is not None:
+        rate = settings.dropout
+        shape = replace(shape, hidden_dropout=rate, attention_dropout=rate)
+    length = shape.max_positions if settings.length is None else settings.length
+    settings = replace(settings, length=length, batch_size=_batch_size(settings, world=world))
+    if settings.max_tokens is not None:
+        uncapped = replace(settings, steps=1, max_epochs=()).as_run()
+        last = uncapped.step_of((settings.max_tokens - 1) // uncapped.length)
+        settings = replace(settings, steps=last + 1)
+    run = settings.as_run()
+    for mix in run.mixes:
+        for text in mix.data:
+            parse_data(text)  # reports at once what cannot be read from here
+    return Config(run=run, settings=settings, shape=shape)
+
+
+def _model_of(settings: Settings) -> str:
+    """Return what --model says, or the config.json of --init-from."""
+    folder = settings.init_from
+    if settings.model:
+        return settings.model
+    if folder is not None and is_hugging_face(folder):
+        return str(folder / CONFIG)
+    raise UserError(
+        f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+    )
+
+
+def _shape_of(model: str) -> ModelConfig:
+    path = Path(model)
+    is_config = path.name == CONFIG and is_hugging_face(path.parent)
+    return shape_in(path.parent) if is_config else ModelConfig.named(model)
+
+
+def _with_end(settings: Settings) -> Settings:
+    """Return the flags with one epoch, where none says when the run ends.
+
+    Raises:
+        UserError: Several say it, or the data are such that they have no epochs.
+    """
+    steps = settings.steps if settings.max_steps is None else settings.max_steps
+    ends = {
+        "--max-steps": steps,
+        "--max-tokens": settings.max_tokens,
+        "--epochs": settings.epochs,
+    }
+    said = [flag for flag, value in ends.items() if value is not None]
+    if len(said) > 1:
+        raise UserError(f"{' and '.join(said)} both say when the run ends: give one of them.")
+    settings = replace(settings, steps=steps, epochs=settings.epochs if said else 1.0)
+    without_epochs = {
+        "--follow takes text that is not there yet": settings.follow,
+        "--data-from changes the data on the way": settings.data_from,
+        "--max-epochs caps how often text is read until the run ends": settings.max_epochs,
+    }
+    for why, is_given in without_epochs.items():
+        if is_given and settings.epochs is not None:
+            raise UserError(f"{why}: say when the run ends with --max-steps N or --max-tokens N.")
+    return settings
+
+
+def _batch_size(settings: Settings, *, world: int) -> tuple[str, ...]:
+    """Return --batch-size, or what --micro-batch and the DeepSpeed JSON imply."""
+    micros = settings.micro_batch or ()
+    if settings.batch_size:
+        return settings.batch_size
+    if len(micros) > 1:
+        raise UserError(
+            f"--micro-batch {','.join(map(str, micros))} is by node: give --batch-size N with it, "
+            "a multiple of what all ranks compute at once."
+        )
+    size = batch_size_of(settings.deepspeed or {}, *micros or (None,), world=world)
+    return () if size is None else (str(size),)

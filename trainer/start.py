@@ -30,7 +30,6 @@ from trainer.checkpoints.checkpoint import (
 )
 from trainer.checkpoints.disk import Disk, find_disk
 from trainer.checkpoints.universal import convert, needs_conversion, remove
-from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
     FP32,
@@ -46,7 +45,7 @@ from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
 from trainer.run import Ready
-from trainer.settings import RESUME_AUTO, RESUME_NONE, Learning
+from trainer.settings import RESUME_AUTO, RESUME_NONE, Config, Learning
 from trainer.step import Stepper, after_removal, check_settings, make_model
 from trainer.weights.read import read_weights
 from trainer.weights.weights import Weights
@@ -177,9 +176,11 @@ class Subject:
     """Checks that a checkpoint belongs to the run, whose whole identity it takes."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What may change when it resumes, besides learning rate and optimizer."""
+    records: Mapping[str, Any] = field(default_factory=dict)
+    """What else all its checkpoints record."""
 
 
-def ready_fields(
+def make_ready(
     settings: Learning,
     subject: Subject,
     *,
@@ -187,8 +188,8 @@ def ready_fields(
     checkpoint: Checkpoint | None,
     ranks: Ranks,
     trains: bool = True,
-) -> dict[str, Any]:
-    """Return the fields of `Ready` of a run; all ranks call this.
+) -> Ready:
+    """Return a run that is ready; all ranks call this.
 
     Args:
         settings: of the run.
@@ -212,6 +213,7 @@ def ready_fields(
             "weight_decay": settings.weight_decay,
             **subject.options,
         },
+        **subject.records,
     }
     if checkpoint is not None:
         ranks.together(lambda: subject.check(checkpoint, fixed["identity"]))
@@ -232,19 +234,19 @@ def ready_fields(
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
-    return {
-        "stepper": make_stepper(subject, settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
-        "schedule": schedule,
-        "ranks": ranks,
-        "disk": disk,
-        "step": 0 if checkpoint is None else checkpoint.step,
-        "steps": subject.steps,
-        "bad_losses": subject.bad_losses,
-        "is_saved": _is_own(checkpoint, disk),
-        "settings": settings,
-        "precision": precision,
-        "fixed": fixed,
-    }
+    return Ready(
+        stepper=make_stepper(subject, settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
+        schedule=schedule,
+        ranks=ranks,
+        disk=disk,
+        step=0 if checkpoint is None else checkpoint.step,
+        steps=subject.steps,
+        bad_losses=subject.bad_losses,
+        is_saved=_is_own(checkpoint, disk),
+        settings=settings,
+        precision=precision,
+        fixed=fixed,
+    )
 
 
 def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
@@ -285,10 +287,10 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
         },
         check=partial(_check_same_run, data=data),
     )
-    begun = ready_fields(
+    ready = make_ready(
         settings, subject, disk=disk, checkpoint=checkpoint, ranks=ranks, trains=trains
     )
-    return StartedRun(**begun, config=config, data=data, epoch=epoch)
+    return StartedRun(**vars(ready), config=config, data=data, epoch=epoch)
 
 
 def _epoch(run: Run) -> int:

@@ -288,7 +288,8 @@ class Stepper:
             ": it was damaged or changed. Bring it back as it was, or remove it, and the run "
             f"{after_removal(folder, step)}.",
         )
-        with told, weights_only(deepspeed_types()):
+        # With bf16 and sums of gradients in fp32, DeepSpeed prints the name of a function.
+        with told, weights_only(deepspeed_types()), redirect_stdout(io.StringIO()):
             path, state = self.engine.load_checkpoint(str(folder), tag)
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:

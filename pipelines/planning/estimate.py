@@ -24,7 +24,7 @@ TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND, SLOT_ROWS_A_SECOND = 1_200_000, 1_300_00
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
 MERGED_BYTES_A_SECOND = 60e6
-"""Bytes of segments that merge reads: `make bench ARGS="--only plan"`."""
+"""Bytes of segments that merge reads."""
 
 FETCHED_BYTES_A_SECOND = 100e6
 """Bytes that one worker fetches from an object storage."""

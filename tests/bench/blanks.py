@@ -1,9 +1,5 @@
-"""How fast GLM windows become rows with blanks, beside the collate function of THUDM/GLM.
+"""How fast GLM windows become rows with blanks."""
 
-python -m tests.bench --only blanks
-"""
-
-import json
 import statistics
 import time
 from collections.abc import Mapping
@@ -11,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from shards.batch import Batch, Pieces
-from tests.bench.inputs import ROOT
 from tests.bench.table import render
 from trainer.blanks.blanks import BlankMaker, BlankOptions
 
@@ -24,7 +19,6 @@ SPECIAL = {"eos": 0, "cls": 1, "mask": 2, "smask": 3, "gmask": 4, "sop": 5, "eop
 SIZE = 50_048
 STOP = 8
 """The one token that ends a sentence, every 20 tokens."""
-REFERENCE = ROOT / ".." / "shared" / "data" / "golden" / "collate_speed.json"
 
 CASES: Mapping[str, tuple[int, Mapping[str, float]]] = {
     "bert": (1, {"bert_prob": 1, "sentence_prob": 0}),
@@ -34,32 +28,22 @@ CASES: Mapping[str, tuple[int, Mapping[str, float]]] = {
     "gpt_infill": (1, {"bert_prob": 0, "sentence_prob": 0, "infill_prob": 1}),
     "mix": (1, {"block_mask_prob": 0.1, "short_seq_prob": 0.02}),
 }
-"""Documents of a text, and options; the names are those of the reference's figures."""
+"""Documents of a text, and options."""
 
 
 def measure() -> str:
     """Return the table of samples per second of CPU, all threads counted."""
-    reference = _reference()
     rows = []
     for name, (documents, values) in CASES.items():
         options = BlankOptions(**{"block_mask_prob": 0, "short_seq_prob": 0, **values})  # type: ignore[arg-type]  # none of them is for the flags
         for batch_size in BATCH_SIZES:
             rates = _rates(_batch(documents, batch_size), options)
             median = statistics.median(rates)
-            times = f"{median / reference[name]:.1f}" if name in reference else "-"
             spread = f"{min(rates):,.0f}-{max(rates):,.0f}"
-            rows.append([name, str(batch_size), f"{median:,.0f}", spread, times])
+            rows.append([name, str(batch_size), f"{median:,.0f}", spread])
     what = f"texts of {POSITIONS} tokens, median of {ROUNDS} rounds of {SECONDS} s"
-    head = ("objective", "batch", "samples/CPU s", "range", "reference x")
+    head = ("objective", "batch", "samples/CPU s", "range")
     return f"{what}\n{render(head, rows)}"
-
-
-def _reference() -> Mapping[str, float]:
-    if not REFERENCE.is_file():
-        return {}
-    cases = json.loads(REFERENCE.read_bytes())["cases"]
-    key = "samples_per_second_per_core"
-    return {name: case["reference"][key] for name, case in cases.items()}
 
 
 def _batch(documents: int, batch_size: int) -> Batch:

@@ -1,26 +1,29 @@
 """Dedup of generated documents: time and memory, and what is found beside datatrove's MinHash.
 
-The first table needs no text: signatures are made up, a segment of them per 100,000 documents,
+The first two tables need no text: signatures are made up, a segment of them per 100,000 documents,
 with 5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would
-leave. The second signs real documents and planted versions of them with both implementations.
+leave. The third signs real documents and planted versions of them with both implementations.
+
+    python -m tests.bench.dedup FOLDER DEDUP CLUSTERS WORKERS
+
+runs dedup of a folder in a process of its own.
 """
 
-import argparse
+import itertools
 import json
+import os
 import re
-import resource
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
-import zstandard
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.exact import text_hashes
@@ -30,17 +33,18 @@ from pipelines.dedup.sieve import Sieve, pack_signatures
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.plan import Plan, PlannedSegment, load_plan
+from pipelines.segments.plan import Earlier, Plan, PlannedSegment, load_plan
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from shards.range import EVERYTHING
-from tests.bench import inputs, memory
-from tests.bench.clock import children_cpu
-from tests.bench.inputs import FOLDER, ROOT
+from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, emptied, english, made
+from tests.bench.spent import spend
 from tests.bench.table import render
 
-SCRIPT = Path(__file__).with_name("datatrove_minhash.py")
-MEMORY = ("tree RSS MB", "tree PSS MB", "largest process PSS MB")
+SCRIPT = Path(__file__).with_name("datatrove_steps.py")
+GENERATION = "g0001-00000000"
+NEW, EXISTING = 100_000, (0, 1_000_000, 10_000_000)
+"""Documents of an append, and before it."""
 NUM_PLANTED, NUM_SEGMENTS = 3000, 7
 SEGMENT_DOCUMENTS = 100_000
 CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2),
@@ -50,28 +54,20 @@ CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2)
 
 def measure(num_documents: int) -> str:
     """Return the table of seconds and memory for so many documents."""
-    folder = FOLDER / f"dedup-{num_documents}"
-    started = time.monotonic()
-    if not folder.exists():
-        unfinished = folder.with_name(f"{folder.name}.unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        generate(unfinished, num_documents)
-        unfinished.rename(folder)
-    made = time.monotonic() - started
+    ids = range(num_documents)
+    folder = made(f"dedup-{num_documents}", lambda to: generate(to, ids, num_documents))
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
-    rows = [_row(folder, *case) for case in CASES]
-    head = ("", "clusters", "workers", "seconds", "CPU s", *MEMORY, "dropped")
-    return (
-        f"{num_documents:,} documents, {size / num_documents:.0f} bytes each on disk, made in "
-        f"{made:.0f} s\n{render(head, rows)}"
-    )
+    rows = [[" ".join(map(str, case)), *_dedup_in_process(folder, *case)] for case in CASES]
+    head = ("--dedup, --clusters, --workers", *FIGURES)
+    each = f"{size / num_documents:.0f} bytes each on disk"
+    return f"{num_documents:,} documents, {each}\n{render(head, rows)}"
 
 
-def generate(folder: Path, num_documents: int) -> None:
-    """Write the files of segments and a plan, as the map would."""
-    starts = range(0, num_documents, SEGMENT_DOCUMENTS)
-    ids = (np.arange(at, min(at + SEGMENT_DOCUMENTS, num_documents)) for at in starts)
-    write_plan(folder, (Sieve(documents(part, num_documents)) for part in ids))
+def generate(folder: Path, ids: range, total: int) -> None:
+    """Write the files of segments and a plan, as the map would, of some of `total` documents."""
+    starts = range(ids.start, ids.stop, SEGMENT_DOCUMENTS)
+    parts = (np.arange(at, min(at + SEGMENT_DOCUMENTS, ids.stop)) for at in starts)
+    write_plan(folder, (Sieve(documents(part, total)) for part in parts))
 
 
 def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
@@ -94,7 +90,7 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
             )
         )
     plan = Plan(
-        generation="g0001-00000000",
+        generation=GENERATION,
         fingerprint="0" * 64,
         dtype="uint16",
         texts=False,
@@ -132,55 +128,53 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
     return table.take(np.argsort(order))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """What one dedup took and found."""
-
-    seconds: float
-    cpu_seconds: float
-    marks: memory.Marks
-    dropped: int
-    known: int
-    """Of these, because of earlier generations."""
-
-    @property
-    def memory(self) -> list[str]:
-        """MB, as MEMORY names them."""
-        marks = (self.marks.tree_rss, self.marks.tree_pss, self.marks.process_pss)
-        return [f"{value / 1e6:,.0f}" for value in marks]
-
-
-def spend(folder: Path, dedup: str, clusters: str, workers: int) -> Spent:
-    """Run dedup of a folder that generate() made in a process of its own."""
+def _dedup_in_process(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
+    """Run dedup of a folder that generate() made; return FIGURES."""
     for phase in ("dedup", "known", "components", "drops", "slots"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
-    command = [sys.executable, "-m", "tests.bench.dedup", "--run", str(folder), "--dedup", dedup]
-    command += ["--clusters", clusters, "--workers", str(workers)]
-    before = children_cpu()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        marks = memory._watch(process)  # type: ignore[arg-type]  # text or bytes, it reads neither
-        assert process.stdout
-        seconds, dropped, known = process.stdout.read().split()
-    return Spent(
-        seconds=float(seconds),
-        cpu_seconds=children_cpu() - before,
-        marks=marks,
-        dropped=int(dropped),
-        known=int(known),
-    )
+    words = (folder, dedup, clusters, workers)
+    spent = spend([sys.executable, "-m", "tests.bench.dedup", *words])
+    seconds, dropped, known = spent.out.split()
+    return [seconds, f"{spent.cpu:.1f}", f"{spent.rss / 1e6:,.0f}", dropped, known]
 
 
-def _row(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
-    spent = spend(folder, dedup, clusters, workers)
-    return [
-        dedup,
-        clusters if dedup == "minhash" else "",
-        str(workers),
-        f"{spent.seconds:.1f}",
-        f"{spent.cpu_seconds:.1f}",
-        *spent.memory,
-        f"{spent.dropped:,}",
-    ]
+FIGURES = ("seconds", "CPU s", "RSS MB", "dropped", "known")
+"""Of `_dedup_in_process`; known: dropped because of earlier generations."""
+
+
+def measure_append(existing: Sequence[int]) -> str:
+    """Return the table of NEW documents after so many earlier ones each; their tables are cold."""
+    rows = []
+    for number in existing:
+        folder = emptied("dedup-append")
+        earlier = ()
+        if number:
+            generate(folder, range(number), number + NEW)
+            found = run(folder, WudaoOptions(dedup="minhash"))
+            made = SimpleNamespace(name=GENERATION, signatures=found.signatures, audit=())
+            earlier = (Earlier.of(made, dedup="minhash"),)
+            shutil.rmtree(folder / WORK)
+        generate(folder, range(number, number + NEW), number + NEW)
+        plan = load_plan(folder / WORK, (folder / "plan").read_text())
+        grown = replace(plan, generation="g0002-00000000", earlier=earlier)
+        grown.save(folder / WORK)
+        (folder / "plan").write_text(grown.name)
+        tables = [*folder.glob("g*/signatures/*.arrow")]
+        size = sum(path.stat().st_size for path in tables)
+        for path in tables:
+            _forget(path)
+        figures = _dedup_in_process(folder, "minhash", "local", 1)
+        rows.append([f"{number:,}", f"{size / 1e6:,.0f}", *figures])
+        shutil.rmtree(folder)
+    return render(("earlier documents", "signatures MB", *FIGURES), rows)
+
+
+def _forget(path: Path) -> None:
+    """Take a file out of the page cache."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
 
 
 def run(folder: Path, options: WudaoOptions) -> Deduplicated:
@@ -198,57 +192,36 @@ def run(folder: Path, options: WudaoOptions) -> Deduplicated:
         ).run()
 
 
-@dataclass(frozen=True)
-class Planted:
-    """Documents, and behind them a version of each: stretches replaced by those of others."""
-
-    texts: list[str]
-    similarity: np.ndarray
-    """float[len(texts) / 2]: Jaccard of the words' 5-grams of document and version."""
-
-
 def compare(python: str) -> str:
     """Return the table of planted pairs found, by similarity, here and by datatrove.
 
     Args:
         python: An interpreter that has datatrove.
     """
-    if not inputs.REAL_TEXT.exists():
-        return "skipped: it takes the real text of ../shared/data/bench"
-    planted = plant(_words(inputs.REAL_TEXT.with_name("en.jsonl.zst"), NUM_PLANTED))
-    found, notes = [], []
-    for name, dropped in (
-        ("threshold 0.7", partial(_ours, planted.texts, threshold=0.7)),
-        ("threshold 0", partial(_ours, planted.texts, threshold=0.0)),
-        ("datatrove", partial(_datatrove, planted.texts, python)),
-    ):
-        started = _cpu()
-        gone = dropped()
-        pairs = gone.reshape(2, -1).any(axis=0)
-        right = int((pairs & (planted.similarity >= 0.7)).sum())
-        notes.append(
-            f"{name}: {_cpu() - started:.1f} CPU s, {gone.sum():,} dropped, of these "
-            f"{100 * right / gone.sum():.1f} % at 0.7 or more"
-        )
-        found.append(pairs)
+    if not REAL_TEXT.exists():
+        return NO_REAL_TEXT
+    texts, similarity = plant(_words(english(), NUM_PLANTED))
+    ways = {
+        "threshold 0.7": partial(_ours, texts, threshold=0.7),
+        "threshold 0": partial(_ours, texts, threshold=0.0),
+        "datatrove": partial(_datatrove, texts, python),
+    }
+    found = [dropped().reshape(2, -1).any(axis=0) for dropped in ways.values()]
     rows = []
     for low in np.arange(0.3, 1.0, 0.1):
-        mine = (planted.similarity >= low) & (planted.similarity < low + 0.1)
-        theory = (1 - (1 - planted.similarity[mine] ** 8) ** NUM_BANDS).mean()
+        mine = (similarity >= low) & (similarity < low + 0.1)
+        theory = (1 - (1 - similarity[mine] ** 8) ** NUM_BANDS).mean()
         shares = [theory, *(pairs[mine].mean() for pairs in found)]
-        rows.append(
-            [
-                f"{low:.1f} to {low + 0.1:.1f}",
-                f"{mine.sum():,}",
-                *(f"{100 * share:.1f} %" for share in shares),
-            ]
-        )
-    head = ("similarity", "pairs", "theory of bands", "threshold 0.7", "threshold 0", "datatrove")
-    return "\n".join([render(head, rows), *notes])
+        cells = (f"{100 * share:.1f} %" for share in shares)
+        rows.append([f"{low:.1f} to {low + 0.1:.1f}", f"{mine.sum():,}", *cells])
+    return render(("similarity", "pairs", "theory of bands", *ways), rows)
 
 
-def plant(documents: Sequence[Sequence[str]]) -> Planted:
-    """Return documents (words) and versions of them with similarities from 0.3 to 1."""
+def plant(documents: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
+    """Return documents, and behind them a version of each with stretches of another document.
+
+    Beside them float[n]: Jaccard of the words' 5-grams of document and version, 0.3 to 1.
+    """
     rng = np.random.default_rng(0)
     texts, versions, similarity = [], [], []
     for number, words in enumerate(documents):
@@ -263,26 +236,18 @@ def plant(documents: Sequence[Sequence[str]]) -> Planted:
         texts.append(" ".join(words))
         versions.append(" ".join(version))
         similarity.append(len(one & two) / len(one | two))
-    return Planted([*texts, *versions], np.array(similarity))
+    return [*texts, *versions], np.array(similarity)
 
 
-def _words(path: Path, num: int) -> list[list[str]]:
+def _words(text: Text, num: int) -> list[list[str]]:
     """Return the words of documents of 250 words each, without what is no letter."""
-    found = []
-    with zstandard.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            words = re.sub("[^a-z]+", " ", json.loads(line)["text"].lower()).split()[:250]
-            if len(words) == 250:
-                found.append(words)
-            if len(found) == num:
-                break
-    return found
+    words = (re.sub("[^a-z]+", " ", each.lower()).split()[:250] for each in text.read())
+    return [*itertools.islice((each for each in words if len(each) == 250), num)]
 
 
 def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
     """Return which texts dedup drops, in several segments."""
-    folder = FOLDER / "dedup-planted"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = emptied("dedup-planted")
     order = order_hashes("s", "f", positions=np.arange(len(texts)),
                          ordinals=np.zeros(len(texts), np.int32), seed=0)  # fmt: skip
     high, low = text_hashes(texts)
@@ -305,13 +270,11 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
 
 def _datatrove(texts: list[str], python: str) -> np.ndarray:
     """Return which texts datatrove removes."""
-    folder = FOLDER / "dedup-datatrove"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = emptied("dedup-datatrove")
     (folder / "in").mkdir(parents=True)
     lines = [json.dumps({"text": text, "id": str(at)}) for at, text in enumerate(texts)]
     (folder / "in" / "texts.jsonl").write_text("\n".join(lines))
-    command = [python, str(SCRIPT), str(folder / "in"), str(folder / "out")]
-    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    spend([python, SCRIPT, "minhash", folder / "in", folder / "out"])
     gone = np.zeros(len(texts), bool)
     for path in (folder / "out" / "removed").glob("*.jsonl"):
         for line in path.read_text().splitlines():
@@ -320,23 +283,12 @@ def _datatrove(texts: list[str], python: str) -> np.ndarray:
     return gone
 
 
-def _cpu() -> float:
-    """Return the CPU seconds of this process and of those under it that have ended."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
 def _main() -> None:
-    """Run dedup once, in a process of its own, and print seconds and documents dropped."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--dedup", required=True)
-    parser.add_argument("--clusters", required=True)
-    parser.add_argument("--workers", type=int, required=True)
-    asked = parser.parse_args()
+    """Run dedup once, and print seconds, and documents dropped and known."""
+    folder, dedup, clusters, workers = sys.argv[1:]
     started = time.monotonic()
-    options = WudaoOptions(dedup=asked.dedup, clusters=asked.clusters, workers=asked.workers)
-    found = run(asked.run, options)
+    options = WudaoOptions(dedup=dedup, clusters=clusters, workers=int(workers))
+    found = run(Path(folder), options)
     print(f"{time.monotonic() - started:.1f} {found.dropped('s')} {found.known('s')}")
 
 

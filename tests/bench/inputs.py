@@ -1,78 +1,140 @@
-"""What is measured on: real text where it is at hand, else files under build/bench, made once."""
+"""What is measured on: real text where it is at hand, else the sample's, recombined.
 
+Files are made below build/bench, once.
+"""
+
+import itertools
+import json
+import re
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import zstandard
+
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.wudao import RECIPE
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "bench"
-GENERATOR = Path(__file__).with_name("generate_wudao.py")
 DATA = ROOT.parent / "shared" / "data"
 REAL_TEXT = DATA / "bench" / "zh.jsonl.zst"
 REAL_TOKENIZER = DATA / "tokenizers" / "cog-pretrain.model"
+NO_REAL_TEXT = "skipped: it takes the real text of ../shared/data/bench"
+
+FINEWEB = "gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code"
+"""The quality profile of FineWeb as it was made."""
+PAPERS = "gopher-repetition+gopher+c4+fineweb"
+"""The same rules as their papers give them."""
+FINEWEB2 = "fineweb2-zh"
+
+# WuDao's open part holds about 2.7 KB a page; a log-normal of this width has that mean.
+_MEAN_BYTES, _SIGMA = 2700, 0.8
+# One or a few sentences: 40 characters or more, then to the next end of a sentence.
+_PASSAGE = re.compile(r".{40,}?(?:[。！？!?\n]+|$)|.+$", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A file of documents in one language, with the tokenizer that suits it."""
+    """A file of documents in one language, JSON lines of `text`, with the tokenizer for it."""
 
     language: str
     path: Path
-    field: str
     tokenizer: str
+
+    def read(self) -> Iterator[str]:
+        """Yield the documents, in order."""
+        with zstandard.open(self.path, "rt", encoding="utf-8") as lines:
+            yield from (json.loads(line)["text"] for line in lines)
 
 
 def tokenizer() -> str:
     """Return the spec of GLM's Chinese model, or of the sample's where that is absent."""
-    if REAL_TOKENIZER.exists():
-        return f"sentencepiece:{REAL_TOKENIZER}"
-    return RECIPE.sample_tokenizer
+    return f"sentencepiece:{REAL_TOKENIZER}" if REAL_TOKENIZER.exists() else RECIPE.sample_tokenizer
 
 
-def texts() -> list[Text]:
-    """Return English and Chinese documents in JSON lines; else the sample's, recombined."""
-    if REAL_TEXT.exists():
-        english = DATA / "bench" / "en.jsonl.zst"
-        merges = DATA / "tokenizers" / "gpt2-merges.txt"
-        return [
-            Text(language="en", path=english, field="text", tokenizer=f"tiktoken:{_gpt2(merges)}"),
-            Text(language="zh", path=REAL_TEXT, field="text", tokenizer=tokenizer()),
-        ]
-    (made,) = _made("sample-text", "--megabytes", "40", "--files", "1").iterdir()
-    return [Text(language="zh", path=made, field="content", tokenizer=tokenizer())]
+def english() -> Text:
+    """Return English documents, where REAL_TEXT exists."""
+    merges = made("gpt2", _gpt2) / "merges.txt"
+    path = REAL_TEXT.with_name("en.jsonl.zst")
+    return Text(language="en", path=path, tokenizer=f"tiktoken:{merges}")
 
 
-def _gpt2(merges: Path) -> Path:
-    """Return GPT-2's merges with its vocabulary beside them, under the names that they go by."""
-    folder = FOLDER / "gpt2"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, path in (("merges.txt", merges), ("vocab.json", merges.with_name("gpt2-vocab.json"))):
-        shutil.copyfile(path, folder / name)
-    return folder / "merges.txt"
+def chinese() -> Text:
+    """Return Chinese documents, where REAL_TEXT exists."""
+    return Text(language="zh", path=REAL_TEXT, tokenizer=tokenizer())
+
+
+def _gpt2(folder: Path) -> None:
+    """Put GPT-2's merges and vocabulary into a folder, under the names that they go by."""
+    merges = DATA / "tokenizers" / "gpt2-merges.txt"
+    shutil.copyfile(merges, folder / "merges.txt")
+    shutil.copyfile(merges.with_name("gpt2-vocab.json"), folder / "vocab.json")
 
 
 def recombined(megabytes: int) -> Path:
-    """Return a folder with ten files of this size in all, made of recombined sentences."""
-    return _made(f"recombined-{megabytes}", "--megabytes", str(megabytes), "--files", "10")
+    """Return a folder of WuDao's form, ten files of this size in all.
+
+    Documents are passages of the seed text in random order, of log-normal length; each passage
+    comes once before any comes again. The same size gives the same bytes.
+    """
+
+    def write(folder: Path) -> None:
+        passages = [*dict.fromkeys(itertools.chain.from_iterable(map(_PASSAGE.findall, _seed())))]
+        for number in range(10):
+            rng = np.random.default_rng([0, number])
+            shuffled = (
+                passages[at] for _ in itertools.count() for at in rng.permutation(len(passages))
+            )
+            records, size = [], 0
+            while size < megabytes * 1e5:
+                content = _joined(
+                    shuffled, rng.lognormal(np.log(_MEAN_BYTES) - _SIGMA**2 / 2, _SIGMA)
+                )
+                size += len(content.encode())
+                records.append({"id": len(records), "title": "", "content": content})
+            text = json.dumps(records, ensure_ascii=False, indent=4)
+            (folder / f"part-{number}.json").write_text(text, "utf-8")
+
+    return made(f"recombined-{megabytes}", write)
 
 
-def many(files: int, *, megabytes: int) -> Path:
-    """Return a folder with so many files of this size in all, made of recombined sentences."""
-    arguments = ("--megabytes", str(megabytes), "--files", str(files))
-    return _made(f"many-{files}-{megabytes}", *arguments)
+def _joined(passages: Iterator[str], size: float) -> str:
+    taken: list[str] = []
+    while size > 0:
+        taken.append(next(passages))
+        size -= len(taken[-1].encode())
+    return "".join(taken)
 
 
-def _made(name: str, *arguments: str) -> Path:
+def _seed() -> Iterator[str]:
+    """Yield the real Chinese text, or the Chinese articles of the sample."""
+    if REAL_TEXT.exists():
+        yield from chinese().read()
+        return
+    for path in sorted(SAMPLE.glob("part-*.json")):
+        parsed = json.loads(path.read_text("utf-8"))
+        for record in parsed["RECORDS"] if isinstance(parsed, dict) else parsed:
+            text = record.get("content")
+            if isinstance(text, str) and 2 * len(re.findall("[\u4e00-\u9fff]", text)) > len(text):
+                yield text
+
+
+def made(name: str, write: Callable[[Path], object]) -> Path:
+    """Return a folder of build/bench, which is written the first time."""
     folder = FOLDER / name
     if not folder.exists():
         unfinished = folder.with_name(f"{name}.unfinished")
-        seed = ("--jsonl-zst", str(REAL_TEXT)) if REAL_TEXT.exists() else ()
-        subprocess.run(
-            [sys.executable, GENERATOR, "--output", unfinished, *arguments, *seed], check=True
-        )
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        write(unfinished)
         unfinished.rename(folder)
     return folder
+
+
+def emptied(name: str) -> Path:
+    """Return where a run puts its output, which is not there."""
+    shutil.rmtree(FOLDER / name, ignore_errors=True)
+    return FOLDER / name

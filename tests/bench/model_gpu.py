@@ -46,14 +46,14 @@ def main() -> None:
     print(f"with dropout, a batch and its halves differ by {split_difference():.1e} in their loss")
     for name in asked.model or SHAPES:
         size, length = SHAPES[name]
-        print(render(HEAD, rows(name, asked.batch or size, length=length)), flush=True)
+        for compiled in (False, True):
+            print(render(HEAD, rows(name, asked.batch or size, length, compiled)), flush=True)
 
 
-def rows(name: str, size: int, *, length: int) -> list[Sequence[str]]:
+def rows(name: str, size: int, length: int, compiled: bool) -> list[Sequence[str]]:
     """A row for each way to compute a model."""
     return [
         (name, mask, f"{rate:g}", "yes" if compiled else "no", str(size), str(length), *figures)
-        for compiled in (False, True)
         for mask, rate in (("flex", 0.0), ("sdpa", 0.0), ("sdpa", 0.1))
         for figures in [measure(with_dropout(name, length, rate), size, length, mask, compiled)]
     ]

@@ -12,10 +12,8 @@ compile; and what it would take for LARGE megabytes is start + megabytes / rate,
 
 import itertools
 import json
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,23 +21,28 @@ from pathlib import Path
 import zstandard
 
 from pipelines.filters.langid import installed_model
-from pipelines.inputs.files import match_inputs
-from pipelines.readers.reading import Reading, open_reader, splits
-from pipelines.readers.record import Record
-from tests.bench import inputs, tokenizer_json
-from tests.bench.clock import children_cpu
-from tests.bench.recipes import FINEWEB, FINEWEB2
+from tests.bench import tokenizer_json
+from tests.bench.inputs import (
+    FINEWEB,
+    FINEWEB2,
+    FOLDER,
+    NO_REAL_TEXT,
+    REAL_TEXT,
+    Text,
+    chinese,
+    emptied,
+    english,
+)
+from tests.bench.spent import Command, spend
 from tests.bench.table import render
 
-SCRIPT = Path(__file__).with_name("datatrove_run.py")
+SCRIPT = Path(__file__).with_name("datatrove_steps.py")
 NEEDED = """
 import importlib.metadata, datatrove
 importlib.metadata.version('fasttext-numpy2-wheel')
 """
-COMPARED = 500
-"""Texts on which both tokenizers are compared."""
-STARTED = 20
-"""Texts of a run that is all start."""
+COMPARED, STARTED = 500, 20
+"""Texts on which both tokenizers are compared; those of a run that is all start."""
 NATIVE = """
 import sys
 from unittest.mock import patch
@@ -48,48 +51,28 @@ with patch("pipelines.run.build.native_pays", lambda *_, **__: True):
     sys.exit(main("pipelines.text", sys.argv[1:]))
 """
 """pipelines.text with the start that a large run has, however few the texts."""
-SLOW_MEGABYTES = 10
-"""Text that datatrove gets where it has rules."""
-LARGE = 300
-
-
-@dataclass(frozen=True, kw_only=True)
-class Race:
-    """A recipe as datatrove_run.py calls it and as flags of pipelines.text have it."""
-
-    language: str
-    recipe: str
-    flags: tuple[str, ...]
-
-
-RACES = (
-    Race(language="en", recipe="bare", flags=("--quality", "glm", "--lid-chars", "0")),
-    Race(
-        language="en", recipe="fineweb", flags=("--quality", f"en={FINEWEB}", "--dedup", "minhash")
-    ),
-    Race(language="zh", recipe="bare", flags=("--quality", "glm", "--lid-chars", "0")),
-    Race(language="zh", recipe="fineweb2", flags=("--quality", f"zh={FINEWEB2}")),
+SLOW_MEGABYTES, LARGE = 10, 300
+"""Text that datatrove gets where it has rules; that which the last column is for."""
+RACES: Sequence[tuple[str, str, Sequence[str]]] = (
+    ("en", "bare", ("--quality", "glm", "--lid-chars", "0")),
+    ("en", "fineweb", ("--quality", f"en={FINEWEB}", "--dedup", "minhash")),
+    ("zh", "bare", ("--quality", "glm", "--lid-chars", "0")),
+    ("zh", "fineweb2", ("--quality", f"zh={FINEWEB2}")),
 )
+"""Language, recipe as datatrove_steps.py calls it, and as flags of pipelines.text have it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """What a command takes: to start, and for so many megabytes of text with the start."""
+@dataclass(frozen=True)
+class Figures:
+    """CPU seconds of the start, MB per CPU second without it, and with it for LARGE MB."""
 
-    start: float
-    cpu: float
-    seconds: float
     megabytes: float
+    start: float
+    rate: float
 
     @property
-    def rate(self) -> float:
-        """Megabytes per CPU second, without the start."""
-        return self.megabytes / (self.cpu - self.start)
-
-    @property
-    def figures(self) -> tuple[float, ...]:
-        """CPU seconds of the start, MB per CPU second without it, and with it for LARGE MB."""
-        return self.start, self.rate, LARGE / (self.start + LARGE / self.rate)
+    def whole(self) -> float:
+        return LARGE / (self.start + LARGE / self.rate)
 
 
 def measure(python: str) -> str:
@@ -98,97 +81,61 @@ def measure(python: str) -> str:
     Args:
         python: An interpreter that has datatrove with a fastText of its own.
     """
-    if not inputs.REAL_TEXT.exists():
-        return "skipped: it takes the real text of ../shared/data/bench"
+    if not REAL_TEXT.exists():
+        return NO_REAL_TEXT
     if subprocess.run([python, "-c", NEEDED], capture_output=True, check=False).returncode:
         return (
             f"skipped: {python} has no datatrove with fasttext-numpy2-wheel, which it asks for by "
             "that name. --python names an interpreter with both"
         )
-    rows, notes = [], []
-    texts = {text.language: text for text in inputs.texts()}
-    made = {language: _tokenizer(text) for language, text in texts.items()}
-    for language, text in texts.items():
-        alike = tokenizer_json.alike(text.tokenizer, made[language], _texts(text)[:COMPARED])
-        notes.append(f"{language}: {100 * alike:.1f} % of texts have as many tokens in both")
-    for race in RACES:
-        text = texts[race.language]
-        theirs = _datatrove(python, race, text, made[race.language])
-        ours = _ours(race, text)
-        for name, spent in (("datatrove", theirs), ("pipelines.text", ours)):
-            figures = (f"{figure:.2f}" for figure in spent.figures)
-            rows.append([race.language, race.recipe, name, f"{spent.megabytes:.0f}", *figures])
-        ratios = (f"{ours.figures[at] / theirs.figures[at]:.1f} x" for at in (1, 2))
-        rows.append([race.language, race.recipe, "ratio", "", "", *ratios])
-    head = ("", "", "", "MB", "start, CPU s", "MB/CPU s then", f"MB/CPU s for {LARGE} MB")
+    rows, notes, texts, tokenizers = [], [], {}, {}
+    for text in (english(), chinese()):
+        texts[text.language] = text
+        path = tokenizer_json.write(text.tokenizer, FOLDER / "json" / f"{text.language}.json")
+        tokenizers[text.language] = path
+        some = [*itertools.islice(text.read(), COMPARED)]
+        alike = tokenizer_json.alike(text.tokenizer, path, some)
+        notes.append(f"{text.language}: {100 * alike:.1f} % have as many tokens in both")
+    for language, recipe, flags in RACES:
+        text, tokenizer = texts[language], tokenizers[language]
+
+        def theirs(of: Text, *_: str, recipe: str = recipe, tokenizer: Path = tokenizer) -> Command:
+            output = emptied("output-datatrove")
+            return [python, SCRIPT, recipe, of.path, output, tokenizer, installed_model()]
+
+        def ours(of: Text, *program: str, flags: Sequence[str] = flags) -> Command:
+            words = ("--input", of.path, "--tokenizer", of.tokenizer, "--workers", "1", *flags)
+            return [sys.executable, *program, *words, "--output", emptied("output-rivals")]
+
+        part = text if recipe == "bare" else _beginning(text, megabytes=SLOW_MEGABYTES)
+        race = {"datatrove": _figures(theirs, part), "pipelines.text": _figures(ours, text)}
+        for name, got in race.items():
+            cells = (f"{value:.2f}" for value in (got.start, got.rate, got.whole))
+            rows.append([f"{language} {recipe} {name}", f"{got.megabytes:.0f}", *cells])
+        they, we = race.values()
+        ratios = (f"{we.rate / they.rate:.1f} x", f"{we.whole / they.whole:.1f} x")
+        rows.append([f"{language} {recipe} ratio", "", "", *ratios])
+    head = ("", "MB", "start, CPU s", "MB/CPU s then", f"MB/CPU s for {LARGE} MB")
     return f"{render(head, rows)}\n{'; '.join(notes)}"
 
 
-def _tokenizer(text: inputs.Text) -> Path:
-    return tokenizer_json.write(text.tokenizer, inputs.FOLDER / "json" / f"{text.language}.json")
+def _figures(command: Callable[..., Command], text: Text) -> Figures:
+    start = 0.0
+    for _ in range(2):  # the first one compiles, and fills caches
+        start = spend(command(_beginning(text, texts=STARTED), "-c", NATIVE)).cpu
+    spent = spend(command(text, "-m", "pipelines.text"))
+    megabytes = sum(len(each.encode()) for each in text.read()) / 1e6
+    return Figures(megabytes, start, megabytes / (spent.cpu - start))
 
 
-def _datatrove(python: str, race: Race, text: inputs.Text, tokenizer: Path) -> Spent:
-    def command(of: inputs.Text) -> list[str]:
-        output = inputs.FOLDER / "output-datatrove"
-        shutil.rmtree(output, ignore_errors=True)
-        arguments = (SCRIPT, of.path, tokenizer, installed_model(), race.recipe, output)
-        return [python, *map(str, arguments)]
-
-    start = _start(lambda: command(_beginning(text, num_texts=STARTED)))
-    part = text if race.recipe == "bare" else _beginning(text, megabytes=SLOW_MEGABYTES)
-    cpu, seconds = _spent(command(part))
-    return Spent(start=start, cpu=cpu, seconds=seconds, megabytes=_megabytes(part))
-
-
-def _ours(race: Race, text: inputs.Text) -> Spent:
-    def command(of: inputs.Text, *program: str) -> list[str]:
-        output = inputs.FOLDER / "output-rivals"
-        shutil.rmtree(output, ignore_errors=True)
-        start = [sys.executable, *program, "--input", str(of.path)]
-        start += ["--tokenizer", of.tokenizer, "--output", str(output), "--workers", "1"]
-        return [*start, *race.flags]
-
-    start = _start(lambda: command(_beginning(text, num_texts=STARTED), "-c", NATIVE))
-    cpu, seconds = _spent(command(text, "-m", "pipelines.text"))
-    return Spent(start=start, cpu=cpu, seconds=seconds, megabytes=_megabytes(text))
-
-
-def _beginning(text: inputs.Text, *, num_texts: int = 0, megabytes: float = 0) -> inputs.Text:
+def _beginning(text: Text, *, texts: int | None = None, megabytes: float = LARGE) -> Text:
     """Return a file of the first texts: so many, or until there are as many megabytes."""
-    texts = _texts(text)
-    if megabytes:
-        sizes = itertools.accumulate(len(each.encode()) for each in texts)
-        num_texts = sum(size <= megabytes * 1e6 for size in sizes)
-    path = inputs.FOLDER / f"start-{text.language}-{num_texts}.jsonl.zst"
-    lines = [json.dumps({"id": str(i), "text": texts[i]}) + "\n" for i in range(num_texts)]
+    path = FOLDER / f"start-{text.language}-{texts}-{megabytes}.jsonl.zst"
+    size, lines = 0, []
+    for number, each in enumerate(itertools.islice(text.read(), texts)):
+        size += len(each.encode())
+        if size > megabytes * 1e6:
+            break
+        lines.append(json.dumps({"id": str(number), "text": each}) + "\n")
     path.write_bytes(zstandard.compress("".join(lines).encode()))
     return replace(text, path=path)
-
-
-def _start(command: Callable[[], Sequence[str]]) -> float:
-    """Return CPU seconds of the second run: the first one compiles, and fills caches."""
-    _spent(command())
-    return _spent(command())[0]
-
-
-def _spent(command: Sequence[str]) -> tuple[float, float]:
-    """Return CPU seconds and seconds of a command."""
-    spent, started = children_cpu(), time.monotonic()
-    done = subprocess.run(command, cwd=inputs.ROOT, capture_output=True, check=False, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{command} failed:\n{done.stderr[-2000:]}")
-    seconds = time.monotonic() - started
-    return children_cpu() - spent, seconds
-
-
-def _texts(text: inputs.Text) -> list[str]:
-    (file,) = match_inputs([str(text.path)], pattern="*", default_name="text")
-    reading = Reading(text_fields=(text.field,))
-    (split,) = splits(file, reading, split_bytes=file.bytes)
-    records = (item for item in open_reader(split, reading) if isinstance(item, Record))
-    return [record.value[text.field] for record in records]
-
-
-def _megabytes(text: inputs.Text) -> float:
-    return sum(len(each.encode()) for each in _texts(text)) / 1e6

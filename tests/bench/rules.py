@@ -6,29 +6,25 @@ metric of every rule.
 """
 
 import importlib.util
-import io
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import zstandard
 
 from pipelines import compiled
 from pipelines.dedup.fingerprint import load_fingerprinter
 from pipelines.filters.langid import load_identifier
 from pipelines.quality import Quality
-from tests.bench import inputs, recipes
+from tests.bench.inputs import FINEWEB, FINEWEB2, NO_REAL_TEXT, PAPERS, REAL_TEXT, chinese, english
 from tests.bench.table import render
 
 SLICE_BYTES = 500_000
 TURNS = 8
 """CPU seconds after which a way takes no more slices."""
 LID_CHARS = 1024
+FIRST = ["Loads what is loaded on first use. 第一次使用时才加载。"]
 
 Work = Callable[[Sequence[str]], object]
 
@@ -61,104 +57,76 @@ def measure(model: Path | None) -> str:
     Args:
         model: A model of languages; None for the installed one.
     """
-    if not inputs.REAL_TEXT.exists():
-        return "skipped: it takes the real text of ../shared/data/bench"
+    if not REAL_TEXT.exists():
+        return NO_REAL_TEXT
+    texts = {"en": english(), "zh": chinese()}
     rows = []
-    for name, language, ways in _questions(model):
-        for texts, num_bytes in _slices(inputs.REAL_TEXT.with_name(f"{language}.jsonl.zst")):
-            for way in ways.values():
-                way.turn(texts, num_bytes)
-        taken = ", ".join(f"{way.num_bytes / 1e6:.0f}" for way in ways.values())
-        plain, fast, *theirs = ways.values()
-        rows.append(
-            [name, language, plain.rate, fast.rate, *(way.rate for way in theirs or ()), taken]
-            if theirs
-            else [name, language, plain.rate, fast.rate, "", taken]
-        )
-    return render(("MB per CPU second", "", "plain", "compiled", "datatrove", "MB taken"), rows)
+    for name, language, load in _questions(model):
+        ways = {}
+        for way, native in (("plain", False), ("compiled", compiled.available())):
+            compiled.use_native(native)
+            ways[way] = Way(load())
+            ways[way].work(FIRST)
+        if (recipe := DATATROVE.get(name)) and importlib.util.find_spec("datatrove"):
+            ways["datatrove"] = Way(_datatrove(recipe))
+        for part, num_bytes in _slices(texts[language].read()):
+            for each in ways.values():
+                each.turn(part, num_bytes)
+        rates = [each.rate for each in ways.values()]
+        rows.append([name, language, *rates, *[""] * (3 - len(rates))])
+    return render(("MB per CPU second", "", "plain", "compiled", "datatrove"), rows)
 
 
-def _questions(model: Path | None) -> Iterator[tuple[str, str, dict[str, Way]]]:
-    for language, spec in (
-        ("en", recipes.FINEWEB),
-        ("en", recipes.PAPERS),
-        *(("en", name) for name in recipes.PAPERS.split("+")),
-        ("zh", recipes.FINEWEB2),
-    ):
-        ways = {name: _rules(language, spec, fast) for name, fast in _both()}
-        if (filters := _datatrove(spec)) is not None:
-            ways["datatrove"] = filters
-        yield spec, language, ways
+DATATROVE: Mapping[str, str] = {FINEWEB: "fineweb", FINEWEB2: "fineweb2"}
+"""The recipes of datatrove_steps.py that profiles stand for."""
+
+
+def _questions(model: Path | None) -> Iterator[tuple[str, str, Callable[[], Work]]]:
+    """Yield names, languages, and what loads the work of each."""
+    profiles = [("en", spec) for spec in (FINEWEB, PAPERS, *PAPERS.split("+"))]
+    for language, spec in (*profiles, ("zh", FINEWEB2)):
+        yield spec, language, lambda of=language, spec=spec: _rules(of, spec)
     for language in ("en", "zh"):
-        yield (
-            f"language, {LID_CHARS} characters",
-            language,
-            {
-                name: Way(_loaded(fast, partial(load_identifier, model, chars=LID_CHARS)).identify)
-                for name, fast in _both()
-            },
-        )
-    for near in (False, True):
-        for language in ("en", "zh"):
-            yield (
-                "fingerprints with signatures" if near else "fingerprints",
-                language,
-                {name: _fingerprints(near, fast) for name, fast in _both()},
-            )
+        name = f"language, {LID_CHARS} characters"
+        yield name, language, lambda: load_identifier(model, chars=LID_CHARS).identify
+        for near in (False, True):
+            name = f"fingerprints{' with signatures' * near}"
+            yield name, language, lambda near=near: _fingerprints(near)
 
 
-def _both() -> tuple[tuple[str, bool], ...]:
-    return ("plain", False), ("compiled", compiled.available())
-
-
-def _rules(language: str, spec: str, fast: bool) -> Way:
+def _rules(language: str, spec: str) -> Work:
     quality = Quality.parse((f"{language}={spec}",))
-    work = lambda texts: quality.judge(texts, [language] * len(texts))  # noqa: E731
-    _loaded(fast, partial(work, ["Loads what is loaded on first use. 第一次使用时才加载。"]))
-    return Way(work)
+    return lambda texts: quality.judge(texts, [language] * len(texts))
 
 
-def _loaded(fast: bool, load: Callable[[], Any]) -> Any:
-    """Return what a function loads with native loops, or without."""
-    compiled.use_native(fast)
-    return load()
+def _fingerprints(near: bool) -> Work:
+    fingerprinter = load_fingerprinter(near=near)
+    return lambda texts: fingerprinter.fingerprints(pa.array(texts, pa.large_string()))
 
 
-def _fingerprints(near: bool, fast: bool) -> Way:
-    fingerprinter = _loaded(fast, partial(load_fingerprinter, near=near))
-    return Way(lambda texts: fingerprinter.fingerprints(pa.array(texts, pa.large_string())))
-
-
-def _datatrove(spec: str) -> Way | None:
-    """Return datatrove's filters for a recipe, one after the other until one drops the text."""
-    if spec not in (recipes.FINEWEB, recipes.FINEWEB2) or not importlib.util.find_spec("datatrove"):
-        return None
+def _datatrove(recipe: str) -> Work:
+    """Return datatrove's filters, one after the other until one drops the text."""
     from datatrove.data import Document  # noqa: PLC0415  optional
 
-    from tests.bench import datatrove_filters  # noqa: PLC0415  imports datatrove
+    from tests.bench.datatrove_steps import filters  # noqa: PLC0415  imports datatrove
 
-    filters = (
-        datatrove_filters.fineweb()
-        if spec == recipes.FINEWEB
-        else datatrove_filters.fineweb2_chinese()
-    )
+    rules = filters(recipe)
 
     def work(texts: Sequence[str]) -> object:
         documents = [Document(text=text, id="0") for text in texts]
-        return [all(rule.filter(document) is True for rule in filters) for document in documents]
+        return [all(rule.filter(document) is True for rule in rules) for document in documents]
 
-    work(["Loads what is loaded on first use. 第一次使用时才加载。"])
-    return Way(work)
+    work(FIRST)
+    return work
 
 
-def _slices(path: Path) -> Iterator[tuple[list[str], int]]:
+def _slices(documents: Iterator[str]) -> Iterator[tuple[list[str], int]]:
     """Yield texts of SLICE_BYTES and their size, and in the end nothing less than that."""
     texts: list[str] = []
     num_bytes = 0
-    with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
-        for line in io.TextIOWrapper(stream, encoding="utf-8"):
-            texts.append(json.loads(line)["text"])
-            num_bytes += len(texts[-1].encode())
-            if num_bytes >= SLICE_BYTES:
-                yield texts, num_bytes
-                texts, num_bytes = [], 0
+    for text in documents:
+        texts.append(text)
+        num_bytes += len(text.encode())
+        if num_bytes >= SLICE_BYTES:
+            yield texts, num_bytes
+            texts, num_bytes = [], 0

@@ -20,17 +20,24 @@ def prism() -> list[str]:
     return ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
 
 
+LOCAL = ("--runner=PortableRunner", "--environment_type=LOOPBACK")
+"""Flags for a job server with workers that are children of the driver."""
+
+
 @pytest.fixture(scope="module")
 def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags for the Flink inside a job server, with workers as children of the driver."""
+    """The flags for the Flink inside a job server."""
     _check(flink.JARS)
     with flink.job_server(tmp_path_factory.mktemp("job-server")) as endpoint:
-        yield [
-            "--runner=PortableRunner",
-            f"--job_endpoint={endpoint}",
-            "--environment_type=LOOPBACK",
-            "--parallelism=2",
-        ]
+        yield [*LOCAL, f"--job_endpoint={endpoint}", "--parallelism=2"]
+
+
+@pytest.fixture(scope="module")
+def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The flags for the Spark inside a job server."""
+    _check(spark.JARS)
+    with spark.job_server(tmp_path_factory.mktemp("spark-server")) as endpoint:
+        yield [*LOCAL, f"--job_endpoint={endpoint}"]
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +54,6 @@ def cluster(tmp_path: Path) -> Iterator[flink.Cluster]:
     _check(flink.JARS)
     with flink.session_cluster(tmp_path / "flink") as cluster:
         yield cluster
-
-
-@pytest.fixture(scope="module")
-def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags for the Spark inside a job server, with workers as children of the driver."""
-    _check(spark.JARS)
-    with spark.job_server(tmp_path_factory.mktemp("spark-server")) as endpoint:
-        yield [
-            "--runner=PortableRunner",
-            f"--job_endpoint={endpoint}",
-            "--environment_type=LOOPBACK",
-        ]
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT = (
-    "busy",
-    "broken",
-    "cut answer",
-    "cut upload",
-    "silent",
-)
+BUSY, BROKEN, SILENT = "busy", "broken", "silent"
+CUT_ANSWER, CUT_UPLOAD = "cut answer", "cut upload"
 FAULTS = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT)
 LOST, SLOW, OTHER_ETAG = "lost answer", "slow answer", "other etag"
 """A request that is done and not answered; an answer in drops; one with another object's etag."""

@@ -6,7 +6,7 @@ import re
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,10 +110,7 @@ class Cluster:
     pool_port: int
     slots: int
     managers: list[Manager]
-    start_job_manager: Callable[[], Process]
-    """Starts a JobManager."""
     endpoint: str = ""
-    job_manager: Process | None = None
 
     @property
     def flags(self) -> list[str]:
@@ -143,13 +140,6 @@ class Cluster:
         """How many of the jobs so far have restarted."""
         jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
         return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
-
-    def replace_job_manager(self) -> None:
-        """Kill -9 the JobManager, which forgets its jobs, and start another."""
-        assert self.job_manager is not None
-        guarded(self.job_manager).kill()
-        self.job_manager.wait(timeout=30)
-        self.job_manager = self.start_job_manager()
 
     def counts(self, job: str) -> Counter[str]:
         """The counters of this package in the jobs of a name, as the REST API has them."""
@@ -188,14 +178,10 @@ def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Itera
     log, conf = folder / "job-manager.log", made(folder / "conf") / "config.yaml"
     made(folder / "tmp")
     with ExitStack() as stack:
-
-        def start() -> Process:
-            return stack.enter_context(started(_job_manager(conf.parent), log=log))
-
         rest, rpc = free_port(), free_port()
         conf.write_text(_CONFIG.format(rpc=rpc, rest=rest, slots=slots, folder=folder))
-        cluster = Cluster(rest, free_port(), slots, [], start)
-        job_manager = cluster.job_manager = start()
+        cluster = Cluster(rest, free_port(), slots, [])
+        job_manager = stack.enter_context(started(_job_manager(conf.parent), log=log))
         for number in range(managers):
             task_manager = _task_manager(folder, number, pool_port=cluster.pool_port)
             cluster.managers.append(stack.enter_context(task_manager))

@@ -1,18 +1,22 @@
 """A real S3 server on localhost."""
 
 import re
-import socket
-import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+import s3fs
+
+from tests.engines.processes import answers, started, wait_until
 from tests.ports import free_port
 
 PROGRAM = Path(__file__).parents[2] / ".engines" / "bin" / "versitygw"
 ACCESS, SECRET = "ACCESSKEYOFTEST", "secretoftest"
+NEEDED = pytest.mark.skipif(
+    not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
+)
 
 KINDS = {
     "PutObject": "put", "UploadPart": "put", "CreateMultipartUpload": "put",
@@ -38,29 +42,36 @@ def serve_s3(
     address = f"127.0.0.1:{port}"
     keys = ["--access", ACCESS, "--secret", SECRET, "--region", "us-east-1"]
     keys += ["--access-log", str(access_log)] if access_log else []
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [str(PROGRAM), *keys, "--port", address, "posix", str(folder)], stdout=log, stderr=log
-        )
-    try:
-        _wait(server, port, log=folder / "log")
+    log = folder / "log"
+    with started([PROGRAM, *keys, "--port", address, "posix", folder], log=log) as server:
+        wait_until(lambda: answers(port), server, log=log)
         yield f"http://{address}"
-    finally:
-        server.kill()
-        server.wait()
 
 
-def _wait(server: "subprocess.Popen[bytes]", port: int, *, log: Path) -> None:
-    for _ in range(600):
-        if server.poll() is not None:
-            raise RuntimeError(f"the S3 server ended: {log.read_text()}")
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return
-    raise RuntimeError(f"the S3 server does not answer: {log.read_text()}")
+@contextmanager
+def as_s3(
+    address: str, monkeypatch: pytest.MonkeyPatch, **more: str
+) -> Iterator[s3fs.S3FileSystem]:
+    """Make a server the S3 of this process and of the commands that it runs, by the environment.
+
+    Args:
+        address: Of the server, or of a proxy before it.
+        monkeypatch: Takes it back.
+        more: Further variables of the environment.
+    """
+    for name, value in {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": ACCESS,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        **more,
+    }.items():
+        monkeypatch.setenv(name, value)
+    # fsspec caches its clients, which keep the settings they were made with.
+    s3fs.S3FileSystem.clear_instance_cache()
+    yield s3fs.S3FileSystem()
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 def counted(log: Path) -> Counter[str]:

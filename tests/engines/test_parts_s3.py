@@ -7,20 +7,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import s3fs
 
 from pipelines.corpus.part import parse_part
 from pipelines.run.build import build
 from shards.errors import UserError
 from shards.storage.remote import RemotePath
-from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.engines.s3_server import NEEDED, as_s3, serve_s3
 from tests.pipelines.runs import content, many_splits
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
-    ),
+    NEEDED,
 ]
 MODULE = "pipelines.wudao"
 OUTPUT = "s3://home/wudao"
@@ -28,15 +25,9 @@ OUTPUT = "s3://home/wudao"
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with serve_s3(tmp_path / "s3", buckets=("home",)) as address:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        s3fs.S3FileSystem.clear_instance_cache()
-        yield tmp_path / "s3" / "home"
-        s3fs.S3FileSystem.clear_instance_cache()
+    folder = tmp_path / "s3"
+    with serve_s3(folder, buckets=("home",)) as address, as_s3(address, monkeypatch):
+        yield folder / "home"
 
 
 def run(*shares: str) -> None:

@@ -13,14 +13,12 @@ from pipelines.run.build import build
 from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
 from shards.storage.remote import RemotePath
-from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, counted, serve_s3
+from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3
 
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
-    ),
+    NEEDED,
 ]
 
 
@@ -28,36 +26,23 @@ pytestmark = [
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The access log of a server with a bucket `output`."""
     log = tmp_path / "access.log"
-    with serve_s3(tmp_path / "s3", buckets=("output",), access_log=log) as address:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        s3fs.S3FileSystem.clear_instance_cache()
+    server = serve_s3(tmp_path / "s3", buckets=("output",), access_log=log)
+    with server as address, as_s3(address, monkeypatch):
         yield log
-        s3fs.S3FileSystem.clear_instance_cache()
 
 
 SMALLER = {
-    "BLOCK_ROWS": 8,
-    "SMALL_BYTES": 1024,
-    "END_BYTES": 3072,
-    "GAP_BYTES": 256,
-    "NUM_BINS": 64,
+    **{"BLOCK_ROWS": 8, "SMALL_BYTES": 1024, "END_BYTES": 3072},
+    **{"GAP_BYTES": 256, "NUM_BINS": 64},
 }
 """With these, files of fifty rows are fetched in parts as those of millions are."""
 
+GROUPS = {"MOST_SLICES": 0, "ROWS_PER_GROUP": 120}
 LEVELS: dict[str, dict[str, int]] = {
     "files": {},
     "segments": {},
-    "groups": {"MOST_SLICES": 0, "ROWS_PER_GROUP": 120},
-    "ranges": {
-        "MOST_SLICES": 0,
-        "ROWS_PER_GROUP": 120,
-        "MOST_SHARD_SLICES": 0,
-        "PASS_WEIGHT": 0,
-    },
+    "groups": GROUPS,
+    "ranges": {**GROUPS, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 }
 """What makes shards read whole files, segments, groups of about two, or one of eight ranges of the
 groups."""

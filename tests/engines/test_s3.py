@@ -16,14 +16,12 @@ from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.wudao import RECIPE
 from shards.errors import UserError
 from shards.storage import address as addresses
-from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
 from tests.pipelines.runs import content, page
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
-    ),
+    NEEDED,
 ]
 
 NAMES = ("part-2.json", "part-10.json", "sub/part-1a.json", "sub/deep/part-3.json", "readme.txt")
@@ -50,15 +48,8 @@ def address(folder: Path) -> Iterator[str]:
 @pytest.fixture
 def s3(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3fs.S3FileSystem]:
     """The server as this process's S3, configured as for users: through the environment."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    # fsspec caches its clients, which keep the settings they were made with.
-    s3fs.S3FileSystem.clear_instance_cache()
-    yield s3fs.S3FileSystem()
-    s3fs.S3FileSystem.clear_instance_cache()
+    with as_s3(address, monkeypatch) as system:
+        yield system
 
 
 @pytest.fixture
@@ -252,15 +243,8 @@ def test_a_dataset_made_from_s3_is_that_of_the_local_files(folder: Path, tmp_pat
     shutil.copytree(texts, folder / "other" / "texts")
     made = {}
     for name, source in (("disk", str(texts)), ("bucket", "s3://other/texts")):
-        command = [
-            sys.executable,
-            "-m",
-            "pipelines.text",
-            "--input",
-            source,
-            "--split-bytes",
-            "4000",
-        ]
+        command = [sys.executable, "-m", "pipelines.text", "--input", source]
+        command += ["--split-bytes", "4000"]
         command += ["--tokenizer", RECIPE.sample_tokenizer, "--output", str(tmp_path / name)]
         done = subprocess.run(
             [*command, "--workers", "2", "--max-reject-rate", "0.1"],

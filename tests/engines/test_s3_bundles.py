@@ -29,27 +29,17 @@ from tests.engines.faulty_proxy import (
     Request,
     proxied,
 )
-from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.engines.s3_server import NEEDED, as_s3, serve_s3
 from tests.pipelines.runs import MODULE, content
 
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
-    ),
+    NEEDED,
 ]
 
-WAYS = {
-    BUSY: 5,
-    BROKEN: 5,
-    CUT_ANSWER: 5,
-    CUT_UPLOAD: 5,
-    LOST: 5,
-    SLOW: 2,
-    OTHER_ETAG: 2,
-    SILENT: 1,
-}
+OFTEN = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, LOST)
+WAYS = {**dict.fromkeys(OFTEN, 5), SLOW: 2, OTHER_ETAG: 2, SILENT: 1}
 """The faults, and how often each is chosen; a server that is silent costs a second."""
 
 
@@ -74,24 +64,14 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pr
     """A server with the sample in its bucket, behind a proxy; nobody waits long to try again."""
     with serve_s3(tmp_path / "s3", buckets=("bucket",)) as server, proxied(server) as proxy:
         once = {"read_timeout": 1, "retries": {"total_max_attempts": 1}}
-        for name, value in {
-            "AWS_ENDPOINT_URL": proxy.address,
-            "AWS_ACCESS_KEY_ID": ACCESS,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }.items():
-            monkeypatch.setenv(name, value)
         monkeypatch.setitem(fsspec.config.conf, "s3", {"config_kwargs": once})
         monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
         monkeypatch.setattr(lease, "SETTLED_AFTER", 0.1)
-        s3fs.S3FileSystem.clear_instance_cache()
-        s3fs.S3FileSystem().put(
-            [str(path) for path in sorted(SAMPLE.glob("part-*.json"))[:2]], "bucket/in/"
-        )
-        yield proxy, tmp_path / "s3" / "bucket"
-        proxy.fault = lambda *_: ""
-        s3fs.S3FileSystem.clear_instance_cache()
+        with as_s3(proxy.address, monkeypatch) as system:
+            texts = [str(path) for path in sorted(SAMPLE.glob("part-*.json"))[:2]]
+            system.put(texts, "bucket/in/")
+            yield proxy, tmp_path / "s3" / "bucket"
+            proxy.fault = lambda *_: ""
 
 
 def finished(command: Callable[[list[str]], int], flags: list[str]) -> int:

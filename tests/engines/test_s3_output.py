@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import s3fs
 
 from pipelines.run import build
 from pipelines.wudao import RECIPE
@@ -21,15 +20,13 @@ from shards.storage import address as addresses
 from shards.storage.lock import locked
 from shards.storage.remote import RemotePath
 from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
-from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
 from tests.nightly import a_few
 from tests.pipelines.runs import content
 
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
-    ),
+    NEEDED,
 ]
 
 FLAGS = ("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped")
@@ -50,21 +47,12 @@ def proxy(folder: Path) -> Iterator[Proxy]:
 @pytest.fixture
 def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """The server as this process's S3, and that of the commands it runs."""
-    for name, value in {
-        "AWS_ENDPOINT_URL": proxy.address,
-        "AWS_ACCESS_KEY_ID": ACCESS,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "FSSPEC_S3": '{"config_kwargs": {"read_timeout": 2}}',
-    }.items():
-        monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
-    proxy.requests.clear()
-    proxy.faults.clear()
-    yield proxy
-    proxy.fault = lambda *_: ""
-    s3fs.S3FileSystem.clear_instance_cache()
+    soon = '{"config_kwargs": {"read_timeout": 2}}'
+    with as_s3(proxy.address, monkeypatch, FSSPEC_S3=soon):
+        proxy.requests.clear()
+        proxy.faults.clear()
+        yield proxy
+        proxy.fault = lambda *_: ""
 
 
 @pytest.fixture(scope="module")
@@ -300,16 +288,8 @@ def test_of_simultaneous_writers_one_holds_the_folder() -> None:
         "    print('held', flush=True)\n"
         "    time.sleep(30)\n"
     )
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    racers = [subprocess.Popen([sys.executable, "-c", code], **pipes, text=True) for _ in range(3)]
     for racer in racers:
         assert racer.stdin is not None
         racer.stdin.write("x")

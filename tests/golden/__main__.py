@@ -5,7 +5,7 @@ import sys
 import tempfile
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def main() -> int:
         for name in names:
             print(f"{name:24} {'fast' if ROWS[name].fast else '    '} {ROWS[name].about}")
         return 0
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as scratch, ProcessPoolExecutor(2) as pool:
         home = Path(arguments.folder or scratch)
         runs = [pool.submit(_checked, name, home, arguments.update) for name in names]
         return 0 if all([run.result() for run in runs]) else 1

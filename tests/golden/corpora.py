@@ -332,11 +332,6 @@ def broken(folder: Path) -> None:
     put_table(folder / "broken/good.parquet", [{"id": "row", "text": "A row of a table."}])
 
 
-def rated(folder: Path) -> None:
-    """One record of four cannot be read."""
-    put_lines(folder / "rated/a.jsonl", [*_broken()[:3:2], _broken()[7], _broken()[-1]])
-
-
 # ---- tables -------------------------------------------------------------------------------------
 
 
@@ -732,14 +727,6 @@ def six_files(folder: Path) -> None:
         for file, size in enumerate(sizes):
             put_lines(folder / f"{source}/{file}.jsonl", map(_page, range(at, at + size)))
             at += size
-
-
-# ---- texts of two languages ---------------------------------------------------------------------
-
-
-def two_languages(folder: Path) -> None:
-    for language, count in (("en", 40), ("zh", 60)):
-        put_lines(folder / f"{language}/a.jsonl", articles(count, language=language))
 
 
 def cycled(texts: Sequence[str], count: int) -> list[str]:

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from tests.golden.corpus_training import TOKENIZER, sentence, write_lines
+from tests.golden.corpora import put_lines
+from tests.golden.corpus_training import TOKENIZER, sentence
 
 _LONG = " ".join(f"The {word} of the old mill was seen by all." for word in ("wheel", "door") * 4)
 _NAMES = ("Ann", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jo", "Kim", "Lee")
@@ -122,10 +123,10 @@ def tasks(folder: Path) -> None:
         **{name: _entailed(name) for name in _ENTAILED},
     }.items():
         for split in ("train", "val", "test"):
-            write_lines(folder / name / f"{split}.jsonl", items)
+            put_lines(folder / name / f"{split}.jsonl", items)
     for name, items in {"tnews": _TNEWS, "afqmc": _AFQMC}.items():
         for split in ("train", "dev", "test"):
-            write_lines(folder / name / f"{split}.json", items)
+            put_lines(folder / name / f"{split}.json", items)
     for name, description in _OWN.items():
         (folder / f"{name}.json").write_text(json.dumps(description), "utf-8")
     (folder / "lines").mkdir()
@@ -175,10 +176,10 @@ def shown_tasks(folder: Path) -> None:
 def tuned(folder: Path) -> None:
     """More items of some tasks, short ones: to learn, to choose by, and to answer."""
     for split, numbers in (("train", range(8)), ("val", range(20, 25)), ("test", range(40, 43))):
-        write_lines(folder / "more-copa" / f"{split}.jsonl", map(_copa_of, numbers))
-        write_lines(folder / "more-cb" / f"{split}.jsonl", map(_cb_of, numbers))
-        write_lines(folder / "more-said" / f"{split}.jsonl", map(_said_of, numbers))
-        write_lines(folder / "more-pairs" / f"{split}.jsonl", map(_pair_of, numbers))
+        put_lines(folder / "more-copa" / f"{split}.jsonl", map(_copa_of, numbers))
+        put_lines(folder / "more-cb" / f"{split}.jsonl", map(_cb_of, numbers))
+        put_lines(folder / "more-said" / f"{split}.jsonl", map(_said_of, numbers))
+        put_lines(folder / "more-pairs" / f"{split}.jsonl", map(_pair_of, numbers))
 
 
 def _copa_of(number: int) -> dict:
@@ -286,9 +287,9 @@ def exams(folder: Path) -> None:
         "lines": [{"text": "The road."}, {"text": "The bird finds"}],
         "wiki": [{"page": _WIKI}],
     }.items():
-        write_lines(folder / "exams" / f"{name}.jsonl", items)
+        put_lines(folder / "exams" / f"{name}.jsonl", items)
     (folder / "prompts.txt").write_text("The river [MASK] the bread.\n\nThe bird\n", "utf-8")
-    write_lines(
+    put_lines(
         folder / "prompts.jsonl",
         [
             {"prompt": "The [MASK] finds the [MASK] at night. [sMASK] The road"},

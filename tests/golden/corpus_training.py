@@ -4,6 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.golden.corpora import put_lines
+from tests.golden.corpus_models import LETTERS
+
 TOKENIZER = "tiktoken:merges.txt"
 """What `tokenizer` writes, for a command in its folder."""
 _SHAPE = {
@@ -37,7 +40,7 @@ def tokenizer(folder: Path) -> None:
         for word in (*(f" {one}" for one in dict.fromkeys(spaced)), "The", *_signs(), "不是")
         for pair in _chain(word)
     )
-    pieces = [*_BYTES.values(), *("".join(pair) for pair in merges), "<|endoftext|>"]
+    pieces = [*LETTERS.values(), *("".join(pair) for pair in merges), "<|endoftext|>"]
     lines = ["#version: 0.2", *(" ".join(pair) for pair in merges), ""]
     (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
     (folder / "vocab.json").write_text(
@@ -54,7 +57,7 @@ def _chain(word: str) -> Iterator[tuple[str, str]]:
     """The merges that make a word of its signs, and those of bytes that make a Chinese sign."""
     pieces = []
     for sign in word:
-        first, *others = (_BYTES[byte] for byte in sign.encode())
+        first, *others = (LETTERS[byte] for byte in sign.encode())
         for byte in others:
             yield first, byte
             first += byte
@@ -63,17 +66,6 @@ def _chain(word: str) -> Iterator[tuple[str, str]]:
     for piece in others:
         yield first, piece
         first += piece
-
-
-def _shown_bytes() -> dict[int, str]:
-    """Bytes as GPT-2's files show them: those that cannot be printed are moved behind the rest."""
-    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    named = {byte: chr(byte) for byte in shown}
-    return named | {byte: chr(256 + at) for at, byte in enumerate(hidden)}
-
-
-_BYTES = _shown_bytes()
 
 
 def _number(*parts: int) -> int:
@@ -111,18 +103,11 @@ def _articles(numbers: Iterable[int]) -> Iterator[dict]:
     return ({"id": f"a{number}", "text": _article(number)} for number in numbers)
 
 
-def write_lines(path: Path, items: Iterable[object]) -> None:
-    """Write objects as JSON lines, in a folder that is made for it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(item, ensure_ascii=False) for item in items]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-
-
 def texts(folder: Path) -> None:
     """News of the first day, and questions with answers, whose questions carry no loss."""
     tokenizer(folder)
-    write_lines(folder / "news" / "day-1.jsonl", _articles(range(80)))
-    write_lines(folder / "asks" / "asks.jsonl", (_ask(number) for number in range(12)))
+    put_lines(folder / "news" / "day-1.jsonl", _articles(range(80)))
+    put_lines(folder / "asks" / "asks.jsonl", (_ask(number) for number in range(12)))
 
 
 def _ask(number: int) -> dict:
@@ -136,12 +121,12 @@ def _ask(number: int) -> dict:
 
 def second_day(folder: Path) -> None:
     """More news."""
-    write_lines(folder / "news" / "day-2.jsonl", _articles(range(100, 140)))
+    put_lines(folder / "news" / "day-2.jsonl", _articles(range(100, 140)))
 
 
 def third_day(folder: Path) -> None:
     """And more."""
-    write_lines(folder / "news" / "day-3.jsonl", _articles(range(200, 220)))
+    put_lines(folder / "news" / "day-3.jsonl", _articles(range(200, 220)))
 
 
 def shapes(folder: Path) -> None:

@@ -1,9 +1,10 @@
 """Texts of an exact number of words and letters, in which nothing repeats unless asked for."""
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from tests.golden.corpora import Record, put_lines
 
 ENGLISH = """
     walk talk paint climb listen answer window garden river morning kitchen table letter
@@ -76,16 +77,14 @@ def line(words: Sequence[str]) -> str:
     return " ".join(words)[:-1] + "."
 
 
-def write_lines(path: Path, texts: Mapping[str, str] | Iterable[Mapping[str, object]]) -> None:
+def write_lines(path: Path, texts: Mapping[str, str] | Iterable[Record]) -> None:
     """Write records as JSON lines; of a mapping the keys are the ids."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    records = (
+    named = (
         [{"id": name, "text": text} for name, text in texts.items()]
         if isinstance(texts, Mapping)
         else texts
     )
-    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    path.write_text("".join(lines), "utf-8")
+    put_lines(path, named)
 
 
 def padding(folder: Path) -> None:

@@ -110,20 +110,6 @@ _READERS = (
             ),
         ),
     ),
-    Row(
-        name="reject-rate",
-        about="one record of four is unread: allowed at 0.25, refused below",
-        corpora=(corpora.tokenizer, corpora.rated),
-        commands=(
-            Command(
-                words=f"pipelines.text --input rated --output data {_EVERY} "
-                "--max-reject-rate 0.2499",
-                code=2,
-            ),
-            f"pipelines.text --input rated --output data {_EVERY} --max-reject-rate 0.25",
-        ),
-        fast=True,
-    ),
 )
 
 _SHAPES = (

@@ -8,18 +8,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import job
 from tests.golden.outcome import outcome_of
 from tests.golden.row import Command, Row
 from tests.mutants.copies import MARKS
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 300
-"""Seconds that a command may take."""
 
 
 def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
@@ -72,18 +71,19 @@ def _ran(command: Command, folder: Path) -> dict:
     if command.files:
         command.files(folder)
     words = shlex.split(command.words)
-    run = words if words[0].endswith(".py") else ["-m", *words]
-    port = str(free_port())
     with tempfile.TemporaryDirectory() as scratch:
-        processes = [
-            _start(run, folder, _environment(command, rank, port), Path(scratch) / str(rank))
+        outputs = [
+            [Path(scratch) / f"{rank}.{kind}" for kind in ("out", "err")]
             for rank in range(command.ranks)
         ]
-        codes = [_wait(process) for process in processes]
+        wing = words[0].partition(".")[0]
+        if command.ranks == 1 and wing in job.IMPORTED:
+            forked = job.Job(words=words, folder=str(folder), outputs=[*map(str, outputs[0])])
+            codes = [job.run(wing, forked)]
+        else:
+            codes = _codes(words, folder, outputs)
         printed = [
-            (Path(scratch) / f"{rank}.{kind}").read_text("utf-8", "replace").splitlines()
-            for rank in range(command.ranks)
-            for kind in ("out", "err")
+            path.read_text("utf-8", "replace").splitlines() for pair in outputs for path in pair
         ]
     if any(code != command.code for code in codes):
         said = "\n".join(line for lines in printed for line in lines[-30:])
@@ -92,45 +92,49 @@ def _ran(command: Command, folder: Path) -> dict:
     return {"code": command.code, "printed": lines}
 
 
-def _start(run: list[str], folder: Path, environment: dict, scratch: Path) -> subprocess.Popen:
-    with scratch.with_suffix(".out").open("w") as out, scratch.with_suffix(".err").open("w") as err:
+def _codes(words: list[str], folder: Path, outputs: Sequence[Sequence[Path]]) -> list[int]:
+    """Return the exit codes of a script, or of the ranks of a run, each a Python of its own."""
+    run = words if words[0].endswith(".py") else ["-m", *words]
+    port = str(free_port())
+    processes = [
+        _start(run, folder, _environment(rank, len(outputs), port), *pair)
+        for rank, pair in enumerate(outputs)
+    ]
+    return [_wait(process) for process in processes]
+
+
+def _start(
+    run: list[str], folder: Path, environment: dict, out: Path, err: Path
+) -> subprocess.Popen:
+    with out.open("w") as out_file, err.open("w") as err_file:
         return subprocess.Popen(
             [sys.executable, *run],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
+            stdout=out_file,
+            stderr=err_file,
         )
 
 
 def _wait(process: subprocess.Popen) -> int:
     try:
-        return process.wait(LIMIT)
+        return process.wait(job.LIMIT)
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
 
 
-def _environment(command: Command, rank: int, port: str) -> dict[str, str]:
+def _environment(rank: int, ranks: int, port: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if key in _KEPT}
-    alone = {
-        **kept,
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "DS_ACCELERATOR": "cpu",
-        "HF_HUB_OFFLINE": "1",
-        "LC_ALL": "C.UTF-8",
-        "TZ": "UTC",
-        "COLUMNS": "100",
-    }
-    if command.ranks == 1:
+    alone = {**kept, **job.ENVIRONMENT}
+    if ranks == 1:
         return alone
     return {
         **alone,
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(command.ranks),
+        "WORLD_SIZE": str(ranks),
         "MASTER_ADDR": "localhost",
         "MASTER_PORT": port,
     }

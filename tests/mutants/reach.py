@@ -111,7 +111,8 @@ def _test_files(below: tuple[str, ...]) -> dict[str, str]:
 def _digest(path: Path) -> str:
     """Return a hash of a test file, and of the tables beside it that its tests are made of."""
     is_table = path.relative_to(ROOT).as_posix().startswith(TABLES)
-    tables = sorted(path.parent.glob("*.py")) if is_table else []
+    patterns = ("*.py", "said/*.json") if is_table else ()
+    tables = sorted(found for each in patterns for found in path.parent.glob(each))
     content = b"".join(each.read_bytes() for each in [path, *tables])
     return hashlib.sha256(content).hexdigest()[:16]
 

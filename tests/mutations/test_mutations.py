@@ -3,13 +3,11 @@ import os
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from shards.errors import UserError
 from tests.mutations.__main__ import main
 from tests.mutations.cases import Cases
-from tests.mutations.mutation import KINDS, mutated
 from tests.mutations.sandbox import FINE, MEMORY_BYTES, run_cases
 from tests.mutations.victim import Victim, make_victim
 
@@ -76,14 +74,3 @@ def test_deaths_are_laid_to_the_case_that_died(tmp_path: Path) -> None:
     ]
     assert outcomes[5].said == "it is damaged"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "8"]
-
-
-@pytest.mark.parametrize("kind", sorted({*KINDS}))
-def test_a_seed_decides_a_mutation(kind: str) -> None:
-    content = np.random.default_rng(1).bytes(5000)
-    first, second, other = (
-        mutated(content, kind=kind, others=[b"a", b"b"], rng=np.random.default_rng(seed))
-        for seed in (2, 2, 3)
-    )
-    assert first == second != content
-    assert kind == "swapped" or first != other

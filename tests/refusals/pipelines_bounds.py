@@ -51,21 +51,9 @@ ROWS = (
         writes=(),
         needs="kenlm",
     ),
-    refused(
-        "seed of 41 figures",
-        f"pipelines.wudao --seed {MANY}",
-        f"--seed: '{MANY}' is not a whole number from 0 on…",
-    ),
-    refused(
-        "wait of 10 figures",
-        "pipelines.wudao --every 1234567890s",
-        "--every: '1234567890s' is not a length of time…",
-    ),
-    refused(
-        "part 1 of 1001",
-        "pipelines.wudao --part 1/1001",
-        "--part: '1/1001' is no share of at most 1000…",
-    ),
+    refused("seed of 41 figures", f"pipelines.wudao --seed {MANY}"),
+    refused("wait of 10 figures", "pipelines.wudao --every 1234567890s"),
+    refused("part 1 of 1001", "pipelines.wudao --part 1/1001"),
     accepted(
         "part 1 of 1000",
         f"pipelines.wudao --input in {TOKENIZER} --output out --part 1/1000",
@@ -87,8 +75,6 @@ ROWS = (
     mapped(
         "damage: more than 9 %",
         f"{TEXT} --max-reject-rate 9%",
-        "10.00 % of the records cannot be read (1 bad-json), more than --max-reject-rate 0.09"
-        " allows.…",
         scene=holding("in/a.jsonl", some_broken(10)),
         found="10 documents | 6 kept | 4 dropped",
     ),

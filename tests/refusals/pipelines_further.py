@@ -76,12 +76,11 @@ build()
 """
 
 
-def merging(name: str, command: str, says: str, *, scene: Scene) -> Refusal:
+def merging(name: str, command: str, *, scene: Scene) -> Refusal:
     """Return the row of a merge that does not take what was mapped."""
     return refused(
         name,
         command,
-        says,
         scene=scene,
         writes=("data/.work/*",),
         before=f"{LISTED} .*data/.work/map/.* again$",
@@ -90,88 +89,49 @@ def merging(name: str, command: str, says: str, *, scene: Scene) -> Refusal:
 
 DIES = "import os\n\n\ndef dies(batch):\n    os._exit(3)\n"
 
+RETHRESHOLD = {
+    "rethreshold: a profile was edited": together(judged, edited("mine.py")),
+    "rethreshold: a profile is gone": together(judged, missing("mine.py")),
+    "rethreshold: other metrics": together(judged, consistent(AUDIT, other_metric)),
+    "rethreshold: a metric is missing": together(judged, consistent(AUDIT, without_metric)),
+    "rethreshold: the audit table is none": together(
+        judged, consistent(AUDIT, lambda content: content[:-9])
+    ),
+}
+
 ROWS = (
-    refused(
-        "rethreshold: a profile was edited",
-        "pipelines.rethreshold data",
-        "the code of mine (or of what it imports of its own) was edited since the dataset was"
-        " made, so what was measured may mean something else now: restore the file, or run the"
-        " corpus again",
-        scene=together(judged, edited("mine.py")),
-    ),
-    refused(
-        "rethreshold: a profile is gone",
-        "pipelines.rethreshold data",
-        "the dataset was made with mine, a module that is not here. …",
-        scene=together(judged, missing("mine.py")),
-    ),
-    refused(
-        "rethreshold: other metrics",
-        "pipelines.rethreshold data",
-        "data/g0001-…/audit/text-00000.parquet: the metrics of a text in 'zh' do not lead to the"
-        " verdict beside them, so another version of the profiles made it. Build the dataset again"
-        " with this version.",
-        scene=together(judged, consistent(AUDIT, other_metric)),
-    ),
-    refused(
-        "rethreshold: a metric is missing",
-        "pipelines.rethreshold data",
-        "data/g0001-…/audit/text-00000.parquet has no column glm.chars, although the manifest says"
-        " that it was measured: build the dataset again.",
-        scene=together(judged, consistent(AUDIT, without_metric)),
-    ),
-    refused(
-        "rethreshold: the audit table is none",
-        "pipelines.rethreshold data",
-        "data/g0001-…/audit/text-00000.parquet cannot be read (Parquet magic bytes not found in"
-        " footer. Either the file is corrupted or this is not a parquet file.): restore the audit"
-        " table from a copy, or build the dataset again.",
-        scene=together(judged, consistent(AUDIT, lambda content: content[:-9])),
+    *(
+        refused(name, "pipelines.rethreshold data", scene=scene)
+        for name, scene in RETHRESHOLD.items()
     ),
     refused(
         "two inputs of one name, each of its corpus",
         f"pipelines.text {TOKENIZER} --input a=in --input a=wudao:w",
-        "two inputs are called 'a'; give each one its own name",
         scene=together(lines, holding("w/part-1.json", "[]")),
     ),
     refused(
         "cp_wudao: a place that is not known",
         "pipelines.cp_wudao 1 --input 'a/*/../x/part-*.json'",
-        "The input file …/a/b/../x/part-1.json was found through '..' behind a wildcard, so that"
-        " its place in the output is not known; give --input without '..'.",
         scene=together(holding("a/b/c"), holding("a/x/part-1.json", "[]")),
     ),
     opened(
         "languages of a model of other labels",
         "pipelines.wudao --output out --lid-model own.bin",
-        '"zh" is no label of this language model: did you mean zho_Hans? it has 176 labels: af,'
-        " als, am, an, ar ….",
         scene=other_labels,
     ),
     merging(
         "part: what was mapped is cut",
         f"{RUN} --part merge",
-        "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862. Run"
-        " the same command with --part 1/1, or run the parts that did not finish again (what they"
-        " finished is kept). If their files are on other machines, copy those of .work/map here."
-        " Then give --part merge again (1 of them have a record that cannot be used: it is"
-        " damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.json")),
     ),
     merging(
         "part: tokens that were mapped are cut",
         f"{RUN} --part merge",
-        "1 of 1 splits are not mapped in …/data/.work/map: wudao/part-1.json bytes 0 to 2862.… (1"
-        " of them have a record that cannot be used: it is damaged)",
         scene=together(mapped_only, cut("data/.work/map/*.tokens")),
     ),
     refused(
         "append: no bands",
         f"{RUN} --dedup minhash --append",
-        "generation g0001-… of this dataset was made by an older corpusmill: it has no bands and"
-        " slots in its signatures, with which --dedup minhash compares new documents. Make the"
-        " dataset again, once, with --overwrite and all of its input; after that it can be"
-        " appended to.",
         scene=together(
             near,
             pages("part-2.json", 6, 9),
@@ -181,19 +141,10 @@ ROWS = (
             ),
         ),
     ),
-    refused(
-        "word that is no UTF-8",
-        f"{TEXT} 'in/\udcff'",
-        "the word in/\\xff is not UTF-8; rename what it names. python -m pipelines.text --help"
-        " lists every flag",
-        scene=lines,
-    ),
+    refused("word that is no UTF-8", f"{TEXT} 'in/\udcff'", scene=lines),
     opened(
         "tiktoken that cannot be fetched",
         "pipelines.wudao --output out --tokenizer tiktoken:gpt2",
-        "tiktoken:gpt2: tiktoken could not fetch this encoding (…). Without internet, set"
-        " TIKTOKEN_CACHE_DIR to a folder that tiktoken filled elsewhere, or give the file:"
-        " tiktoken:PATH/gpt2.tiktoken.",
         env={
             "https_proxy": "http://127.0.0.1:1",
             "HTTPS_PROXY": "http://127.0.0.1:1",
@@ -203,40 +154,30 @@ ROWS = (
     opened(
         "perplexity of one file",
         "pipelines.wudao --output out --perplexity 'zh=k<=9'",
-        '"zh=k<=9" does not name two files. Write LANG=KENLM+SENTENCEPIECE<=NUMBER, such as'
-        " zh=zh.arpa.bin+zh.sp.model<=800, or in place of the number cutoff.csv:head,"
-        " cutoff.csv:middle or cutoff.csv:PERCENTILE.",
         scene=holding("k"),
         needs="kenlm",
     ),
     opened(
         "perplexity with a folder of cutoffs",
         "pipelines.wudao --output out --perplexity 'zh=k+k<=in:head'",
-        "in: Is a directory; expected cc_net's file of cutoffs.",
         scene=together(lines, holding("k")),
         needs="kenlm",
     ),
     refused(
         "train_tokenizer: no text",
         "pipelines.train_tokenizer --corpus text --input in --output a.model --vocab-size 300",
-        "There is no text to train on: every document of the input is dropped.",
         scene=holding("in/a.jsonl", '{"text": ""}\n'),
         before="^pipelines.train_tokenizer: reading ",
     ),
     mapped(
         "filter that ends its process",
         f"{TEXT} --workers 1 --filter rules:dies",
-        "a worker died 3 times at the same task, the last time with nothing running beside it: it"
-        " exited with code 3. The task: map of bytes 0 to 2532 of …/in/part-1.jsonl. Finished work"
-        " is kept; the same command tries again",
         scene=together(lines, holding("rules.py", DIES)),
         slow=True,
     ),
     raised(
         "build of a corpus that is edited meanwhile",
         TWICE,
-        "UserError: the code of notes was edited after this process had used it: restart Python"
-        " (in a notebook the kernel), so that all processes work with the same code",
         scene=own("recipe()"),
         writes=("*",),
         before="merge 100 %",

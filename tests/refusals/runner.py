@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.refusals import lean
-from tests.refusals.job import Job
+from tests import job
 from tests.refusals.refusal import Accepted, Refusal
+from tests.refusals.said import expected
 
 LOCKS = "*.lock"
 """What a command may leave beside a dataset, whatever becomes of it: a lock is empty and stays."""
@@ -49,12 +49,18 @@ def _check_words(row: Refusal, done: Done) -> None:
     rest, paragraph = _last_paragraph(done.err)
     if row.program:
         assert paragraph.startswith(f"{row.program}: "), done.err
-    assert re.search(row.says, _folded(paragraph)), f"not {row.says!r}:\n{paragraph}"
+    says = expected(row)
+    assert re.search(says, _folded(paragraph)), f"not {says!r}:\n{paragraph}"
     said = _folded(done.out + rest)
     if row.before:
         assert re.search(row.before, said), f"not {row.before!r} before:\n{said}"
     else:
         assert not said, f"said before:\n{done.out}{rest}"
+
+
+def paragraph_of(done: Done) -> str:
+    """Return the last paragraph on one line."""
+    return _folded(_last_paragraph(done.err)[1])
 
 
 def _last_paragraph(text: str) -> tuple[str, str]:
@@ -92,7 +98,7 @@ def run(row: Refusal, folder: Path) -> Done:
     """Run what a row says in a folder, and return how it ended."""
     words = shlex.split(row.command)
     outputs = [folder.with_name(f"{folder.name}.{name}") for name in ("out", "err")]
-    job = Job(
+    asked = job.Job(
         words=words,
         python=row.python,
         env=dict(row.env),
@@ -100,5 +106,5 @@ def run(row: Refusal, folder: Path) -> Done:
         folder=str(folder),
         outputs=[str(path) for path in outputs],
     )
-    code = lean.run((words or ["pipelines"])[0].partition(".")[0], job)
+    code = job.run((words or ["pipelines"])[0].partition(".")[0], asked)
     return Done(code, *(path.read_text(errors="backslashreplace") for path in outputs))

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.refusals.job import ROOT
+from tests.job import ROOT
 from tests.refusals.refusal import Refusal
 from tests.refusals.runner import run, tree
 
@@ -82,6 +82,22 @@ def kept(folder: Path, name: str, make: Scene) -> Path:
             make(made)
             done.touch()
     return made
+
+
+def copied(name: str, make: Scene, *parts: str) -> Scene:
+    """Return the scene of some files and folders of what a scene makes, as `kept` does."""
+
+    def fill(folder: Path) -> None:
+        made = kept(folder, name, make)
+        for part in parts:
+            copy = shutil.copy if (made / part).is_file() else _copy_folder
+            copy(made / part, folder / part)
+
+    return fill
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, symlinks=True)
 
 
 @cache

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tests.refusals.refusal import Refusal
 from tests.refusals.runner import run
-from tests.refusals.scenes import Scene, holding, kept
+from tests.refusals.scenes import Scene, copied, holding, kept
 
 _WORDS = (
     "sea ship wind rain house road light stone river bread night morning green small old young "
@@ -80,63 +80,36 @@ def _make_grown(folder: Path) -> None:
     command(folder, "shards remove data --id a-3 --reason asked")
 
 
-def _data_of(name: str, make: Scene) -> Scene:
-    def scene(folder: Path) -> None:
-        made = kept(folder, name, make)
-        shutil.copytree(made / "data", folder / "data", symlinks=True)
-
-    return scene
-
-
-first = _data_of("first", _make_first)
+first = copied("first", _make_first, "data")
 """`data` with one generation: docs and notes, each in two shards, with validation."""
-dataset = _data_of("grown", _make_grown)
+corpus = copied("first", _make_first, "docs", "more", "tok.model")
+"""The input of these datasets, and their tokenizer."""
+dataset = copied("grown", _make_grown, "data")
 """`data` with two generations, the second with the source new, and a removal: manifest 3."""
-
-
-def another(folder: Path) -> None:
-    """`disk`, a dataset of another lineage, in four shards."""
-    made = kept(folder, "other", _make_other)
-    shutil.copytree(made / "data", folder / "disk")
 
 
 def _make_other(folder: Path) -> None:
     _make_corpus(folder)
     command(folder, f"{_BUILD} --input docs=docs --seed 5 --shards 4")
+    (folder / "data").rename(folder / "disk")
 
 
-def placed(folder: Path) -> None:
-    """`disk`, a copy of `data` as place writes it."""
-    made = kept(folder, "placed", _make_placed)
-    shutil.copytree(made / "disk", folder / "disk")
+def _made(words: str) -> Scene:
+    def make(folder: Path) -> None:
+        dataset(folder)
+        command(folder, f"shards {words}")
+
+    return make
 
 
-def _make_placed(folder: Path) -> None:
-    dataset(folder)
-    command(folder, "shards place data --to disk")
-
-
-def exported(folder: Path) -> None:
-    """`out`, an export of the source docs of `data` for NumPy."""
-    made = kept(folder, "exported", _make_exported)
-    shutil.copytree(made / "out", folder / "out")
-
-
-def _make_exported(folder: Path) -> None:
-    dataset(folder)
-    command(folder, "shards export data --to numpy --source docs --output out")
-
-
-def removed(folder: Path) -> None:
-    """`data` with one more removal: manifest 4."""
-    made = kept(folder, "removed", _make_removed)
-    shutil.rmtree(folder / "data")
-    shutil.copytree(made / "data", folder / "data")
-
-
-def _make_removed(folder: Path) -> None:
-    dataset(folder)
-    command(folder, "shards remove data --id a-4 --reason asked")
+another = copied("other", _make_other, "disk")
+"""`disk`, a dataset of another lineage, in four shards."""
+placed = copied("placed", _made("place data --to disk"), "disk")
+"""`disk`, a copy of `data` as place writes it."""
+exported = copied("exported", _made("export data --to numpy --source docs --output out"), "out")
+"""`out`, an export of the source docs of `data` for NumPy."""
+removed = copied("removed", _made("remove data --id a-4 --reason asked"), "data")
+"""`data` with one more removal: manifest 4."""
 
 
 def linked(folder: Path) -> None:
@@ -155,16 +128,6 @@ def manifest(folder: Path) -> None:
     made = kept(folder, "grown", _make_grown)
     (folder / "data").mkdir()
     shutil.copy(made / "data/manifest.json", folder / "data")
-
-
-def corpus(folder: Path) -> None:
-    """The input of these datasets, and their tokenizer."""
-    made = kept(folder, "first", _make_first)
-    for name in ("docs", "more", "tok.model"):
-        if (made / name).is_dir():
-            shutil.copytree(made / name, folder / name)
-        else:
-            shutil.copy(made / name, folder)
 
 
 def found(folder: Path, pattern: str) -> Path:
@@ -334,11 +297,6 @@ def rows_changed(
         return sink.getvalue().to_pybytes()
 
     return scene(pattern, changed_bytes)
-
-
-def cell_unsaid(pattern: str, column: str, row: int, value: Any) -> Scene:
-    """As `cell`, and the manifest says nothing of it."""
-    return cell(pattern, column, row, value, scene=edited)
 
 
 def cell(pattern: str, column: str, row: int, value: Any, **how: Any) -> Scene:

@@ -16,8 +16,12 @@ def modules() -> Sequence[str]:
     return sorted(module.name for module in found if module.name.startswith(WINGS))
 
 
+def rows_of(module: str) -> Sequence[Refusal]:
+    """Return the rows of a module, which calls them ROWS."""
+    rows: Sequence[Refusal] = importlib.import_module(f"tests.refusals.{module}").ROWS
+    return rows
+
+
 def rows() -> Sequence[Refusal]:
-    """Return the rows of all modules, each of which calls its own ROWS."""
-    return [
-        row for name in modules() for row in importlib.import_module(f"tests.refusals.{name}").ROWS
-    ]
+    """Return the rows of all modules."""
+    return [row for name in modules() for row in rows_of(name)]

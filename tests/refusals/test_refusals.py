@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.refusals.refusal import Refusal
+from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.runner import check
+from tests.refusals.said import said
 from tests.refusals.table import rows
 
 ROWS = rows()
@@ -24,3 +25,8 @@ def test_the_row_is_refused_as_it_says(row: Refusal, tmp_path: Path) -> None:
 
 def test_each_row_has_a_name_of_its_own() -> None:
     assert not [name for name, times in Counter(row.name for row in ROWS).items() if times > 1]
+
+
+def test_each_row_has_a_text_and_no_other_has() -> None:
+    names = {row.name for row in ROWS if not row.says and not isinstance(row, Accepted)}
+    assert names == {*said()}

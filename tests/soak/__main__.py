@@ -129,23 +129,18 @@ def _again(seed: int, number: int) -> str:
 
 @dataclass
 class _Progress:
-    """Shows one line that is written again and again; a line a minute where nobody watches."""
+    """Shows a line a minute."""
 
     end: float
     shown: float = 0.0
 
     def __call__(self, tried: Tried) -> None:
-        watched = sys.stderr.isatty()
         now = time.monotonic()
-        if not watched and now < self.shown + 60:
-            return
-        self.shown = now
-        line = (
-            f"{sum(tried.outcomes.values()):,} cases, {tried.total(FAILED)} failed, "
-            f"{max(0.0, self.end - now) / 60:.1f} minutes left"
-        )
-        sys.stderr.write(f"\r{line} " if watched else f"{line}\n")
-        sys.stderr.flush()
+        if now >= self.shown + 60:
+            self.shown = now
+            cases, left = sum(tried.outcomes.values()), max(0.0, self.end - now) / 60
+            line = f"{cases:,} cases, {tried.total(FAILED)} failed, {left:.1f} minutes left"
+            print(line, file=sys.stderr, flush=True)
 
 
 def _new_folder(number: int, keep: Path) -> Path:

@@ -2,7 +2,6 @@
 
 import importlib
 import random
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 
 from tests.pipelines.runs import content
 from tests.soak.check import Failure, printable
-from tests.soak.commands import Done, Started, Trap, start
+from tests.soak.commands import Done, Started, Trap, kill_group, start
 from tests.soak.world import World, make_world
 
 LEVELS: tuple[Mapping[str, int], ...] = (
@@ -75,13 +74,11 @@ class Case:
         self.constants = sizes
         self.note("sizes", sizes)
 
-    def start(
-        self, words: Sequence[object], *, trap: Trap | None = None, engine: bool = True
-    ) -> Started:
+    def start(self, words: Sequence[object], *, trap: Trap | None = None) -> Started:
         """Start a command of the product."""
         self.commands += 1
         module, *flags = map(str, words)
-        if engine and module != "shards":
+        if module != "shards":
             flags += self.engine
         log = self.folder / f"command-{self.commands:02}.log"
         self.note(f"command {self.commands}", " ".join([module, *flags]))
@@ -93,11 +90,16 @@ class Case:
             forked=self.forked,
         )
 
-    def run(self, *words: object, trap: Trap | None = None, engine: bool = True) -> Done:
+    def run(self, *words: object, trap: Trap | None = None) -> Done:
         """Run a command to its end; it may not end in a traceback or unprintable text."""
-        done = self.start(words, trap=trap, engine=engine).wait()
+        done = self.start(words, trap=trap).wait()
         self.look_at(done)
         return done
+
+    def killed(self, *words: object, first: int = 1, last: int = 256) -> Done:
+        """Run a command that is killed at a change of the disk, more often an early one."""
+        nth = int(first * (last / first) ** self.rng.random())
+        return self.run(*words, trap=Trap(nth, kill_group))
 
     def look_at(self, done: Done) -> None:
         """Check what every command keeps to, however it ends."""
@@ -114,20 +116,11 @@ class Case:
         if done.code == 2 and not done.said.startswith(f"{module}: "):
             raise Failure(f"{module} refused without a paragraph at its end: {done.output[-600:]}")
 
-    def succeed(self, *words: object, engine: bool = True) -> Done:
+    def succeed(self, *words: object) -> Done:
         """Run a command that must succeed."""
-        done = self.run(*words, engine=engine)
+        done = self.run(*words)
         if done.code:
             raise Failure(f"exit code {done.code}, 0 expected: {done.output[-1500:]}")
-        return done
-
-    def refused(self, pattern: str, *words: object) -> Done:
-        """Run a command that must be refused with a paragraph that matches."""
-        done = self.run(*words)
-        if done.code != 2:
-            raise Failure(f"exit code {done.code}, 2 expected: {done.output[-800:]}")
-        if not re.search(pattern, done.said):
-            raise Failure(f"this does not match {pattern!r}: {done.said[:800]}")
         return done
 
     def calm(self, words: Sequence[object], name: str = "calm") -> dict[str, str]:

@@ -8,6 +8,7 @@ import random
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -255,7 +256,7 @@ class Writer:
     def _cut_archive(self, content: Content, data: bytes, packed: str) -> Content:
         """Return an archive that is cut, with the lines that can still be read of it."""
         data = data[: self.rng.randrange(max(20, len(data) // 2), len(data))]
-        left = UNPACK[packed](data)
+        left = _unpacked(data, packed)
         if left is None or left == content.data:
             return Content(_pack(self.rng, content.data, packed), content.rows)
         start = left.rfind(b"\n") + 1
@@ -285,45 +286,23 @@ def _pack(rng: random.Random, data: bytes, packed: str) -> bytes:
     return b"".join(pack(data[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1))
 
 
-def _gunzip(data: bytes) -> bytes | None:
-    whole = b""
-    while data:
-        unpacker = zlib.decompressobj(wbits=31)
-        whole += unpacker.decompress(data)
-        if not unpacker.eof:
-            return whole
-        data = unpacker.unused_data
-    return None
-
-
-def _unzstd(data: bytes) -> bytes | None:
-    whole = b""
-    while data:
-        unpacker = zstandard.ZstdDecompressor().decompressobj()
-        whole += unpacker.decompress(data)
-        if not unpacker.eof:
-            return whole
-        data = unpacker.unused_data
-    return None
-
-
-def _bunzip2(data: bytes) -> bytes | None:
-    whole = b""
-    while data:
-        unpacker = bz2.BZ2Decompressor()
-        whole += unpacker.decompress(data)
-        if not unpacker.eof:
-            return whole
-        data = unpacker.unused_data
-    return None
-
-
-UNPACK: dict[str, Callable[[bytes], bytes | None]] = {
-    ".gz": _gunzip,
-    ".zst": _unzstd,
-    ".bz2": _bunzip2,
+_UNPACKERS: dict[str, Callable[[], Any]] = {
+    ".gz": lambda: zlib.decompressobj(wbits=31),
+    ".zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
+    ".bz2": bz2.BZ2Decompressor,
 }
-"""What can be read of an archive that is cut; None if no member is cut."""
+
+
+def _unpacked(data: bytes, packed: str) -> bytes | None:
+    """Return what can be read of an archive that is cut; None if no member is cut."""
+    whole = b""
+    while data:
+        unpacker = _UNPACKERS[packed]()
+        whole += unpacker.decompress(data)
+        if not unpacker.eof:
+            return whole
+        data = unpacker.unused_data
+    return None
 
 
 def endings(form: str) -> Sequence[str]:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from tests.soak.case import Case, flags_of, shipped
 from tests.soak.check import Failure, Ledger, agree, check_dataset
-from tests.soak.commands import Trap, kill_group
 from tests.soak.dataset import Place, Plain, Stored
 from tests.soak.loader import check_reading
 from tests.soak.world import World
@@ -30,17 +29,16 @@ def add_generations(case: Case, world: World, output: Path) -> None:
             agree("bytes without new files", shipped(output), before)
             continue
         if rng.random() < 0.5:
-            trap = Trap(int(2 ** (rng.random() * 8)), kill_group)
-            case.run(*words, trap=trap)
+            case.killed(*words)
         case.succeed(*words)
         kept = {name: shipped(output).get(name) for name in before if name != "manifest.json"}
         agree("earlier files", kept, {name: before[name] for name in kept})
         check_dataset(output, world, ledger)
         step = rng.choice(("", "", "remove", "compact", "read"))
         if step == "remove":
-            remove_some(case, world, output, ledger)
+            remove_some(case, output)
         elif step == "compact":
-            check_compacted(case, world, output, ledger)
+            check_compacted(case, output, ledger)
         elif step == "read":
             check_reading(rng, output)
     case.succeed("shards", "verify", output)
@@ -58,9 +56,8 @@ def all_stored(plain: Plain) -> list[Stored]:
     ]
 
 
-def remove_some(case: Case, world: World, output: Path, ledger: Ledger) -> None:
+def remove_some(case: Case, output: Path) -> None:
     """Remove random documents by random names."""
-    del world, ledger
     rng = case.rng
     plain = Plain(output)
     stored = all_stored(plain)
@@ -84,13 +81,13 @@ def remove_some(case: Case, world: World, output: Path, ledger: Ledger) -> None:
     case.succeed(*words, "--dry-run")
     agree("removed by --dry-run", Plain(output).removed(), before)
     if rng.random() < 0.3:
-        case.run(*words, "--reason", "a letter", trap=Trap(rng.randint(1, 6), kill_group))
+        case.killed(*words, "--reason", "a letter", last=7)
     case.succeed(*words, "--reason", "a letter")
     agree("removed documents", Plain(output).removed(), wanted)
     case.succeed("shards", "verify", output)
 
 
-def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> None:
+def check_compacted(case: Case, output: Path, ledger: Ledger) -> None:
     """Compact a dataset, perhaps without what was removed; the rest is the same."""
     rng = case.rng
     plain = Plain(output)
@@ -101,7 +98,7 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
     verdicts = _verdicts(plain)
     words = ["shards", "compact", output, *(["--erase"] if erase else [])]
     if rng.random() < 0.4:
-        case.run(*words, trap=Trap(int(2 ** (rng.random() * 6)), kill_group))
+        case.killed(*words, last=64)
     case.succeed(*words)
     made = Plain(output)
     now = all_stored(made)
@@ -122,7 +119,6 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
     case.succeed("shards", "prune", output, "--days", "0")
     case.succeed("shards", "verify", output)
     check_reading(rng, output)
-    del world
 
 
 def _verdicts(plain: Plain) -> dict[object, object]:

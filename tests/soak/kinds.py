@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tests.soak.case import Case, flags_of, shipped
 from tests.soak.check import Failure, agree, check_dataset
-from tests.soak.commands import Trap, kill_group
 from tests.soak.dataset import Plain
 from tests.soak.growth import add_generations, check_compacted, remove_some
 from tests.soak.loader import check_reading
@@ -60,10 +59,9 @@ def kill(case: Case) -> None:
     expected = case.calm(words)
     output = case.folder / "out"
     for _ in range(case.rng.choice((1, 1, 2, 3))):
-        nth = int(2 ** (case.rng.random() * 8))
-        done = case.run(*words, "--output", output, trap=Trap(nth, kill_group))
+        done = case.killed(*words, "--output", output)
         if done.code not in (0, -9):
-            raise Failure(f"exit code {done.code}, killed at {nth}: {done.output[-800:]}")
+            raise Failure(f"exit code {done.code} after a kill: {done.output[-800:]}")
     finish(case, world, output, expected)
 
 
@@ -144,8 +142,7 @@ def harm_work(case: Case) -> None:
     words = flags_of(world)
     expected = case.calm(words)
     output = case.folder / "out"
-    nth = int(2 ** (2 + case.rng.random() * 7))
-    case.run(*words, "--output", output, trap=Trap(nth, kill_group))
+    case.killed(*words, "--output", output, first=4, last=512)
     if (output / "manifest.json").exists():
         (output / "manifest.json").unlink()
     left = [
@@ -161,47 +158,30 @@ def harm_work(case: Case) -> None:
 
 
 def harm_dataset(case: Case) -> None:
-    """Harms a file of a complete dataset: verify says so."""
+    """Harms files of a complete dataset, one after the other: verify says so."""
     world = case.world(small=True)
     output = case.folder / "out"
     case.succeed(*flags_of(world, output=output))
-    names = [name for name in shipped(output) if name != "manifest.json"]
-    name = case.rng.choice([name for name in names if (output / name).stat().st_size])
-    harm = case.rng.choice(HARMS)
-    before = (output / name).read_bytes()
-    harm(output / name, case.rng)
-    case.note(harm.__name__, name)
-    if (output / name).exists() and (output / name).read_bytes() == before:
-        return  # zeros that were zeros
-    done = case.run("shards", "verify", output)
-    if done.code != 1 or Path(name).name not in done.output:
-        raise Failure(f"verify does not name {name}: {done.code} {done.output[-600:]}")
-    for command in ("inspect", "stats"):
-        case.run("shards", command, output)
-    case.run(*flags_of(world, output=output))
-    (output / name).parent.mkdir(parents=True, exist_ok=True)
-    (output / name).write_bytes(before)
+    names = [name for name in shipped(output) if (output / name).stat().st_size]
+    for name in ("manifest.json", *case.rng.sample(names, min(len(names), 2))):
+        path, harm = output / name, case.rng.choice(HARMS)
+        before = path.read_bytes()
+        harm(path, case.rng)
+        case.note(harm.__name__, name)
+        if path.exists() and path.read_bytes() == before:
+            continue  # zeros that were zeros
+        done = case.run("shards", "verify", output)
+        refused = name == "manifest.json" and done.code == 2
+        if not refused and (done.code != 1 or path.name not in done.output):
+            raise Failure(f"verify does not name {name}: {done.code} {done.output[-600:]}")
+        for command in ("inspect", "stats"):
+            case.run("shards", command, output)
+        if name != "manifest.json":  # without one, a run would make the dataset again
+            case.run(*flags_of(world, output=output))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(before)
     case.succeed("shards", "verify", output)
     check_dataset(output, world)
-
-
-def harm_manifest(case: Case) -> None:
-    """Harms the manifest: a clear error or nothing."""
-    world = case.world(small=True)
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
-    manifest = output / "manifest.json"
-    before = manifest.read_bytes()
-    for _ in range(3):
-        harm = case.rng.choice(HARMS)
-        harm(manifest, case.rng)
-        case.note(harm.__name__, "manifest.json")
-        if manifest.exists() and manifest.read_bytes() != before:
-            done = case.run("shards", "verify", output)
-            if done.code not in (1, 2):
-                raise Failure(f"a damaged manifest is not noticed: {done.output[-400:]}")
-        manifest.write_bytes(before)
-    case.succeed("shards", "verify", output)
 
 
 # --- full disks
@@ -281,8 +261,7 @@ def every_tokens(case: Case) -> None:
     output = case.folder / "out"
     if case.rng.random() < 0.5:
         expected = case.calm(words)
-        nth = int(2 ** (case.rng.random() * 9))
-        case.run(*words, "--output", output, trap=Trap(nth, kill_group))
+        case.killed(*words, "--output", output, last=512)
         case.succeed(*words, "--output", output)
         agree("bytes after a kill", shipped(output), expected)
     else:
@@ -290,8 +269,8 @@ def every_tokens(case: Case) -> None:
     ledger = check_dataset(output, world)
     check_reading(case.rng, output)
     if case.rng.random() < 0.5:
-        remove_some(case, world, output, ledger)
-        check_compacted(case, world, output, ledger)
+        remove_some(case, output)
+        check_compacted(case, output, ledger)
 
 
 def takedown(case: Case) -> None:
@@ -301,9 +280,9 @@ def takedown(case: Case) -> None:
     case.succeed(*flags_of(world, output=output))
     ledger = check_dataset(output, world)
     for _ in range(case.rng.choice((1, 2))):
-        remove_some(case, world, output, ledger)
+        remove_some(case, output)
     check_reading(case.rng, output)
-    check_compacted(case, world, output, ledger)
+    check_compacted(case, output, ledger)
 
 
 def overwrite(case: Case) -> None:
@@ -320,8 +299,7 @@ def overwrite(case: Case) -> None:
         raise Failure(f"other options are not refused: {done.code} {done.said[:600]}")
     words = flags_of(world, output=output, overwrite=True)
     if case.rng.random() < 0.6:
-        nth = int(2 ** (case.rng.random() * 8))
-        case.run(*words, trap=Trap(nth, kill_group))
+        case.killed(*words)
         Plain(output).manifest  # noqa: B018 - one of the two is there
     case.succeed(*words)
     check_dataset(output, world)
@@ -329,8 +307,7 @@ def overwrite(case: Case) -> None:
     agree("old files", {name: still.get(name) for name in old if name != "manifest.json"},
           {name: value for name, value in old.items() if name != "manifest.json"})  # fmt: skip
     if case.rng.random() < 0.5:
-        trap = Trap(case.rng.randint(1, 6), kill_group)
-        case.run("shards", "prune", output, "--days", "0", trap=trap)
+        case.killed("shards", "prune", output, "--days", "0", last=7)
     case.succeed("shards", "prune", output, "--days", "0")
     left = shipped(output)
     expected.pop("manifest.json")
@@ -350,8 +327,7 @@ def parts(case: Case) -> None:
     case.rng.shuffle(shares)
     for share in shares:
         if case.rng.random() < 0.3:
-            trap = Trap(int(2 ** (case.rng.random() * 6)), kill_group)
-            case.run(*words, "--output", output, "--part", share, trap=trap)
+            case.killed(*words, "--output", output, "--part", share, last=64)
         case.succeed(*words, "--output", output, "--part", share)
     case.succeed(*words, "--output", output, "--part", "merge")
     agree("bytes of parts", shipped(output), expected)
@@ -382,45 +358,12 @@ def engines(case: Case) -> None:
     check_dataset(output, world)
 
 
-# --- what is refused
-
-
-def refusals(case: Case) -> None:
-    """Commands that must be refused with one paragraph, and leave the dataset as it is."""
-    world = case.world(small=True)
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
-    before = shipped(output)
-    rejected = sum(row.judged.rejected != "" for file in world.inputs for row in file.rows)
-    if rejected and world.options["sample"] == 1:
-        words = [word for word in flags_of(world, output=case.folder / "strict")]
-        words[words.index("--max-reject-rate") + 1] = "0"
-        case.refused(r"of the records cannot be read|nothing of the source", *words)
-        if (case.folder / "strict" / "manifest.json").exists():
-            raise Failure("a manifest in spite of --max-reject-rate 0")
-    if world.options.values.get("skip_unreadable"):
-        words = [word for word in flags_of(world, output=output) if word != "--skip-unreadable"]
-        case.refused(r" is (a link to|a FIFO).*give --skip-unreadable", *words)
-    path = case.rng.choice(world.inputs).path
-    content = path.read_bytes()
-    path.write_bytes(content + b"\n" * 3)
-    case.refused("--overwrite|--allow-changed", *flags_of(world, output=output))
-    case.refused("--allow-changed", *flags_of(world, output=output, append=True))
-    path.unlink()
-    case.run(*flags_of(world, output=output))
-    path.write_bytes(content)
-    world.options.values["dedup"] = "none" if world.options["dedup"] != "none" else "exact"
-    case.refused("--dedup", *flags_of(world, output=output))
-    agree("bytes after refusals", shipped(output), before)
-
-
 KINDS: Mapping[str, Kind] = {
     "plain": Kind(plain, 24, "a run of random inputs and options"),
     "kill": Kind(kill, 16, "kill -9 at a random change of the disk, and again"),
     "kill-workers": Kind(kill_workers, 4, "kill -9 of a worker or driver at a random time"),
     "harm-work": Kind(harm_work, 12, "unfinished work is harmed between two runs"),
-    "harm-dataset": Kind(harm_dataset, 6, "a file of a dataset is harmed"),
-    "harm-manifest": Kind(harm_manifest, 2, "the manifest is harmed"),
+    "harm-dataset": Kind(harm_dataset, 6, "files of a dataset are harmed, the manifest too"),
     "full-disk": Kind(full_disk, 8, "a disk that fills up", alone=True),
     "read-only": Kind(read_only, 3, "read-only mounts", alone=True),
     "append": Kind(append, 10, "--append in several steps, removals, compaction"),
@@ -430,5 +373,4 @@ KINDS: Mapping[str, Kind] = {
     "readers": Kind(readers, 5, "readers in a loop during overwrite, prune, place …"),
     "parts": Kind(parts, 3, "--part, merge"),
     "engines": Kind(engines, 2, "DirectRunner, workers, Prism, a fresh process"),
-    "refusals": Kind(refusals, 4, "what must be refused"),
 }

@@ -4,21 +4,19 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION
 from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
-from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.windows import WindowSpec, causal_windows, glm_windows
-from tests.soak.check import Failure, agree
+from tests.soak.check import agree
 from tests.soak.dataset import Plain
 from trainer.loader import Loader, Tensors, read_once
 
@@ -52,8 +50,6 @@ def check_reading(rng: random.Random, folder: Path) -> None:
             _check_once(plain, streams, windows, ranks)
             if split == TRAIN:
                 _check_epochs(streams, windows, ranks)
-                _check_weights(rng, streams, by_stream, ranks)
-                _check_scatters(rng, streams, ranks)
 
 
 def _check_once(
@@ -77,9 +73,9 @@ def _read_once(streams: Sequence[Stream], window: WindowSpec, ranks: Ranks) -> B
     return read
 
 
-def _drawn(sampler: Sampler, ranks: Ranks, steps: int) -> list[list[tuple[int, Row]]]:
-    """Return stream and tokens of all samples of each step, rank by rank."""
-    drawn: list[list[tuple[int, Row]]] = [[] for _ in range(steps)]
+def _drawn(sampler: Sampler, ranks: Ranks, steps: int) -> list[Row]:
+    """Return the tokens of all samples, step by step and rank by rank."""
+    drawn: list[list[Row]] = [[] for _ in range(steps)]
     for rank in range(ranks.world):
         loader = Loader(
             sampler,
@@ -90,71 +86,21 @@ def _drawn(sampler: Sampler, ranks: Ranks, steps: int) -> list[list[tuple[int, R
             ahead=rank % 2,
         )
         for step, tensors in enumerate(loader):
-            drawn[step] += zip(tensors["source"].tolist(), _texts(tensors), strict=True)
-    return drawn
+            drawn[step] += _texts(tensors)
+    return [row for step in drawn for row in step]
 
 
 def _check_epochs(streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks) -> None:
     """Check that training reads each window once in the first epoch, each token in the next."""
     sampler = Sampler(streams, seed=7, num_scatters=1, window=causal_windows(ranks.length))
     steps = math.ceil(2 * len(windows) / ranks.batch)
-    rows = [row for step in _drawn(sampler, ranks, steps) for _, row in step]
+    rows = _drawn(sampler, ranks, steps)
     expected = Counter(windows)
     first = Counter(rows[: len(windows)])
     _compare(f"windows of the first epoch on {ranks.world} ranks", first, expected)
     if len(streams) == 1:
         second = Counter(rows[len(windows) : 2 * len(windows)])
         _compare("tokens of the second epoch", _tokens(second), _tokens(expected))
-
-
-def _check_weights(
-    rng: random.Random,
-    streams: Sequence[Stream],
-    by_stream: Sequence[Sequence[Row]],
-    ranks: Ranks,
-) -> None:
-    """Check that streams are drawn by their weights at any moment, each window once an epoch."""
-    weights = [rng.choice((0.1, 0.3, 1, 2)) for _ in streams]
-    named = {stream.name: weight for stream, weight in zip(streams, weights, strict=True)}
-    sampler = Sampler(
-        streams,
-        seed=3,
-        num_scatters=1,
-        window=causal_windows(ranks.length),
-        stages=(MixtureStage(start=0, weights=named),),
-    )
-    steps = math.ceil(min(1000, 2 * sum(map(len, by_stream))) / ranks.batch)
-    counts: Counter[int] = Counter()
-    rows: list[list[Row]] = [[] for _ in streams]
-    samples = [sample for step in _drawn(sampler, ranks, steps) for sample in step]
-    for number, (stream, row) in enumerate(samples, start=1):
-        counts[stream] += 1
-        rows[stream].append(row)
-        for index, weight in enumerate(weights):
-            share = number * weight / sum(weights)
-            # Two draws, since reading begins anywhere in a period.
-            if abs(counts[index] - share) >= 2:
-                raise Failure(f"stream {index}: {counts[index]} of {number} draws, not {share:.1f}")
-    for drawn, windows in zip(rows, by_stream, strict=True):
-        if len(drawn) >= len(windows):
-            first = Counter(drawn[: len(windows)])
-            _compare("windows of a weighted stream", first, Counter(windows))
-
-
-def _check_scatters(rng: random.Random, streams: Sequence[Stream], ranks: Ranks) -> None:
-    """Check that the batches of scattered shards do not depend on the number of ranks."""
-    scatters = rng.choice((2, 4))
-    batch = scatters * ranks.world
-    try:
-        sampler = Sampler(
-            streams, seed=5, num_scatters=scatters, window=causal_windows(ranks.length)
-        )
-    except UserError:
-        return  # shards that cannot be dealt to so many
-    alone = _drawn(sampler, replace(ranks, world=1, batch=batch), 8)
-    shared = _drawn(sampler, replace(ranks, batch=batch), 8)
-    for one, many in zip(alone, shared, strict=True):
-        agree("a batch of scattered shards", sorted(many), sorted(one))
 
 
 def _windows(plain: Plain, *, split: str, length: int) -> list[list[Row]]:

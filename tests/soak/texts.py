@@ -3,24 +3,10 @@
 import random
 from dataclasses import dataclass, field
 
-_SYLLABLES = [
-    "ka",
-    "lo",
-    "mi",
-    "ter",
-    "ban",
-    "so",
-    "ril",
-    "den",
-    "pu",
-    "gan",
-    "ve",
-    "shor",
-    "ti",
-    "nal",
-    "ro",
-    "quem",
-]
+_SYLLABLES = (
+    *("ka", "lo", "mi", "ter", "ban", "so", "ril", "den"),
+    *("pu", "gan", "ve", "shor", "ti", "nal", "ro", "quem"),
+)
 _CHARACTERS = "山水田木火土金石日月风云雨雪花草鸟鱼牛马人手口心言门车舟书画琴棋春夏秋冬东西南北天地"
 _OTHERS = "éüñçßøåαβγδжзийклアイウ가나다라😀🚀\u0301\u200d\U00020000ﬁ½“”…—、。！？"
 _LITERAL = ("<|endoftext|>", "[MASK]", "[gMASK]", "<s></s>", "<0x0A>", "<n>", "{}", '"RECORDS": [')

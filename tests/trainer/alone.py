@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import torch
 
-from trainer.config import Config, config_of
+from trainer.finetune.command import Finetune
 from trainer.ranks import Ranks
-from trainer.settings import Settings
-from trainer.tuning.settings import Tuning
+from trainer.settings import Config, Settings, config_of
 
 ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 
@@ -17,6 +16,6 @@ def configured(words: Sequence[str], *, world: int = 1) -> Config:
     return config_of(Settings.read(words, "python -m trainer.train"), world=world)
 
 
-def tuning(words: Sequence[str], *, world: int = 1) -> Tuning:
+def tuning(words: Sequence[str], *, world: int = 1) -> Finetune:
     """Return the run of fine-tuning that a command line describes."""
-    return Tuning.read(words, "python -m trainer.finetune").sized(world=world)
+    return Finetune.read(words, "python -m trainer.finetune").prepared(world=world)

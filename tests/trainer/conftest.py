@@ -7,7 +7,7 @@ import pytest
 from tests.trainer.alone import configured
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.tasks.toy import Desk, make_tokenizer
-from trainer.config import Config
+from trainer.settings import Config
 from trainer.tokenizer import TextTokenizer
 
 

@@ -1,11 +1,14 @@
 """Figures of the reference implementation (THUDM/GLM 4f61ed7), which was run to make them.
 
+Those of its tasks, of its fine-tuning and of what it writes are not in the repository.
 `tests/data/glm_tiny.npz` is a part of `../shared/data/golden/model_tiny.npz`: all weights of a
 model of three layers, and of its cases `bert` one sample, of `edges` two (no token in front of
 `sep`, and all of them).
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,9 @@ from torch import Tensor
 
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
+from trainer.tasks.description import CLOZE, SPELLED
+from trainer.tasks.task import Asking
+from trainer.tokenizer import TextTokenizer
 
 SHAPE = ModelConfig(
     num_layers=3,
@@ -28,6 +34,19 @@ SHAPE = ModelConfig(
 )
 EXTRACT = Path(__file__).parents[1] / "data" / "glm_tiny.npz"
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "golden"
+
+TASKS = SHARED / "tasks"
+TOKENIZERS = SHARED.parent / "tokenizers"
+TASKS_SHAPE = ModelConfig(
+    num_layers=2,
+    hidden_size=32,
+    num_heads=4,
+    vocab_size=50304,
+    max_positions=256,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+)
+"""Of the model of the figures of tasks."""
 
 TOLERANCE = 5e-5
 """Of logits whose standard deviation is 4; an error of formula moves them by 1e-4 and more."""
@@ -82,3 +101,60 @@ def reference_model(make: Callable[[ModelConfig], GLM] = GLM, **weights: Tensor)
 def logits_of(model: GLM, batch: dict[str, Tensor]) -> Tensor:
     logits: Tensor = model(batch["tokens"], batch["position_ids"], sep=batch["sep"])
     return logits
+
+
+def figures(name: str) -> Any:
+    """The figures of tasks in a file; none where they are not here."""
+    return json.loads((TASKS / name).read_text("utf-8")) if TASKS.is_dir() else {}
+
+
+def items(name: str) -> Path:
+    return TASKS / "items" / name
+
+
+def tasks_model(*, smoothing: float = 0.0) -> GLM:
+    """The model of the figures of tasks."""
+    model = GLM(TASKS_SHAPE, smoothing=smoothing)
+    arrays = np.load(TASKS / "model.npz")
+    weights = (name for name in arrays.files if name.startswith("weight/"))
+    model.load_state_dict(
+        {
+            name.removeprefix("weight/"): torch.from_numpy(arrays[name].astype("f4"))
+            for name in weights
+        }
+    )
+    return model
+
+
+@cache
+def writing_model() -> GLM:
+    """The same, which learns nothing any more."""
+    return tasks_model().eval().requires_grad_(False)
+
+
+@cache
+def gpt2() -> TextTokenizer:
+    """GPT-2's tokenizer, with the reference's command tokens."""
+    tokenizer = TextTokenizer(f"tiktoken:{TOKENIZERS / 'gpt2-merges.txt'}")
+    commands = figures("model.json")["command_tokens"]
+    roles = {"cls": "ENC", "mask": "MASK", "smask": "sMASK", "gmask": "gMASK"}
+    for role in ("eos", "cls", "mask", "smask", "gmask", "sop", "eop"):
+        assert tokenizer.special[role] == commands[roles.get(role, role)]
+    return tokenizer
+
+
+def option(case: Mapping[str, Any], name: str, default: str) -> str:
+    """What the reference's command line of a case gives for a flag."""
+    options = case["options"].split()
+    return options[options.index(name) + 1] if name in options else default
+
+
+def asking(case: Mapping[str, Any]) -> Asking:
+    """What the reference's options ask for."""
+    options = case["options"].split()
+    return Asking(
+        pattern=int(option(case, "--pattern-id", "0")),
+        length=int(option(case, "--seq-length", "96")),
+        form=SPELLED if "--multi-token" in options else CLOZE,
+        candidates="--wsc-negative" in options,
+    )

@@ -16,9 +16,9 @@ from tests.ports import free_port
 from tests.trainer.corpus import SHAPE, build
 
 _PRELOADED = [
-    "trainer.evaluate.validation",
-    "trainer.finetune.finetuning",
-    "trainer.train.training",
+    "trainer.evaluating",
+    "trainer.finetune.items",
+    "trainer.training",
     # What those load lazily: a second or more in each process.
     "deepspeed.runtime.superoffload.superoffload_stage3",
     "deepspeed.runtime.zero.muon.muon_optimizer",
@@ -73,6 +73,7 @@ class Trial:
     folder: Path
     flags: Sequence[str] = ()
     started: list[Running] = field(default_factory=list)
+    command: str = "train"
 
     @classmethod
     def on_corpus(cls, folder: Path, *flags: object, **shape: object) -> "Trial":
@@ -106,7 +107,7 @@ class Trial:
         world: int = 1,
         nodes: bool = False,
         prepare: Prepare | None = None,
-        command: str = "train",
+        command: str = "",
     ) -> Running:
         """Start a run; with `nodes` each rank is a node with a folder of its own to run in."""
         number = len(self.started)
@@ -125,7 +126,8 @@ class Trial:
             }
             arguments = [*self.flags, *map(str, flags)]
             process = _context().Process(
-                target=_train, args=(command, arguments, environment, here, output, prepare)
+                target=_train,
+                args=(command or self.command, arguments, environment, here, output, prepare),
             )
             process.start()
             running.processes.append(process)

@@ -9,7 +9,7 @@ import sys
 from shards.command import run_command
 from shards.errors import UserError
 from trainer.ranks import AgreedError, Ranks
-from trainer.train.command import Train
+from trainer.train import Train
 
 class Alone:
     join = staticmethod(lambda: None)
@@ -19,9 +19,10 @@ trainer.ranks.Ranks, trainer.ranks.leave = Alone, lambda: None
 
 class Cook(Train):
     PROGRAM = "trainer.cook"
+    WORK = "__main__:work"
 
-    def work(self, config, ranks):
-        {work}
+def work(config, ranks):
+    {work}
 
 sys.exit(run_command(Cook, {flags!r}, program="trainer.cook"))
 """

@@ -12,14 +12,13 @@ import pytest
 
 from shards.errors import UserError
 from shards.records import to_json
-from shards.run import Run
 from shards.storage.files import write_json
 from tests.shards.json_mutations import mutated, text_of
 from tests.trainer.alone import ALONE
-from trainer import plot, start
+from trainer import start
 from trainer.checkpoints.checkpoint import Checkpoint, FileList, read_checkpoint
-from trainer.config import Config
 from trainer.log import RunLog
+from trainer.settings import Config
 
 pytestmark = pytest.mark.slow
 
@@ -98,20 +97,3 @@ def test_a_crafted_file_is_refused_or_harmless(run: tuple[Config, Path], seed: i
             assert isinstance(result.bad_losses, int)
         shutil.copy(whole / name, folder / name)
     assert 10 < refused < 60
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_crafted_log_stops_nothing(run: tuple[Config, Path], seed: int) -> None:
-    _, folder = run
-    rng = random.Random(seed)
-    path = folder / "log.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for _ in range(40):
-        path.write_bytes(b"\n".join(written(line, rng) for line in lines))
-        log = RunLog(folder, step=2, steps=3, show=False)
-        log.close()
-        for event in map(json.loads, path.read_text().splitlines()):
-            plot.curves([event], "train", "loss")
-    path.write_bytes(b"\x80\x04\x95\n" * 3)
-    RunLog(folder, step=2, steps=3, show=False).close()
-    assert Run.load(folder / "run.json").seed == 0

@@ -94,23 +94,6 @@ def test_a_batch_that_does_not_work_out() -> None:
     check_batches({"gradient_accumulation_steps": 3}, (4, 2, 1), sizes=(21,))
 
 
-def test_batch_size_of() -> None:
-    assert batch_size_of({}, None, world=2) is None
-    assert batch_size_of({}, 4, world=2) == 8
-    whole = {"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 3}
-    assert batch_size_of(whole, None, world=2) == 24
-    assert batch_size_of({**whole, "train_batch_size": 99}, None, world=2) == 99
-
-
-def test_engine_settings_leave_the_optimizer_to_us() -> None:
-    settings = engine_settings(
-        {**ONE, "optimizer": {"type": "AdamW"}}, micro=1, size=1, world=1, node_local=True
-    )
-    assert "optimizer" not in settings
-    assert settings["gradient_clipping"] == 1.0
-    assert settings["checkpoint"] == {"use_node_local_storage": True}
-
-
 def test_adam_of() -> None:
     params = {"lr": 1e-3, "betas": [0.9, 0.98], "torch_adam": True}
     assert adam_of({"optimizer": {"type": "Adam", "params": params}}) == {
@@ -140,37 +123,18 @@ def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
     }
 
 
-FP16_AUTO: Mapping[str, Any] = {
-    "enabled": "auto",
-    "loss_scale": 0,
-    "loss_scale_window": 1000,
-    "initial_scale_power": 16,
-    "hysteresis": 2,
-    "min_loss_scale": 1,
-}
-"""As in the JSON of Hugging Face's guide."""
-
-
-@pytest.mark.parametrize("sections", [{"bf16": {"enabled": "auto"}}, {}], ids=["both", "fp16"])
+@pytest.mark.parametrize("sections", [("bf16", "fp16"), ("fp16",)])
 @pytest.mark.parametrize(
     ("supported", "expected"), [(CPU, "fp32"), (VOLTA, "fp16"), (AMPERE, "bf16")]
 )
 def test_precisions_that_are_left_to_the_trainer(
-    tmp_path: Path, sections: dict[str, Any], supported: tuple[str, ...], expected: str
+    sections: tuple[str, ...], supported: tuple[str, ...], expected: str
 ) -> None:
-    content = {"fp16": FP16_AUTO, **sections, "zero_optimization": {"stage": 2}}
-    settings = read_json(write(tmp_path / "ds.json", content))
+    auto = {name: {"enabled": "auto", "loss_scale": 0} for name in sections}
+    settings = checked({**auto, "zero_optimization": {"stage": 2}}, where="ds.json")
     assert settings == {"zero_optimization": {"stage": 2}}
     settings = with_precision(settings, None, supported=supported)
     assert (precision_of(settings) or "fp32") == expected
-
-
-def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
-    for is_on, expected in ((True, "bf16"), (False, "fp32")):
-        content = {"fp16": FP16_AUTO, "bf16": {"enabled": is_on}, **ONE}
-        settings = checked(content, where="ds.json")
-        assert precision_of(settings) == expected
-        assert "fp16" not in settings
 
 
 REFERENCE: Mapping[str, Any] = {
@@ -194,14 +158,6 @@ REFERENCE: Mapping[str, Any] = {
 
 OFFLOADING = {"stage": 2, "overlap_comm": True, "allgather_bucket_size": 5e7, "cpu_offload": True}
 """As in its files for fine-tuning."""
-
-ASCEND = {
-    "bf16": {"enabled": True},
-    "fp16": {**FP16_SECTION, "enabled": False},
-    "optimizer": {"type": "Adam", "params": {"lr": 3e-6, "torch_adam": True}},
-    "activation_checkpointing": {"partition_activations": False, "cpu_checkpointing": False},
-}
-"""What its port to Ascend has instead."""
 
 
 def test_the_files_of_the_reference_are_read(
@@ -229,12 +185,6 @@ def test_the_files_of_its_fine_tuning_are_read(tmp_path: Path) -> None:
         "allgather_bucket_size": 50_000_000,
         "offload_optimizer": {"device": "cpu"},
     }
-
-
-def test_the_files_of_its_port_to_ascend_are_read(tmp_path: Path) -> None:
-    content = read_json(write(tmp_path / "glm.json", {**REFERENCE, **ASCEND}))
-    assert precision_of(content) == "bf16"
-    assert adam_of(content) == {"lr": 3e-6}
 
 
 LEAVES = st.one_of(

@@ -4,10 +4,10 @@ from dataclasses import replace
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.config import Config
 from trainer.data import open_data
-from trainer.evaluate.validation import evaluate
+from trainer.evaluating import evaluate
 from trainer.model.loss import LossSums
+from trainer.settings import Config
 
 
 def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:

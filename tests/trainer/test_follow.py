@@ -20,9 +20,8 @@ from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SHAPE, build, grow
 from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses, put_stages
-from trainer import follow, run
+from trainer import follow, run, training
 from trainer.data import RunData
-from trainer.train import training
 
 pytestmark = pytest.mark.slow
 
@@ -127,13 +126,6 @@ def test_killed_twice_is_as_if_it_had_not_been(
     assert len(losses(run)) == STEPS
 
 
-@pytest.mark.nightly
-def test_two_ranks_switch_as_one_does(undisturbed: Callable[[int], Path]) -> None:
-    assert losses(undisturbed(2)) == pytest.approx(losses(undisturbed(1)), abs=0.2)
-    saved = [Run.load(undisturbed(world) / "run.json").mixes for world in (1, 2)]
-    assert [mix.weights for mix in saved[0]] == [mix.weights for mix in saved[1]]
-
-
 def test_without_follow_a_run_stays_with_its_manifest(trial: Trial) -> None:
     run, data = trial.folder / "alone", data_in(trial, "alone-data")
     first = trial.run("--data", data, "--save", run, "--max-steps", 3, "--decay-steps", STEPS)
@@ -162,36 +154,6 @@ def test_an_earlier_checkpoint_repeats_later_switches(
     fork = trial.folder / "fork"
     trial.run("--data", later, "--follow", "--save", fork, "--resume", whole / "step-6")
     assert losses(fork) == losses(whole)[6:]
-
-
-def removal_comes(data: Path) -> None:
-    """Let all documents of a source be removed just before a run looks at 48."""
-    look: Callable[..., None] = follow.Follower.look
-
-    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
-        if position == 48:
-            rows = [("web", "train", i, row) for i in range(4) for row in range(8)]
-            remove(data, rows)
-        look(self, run_data, position)
-
-    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
-
-
-@pytest.mark.nightly
-def test_a_removal_counts_from_its_switch_on(trial: Trial) -> None:
-    """Also when steps before it are repeated by a run that knows of the switch already."""
-    run, data = trial.folder / "removed", data_in(trial, "removed-data")
-    flags = ("--data", data, "--follow", "--save", run, "--max-steps", 9)
-    trial.run(*flags, prepare=partial(removal_comes, data))
-    assert switches(run) == {"1": 0, "2": 48}
-    whole = events(run)
-    of_web = ["loss/web" in event for event in events(run, "train")]
-    assert of_web == [True] * 6 + [False] * 3
-    for step in (6, 9):
-        shutil.rmtree(run / f"step-{step}")
-    again = trial.run(*flags)
-    assert "the run resumes after step 3" in again.output()
-    assert events(run) == whole
 
 
 def arrives_on_nodes() -> None:

@@ -1,18 +1,15 @@
 """What a run that follows its data decides, without the steps in between."""
 
-import errno
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from shards.manifest import Manifest, read_manifest, write_manifest
+from shards.manifest import read_manifest, write_manifest
 from shards.run import Run
-from shards.storage.remote import AnyPath
 from tests.trainer.alone import ALONE, configured
 from tests.trainer.corpus import SHAPE, SIZE, build, grow
-from trainer import follow
 from trainer.checkpoints.disk import find_disk
 from trainer.data import RunData, open_data
 from trainer.follow import NAME, Follower, run_of
@@ -87,24 +84,3 @@ def test_data_that_are_not_here_are_not_taken_over(following: Following) -> None
     (following.data / "g0002-00" / "web" / "00002.bin").unlink()
     with pytest.raises(AgreedError, match=r"00002\.bin"):
         again.open(decided)
-
-
-def test_a_disk_that_fails_for_now(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = following.start()
-    grow(following.data)
-
-    def stale(directory: AnyPath) -> Manifest:
-        raise OSError(errno.ESTALE, "Stale file handle", str(directory))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(follow, "read_manifest", stale)
-        following.follower.look(data, 4)
-    assert "no newer text for now: " in following.said[0]
-    assert "Stale file handle" in following.said[0]
-    assert set(following.numbers(9)) == {"1"}
-    with monkeypatch.context() as patch:
-        patch.setattr(follow, "require", lambda dataset, _share: stale(dataset.directory))
-        following.follower.look(data, 8)
-    assert set(following.numbers(9)) == {"1"}
-    following.follower.look(data, 12)
-    assert set(following.numbers(13)) == {"1", "2"}

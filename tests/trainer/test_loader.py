@@ -81,23 +81,6 @@ def rows(batches: list[Tensors]) -> Counter[tuple[int, ...]]:
     )
 
 
-@pytest.mark.parametrize("world", [2, 3, 8])
-@pytest.mark.parametrize("num_scatters", [1, 4])
-def test_the_batch_is_the_same_on_any_number_of_ranks(
-    sampler: Callable[..., Sampler], world: int, num_scatters: int
-) -> None:
-    def batches(rank: int, world: int) -> list[Tensors]:
-        draws = sampler(num_scatters=num_scatters)
-        return first(Loader(draws, batch_size=840, rank=rank, world=world), 2)
-
-    alone = batches(0, 1)
-    shared = [batches(rank, world) for rank in range(world)]
-    for step in range(2):
-        assert rows([rank[step] for rank in shared]) == rows([alone[step]])
-        keys = torch.cat([rank[step]["keys"] for rank in shared])
-        assert torch.equal(keys.sort().values, alone[step]["keys"].sort().values)
-
-
 @pytest.mark.parametrize("num_scatters", [1, 4])
 def test_a_rank_that_takes_several_parts_has_what_as_many_ranks_have(
     sampler: Callable[..., Sampler], num_scatters: int

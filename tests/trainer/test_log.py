@@ -58,18 +58,6 @@ def test_a_name_that_acts_is_exact_in_the_log_and_visible_elsewhere(
     assert capsys.readouterr().err.endswith("\n␛␊\n")
 
 
-def test_lines_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = RunLog(None, step=0, steps=2000, show=True)
-    figures = {"loss": 2.34567, "lr": 2e-4, "tokens_per_second": 12345.6, "mfu": 0.41}
-    log.write(TRAIN, 1500, {**figures, "ms_per_step": 208.9})
-    log.advance(1500)
-    log.close()
-    assert capsys.readouterr().err == (
-        "step 1,500/2,000  train  loss 2.3457  lr 0.0002  ms/step 209  mfu 41.0%  tokens/s 12,346\n"
-    )
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_progress_bar_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from shards.errors import UserError
 from tests.trainer.alone import ALONE
@@ -26,10 +25,3 @@ def test_together() -> None:
 )
 def test_each_problem_is_reported_once(problems: list[str | None], text: str) -> None:
     assert describe_problems(problems) == text
-
-
-def test_a_single_process_speaks_for_all() -> None:
-    assert ALONE.is_first
-    assert ALONE.gather("a") == ["a"]
-    assert ALONE.sum(torch.tensor([1, 2])).tolist() == [1, 2]
-    ALONE.barrier()

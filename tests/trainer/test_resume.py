@@ -1,7 +1,6 @@
 """Real runs of the trainer, killed, stopped and resumed."""
 
 import errno
-import json
 import re
 import shutil
 import signal
@@ -14,7 +13,6 @@ import pytest
 
 from shards.storage import files
 from tests.nightly import a_few
-from tests.trainer.corpus import SHAPE
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from trainer.checkpoints import saver, writer
 
@@ -51,18 +49,6 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(trial: Trial, stage: int)
     # Dropout is on, and it learns: another seed of dropout, or a skipped step, would show.
     assert len(set(losses(run))) == STEPS
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
-
-
-@pytest.mark.nightly
-def test_killed_with_two_ranks(trial: Trial) -> None:
-    whole = trial.once(*zero(trial, 2), world=2)
-    run = trial.folder / "killed-two"
-    running = trial.start(*zero(trial, 2), "--save", run, world=2)
-    wait_for_step(run, 4, running)
-    running.signal(signal.SIGKILL, 1)
-    running.kill()
-    trial.run(*zero(trial, 2), "--save", run, world=2)
-    assert events(run) == events(whole)
 
 
 def kill_while_saving() -> None:
@@ -241,32 +227,6 @@ def test_another_number_of_ranks(trial: Trial, stage: int, before: int, after: i
     assert not list(run.glob("*universal*"))
 
 
-REFUSED = {
-    "another size": (
-        ["--model", "{folder}/wider.json"],
-        r"model.hidden_size was 32, now it is 64. Set it back, or start a new run from its "
-        r"weights, which fit the same shape",
-    ),
-    "another stage": (
-        ["--deepspeed", "{folder}/zero2.json"],
-        "cannot be read at stage 2.*--init-from",
-    ),
-}
-"""What the refusal rows of resuming do not have."""
-
-
-@pytest.mark.parametrize(("flags", "message"), REFUSED.values(), ids=REFUSED)
-def test_another_run_is_refused_by_name(trial: Trial, flags: list[object], message: str) -> None:
-    run = trial.once(*zero(trial, 1))
-    (trial.folder / "wider.json").write_text(json.dumps({**SHAPE, "hidden_size": 64}))
-    given = [str(flag).format(folder=trial.folder) for flag in flags]
-    before = sorted(path.name for path in run.iterdir())
-    refused = trial.run(*zero(trial, 1), "--save", run, *given, code=2).output()
-    assert re.search(message, refused.replace("\n", " ")), refused
-    assert "Traceback" not in refused
-    assert sorted(path.name for path in run.iterdir()) == before
-
-
 def test_weights_alone(trial: Trial) -> None:
     for stage in (0, 1, 3):
         whole = trial.once(*zero(trial, stage))
@@ -293,17 +253,3 @@ def test_weights_are_handed_out_to_the_ranks(trial: Trial, stage: int) -> None:
     assert shown_validation(output) == pytest.approx(trained, abs=1e-4)
     refused = trial.run(*flags, trial.folder / "none", world=2, code=2).output()
     assert refused.count("there is no checkpoint") == 1
-
-
-@pytest.mark.parametrize("stage", [0, 3])
-def test_weights_of_a_model_with_fewer_positions(trial: Trial, stage: int) -> None:
-    whole = trial.once(*zero(trial, stage))
-    longer = trial.folder / "longer.json"
-    longer.write_text(json.dumps({**SHAPE, "max_positions": 96}))
-    flags = (*zero(trial, 0), "--model", longer, "--length", 64, "--init-from", whole / "step-9")
-    refused = trial.run(*flags, code=2).output()
-    assert "Give --extend-positions, or use a model with max_positions 64" in refused
-    flags = (*flags, "--extend-positions", "--max-steps", 1, "--lr", "1e-9")
-    trained = losses(whole, "validation")[-1]
-    output = trial.run(*flags).output()
-    assert shown_validation(output) == pytest.approx(trained, abs=1e-4)

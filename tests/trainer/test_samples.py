@@ -13,21 +13,20 @@ import torch
 from torch import Tensor
 
 from shards.manifest import read_manifest, write_manifest
-from shards.records import to_json
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SHAPE, build
+from tests.trainer.decode import small
 from tests.trainer.runs import Trial, events, losses
+from trainer.decode.decoding import Decoding
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
-from trainer.model.sizes import ModelConfig
-from trainer.samples import open_samples
-from trainer.settings import Settings
+from trainer.rank_writer import RankWriter
+from trainer.samples import Samples
 from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
 from trainer.tokenizer import TextTokenizer
 
 TOKENIZER = f"sentencepiece:{Path(__file__).parents[2] / 'pipelines' / 'sample' / 'sample.model'}"
-MODEL = ModelConfig(**{**SHAPE, "vocab_size": 4096})
 PROMPTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
 
 
@@ -62,22 +61,15 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
 
 
-def started_with(engine: Callable[[Cache], Tensor], folder: Path, *, stage: int = 0) -> Any:
-    """A run with twelve prompts, as far as its samples go."""
-    (folder / "prompts.txt").write_text("\n".join(PROMPTS * 4))
-    settings = Settings(
-        model="tiny", sample_every=1, sample_prompts=folder / "prompts.txt", tokenizer=TOKENIZER
-    )
-    data = SimpleNamespace(shape=MODEL, datasets=[SimpleNamespace(directory=folder)])
-    identity = {"model": to_json(MODEL), "objective": "glm", "tokenizer": {}}
-    stepper = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
-    return SimpleNamespace(
-        config=SimpleNamespace(settings=settings, run=SimpleNamespace(seed=0)),
-        fixed={"identity": identity},
-        ranks=ALONE,
-        data=data,
+def writer_of(engine: Callable[[Cache], Tensor], stop: Stop, *, stage: int = 0) -> RankWriter:
+    stepper: Any = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
+    return RankWriter(
         stepper=stepper,
-        step=0,
+        shape=small.SHAPE,
+        decoding=Decoding(),
+        ranks=ALONE,
+        stop=stop,
+        batch_size=8,
     )
 
 
@@ -85,36 +77,30 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def diverged(cache: Cache) -> Tensor:
-        return torch.full((len(cache.tokens), MODEL.vocab_size), math.nan)
+        return torch.full((len(cache.tokens), small.SHAPE.vocab_size), math.nan)
 
-    samples = open_samples(started_with(diverged, tmp_path), stop=Stop(ALONE))
-    assert samples is not None
+    writer = writer_of(diverged, Stop(ALONE))
     log = RunLog(tmp_path, step=0, steps=1, show=True)
-    samples.write(1, log)
+    Samples(prompts=small.PROMPTS, writer=writer, tokenizer=None).write(1, log)
     log.close()
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "step 1: no samples: the model's logits are NaN or infinite"
-    assert events(tmp_path, SAMPLE) == []
 
 
 @pytest.mark.parametrize("stage", [0, WEIGHTS_SPLIT])
 @pytest.mark.parametrize("calls", [0, 3])
-def test_a_signal_is_obeyed_before_the_next_token(tmp_path: Path, stage: int, calls: int) -> None:
+def test_a_signal_is_obeyed_before_the_next_token(stage: int, calls: int) -> None:
     read: list[int] = []
 
     def signalled(cache: Cache) -> Tensor:
         read.append(len(cache.tokens))
         if len(read) == calls:
             signal.raise_signal(signal.SIGTERM)
-        return torch.zeros(len(cache.tokens), MODEL.vocab_size)
+        return torch.zeros(len(cache.tokens), small.SHAPE.vocab_size)
 
     with Stop(ALONE) as stop:
-        samples = open_samples(started_with(signalled, tmp_path, stage=stage), stop=stop)
-        assert samples is not None
+        writer = writer_of(signalled, stop, stage=stage)
         if not calls:
             signal.raise_signal(signal.SIGTERM)
-        log = RunLog(tmp_path, step=0, steps=1, show=False)
-        samples.write(1, log)
-        log.close()
+        assert writer.fill(len(small.PROMPTS), small.PROMPTS.__getitem__) is None
     assert len(read) == calls
-    assert not events(tmp_path, SAMPLE)

@@ -1,8 +1,6 @@
 import torch
 
-from trainer.model.model import GLM
-from trainer.model.sizes import ModelConfig
-from trainer.step import fill, micro_batches
+from trainer.step import micro_batches
 
 
 def batch(reaches: list[int], *, width: int = 256) -> dict[str, torch.Tensor]:
@@ -35,19 +33,3 @@ def test_micro_batches_are_as_wide_as_their_loss() -> None:
     for i, part in enumerate(parts):
         rows, width = part["tokens"].shape
         assert torch.equal(part["tokens"], whole["tokens"][i * 2 : i * 2 + rows, :width])
-
-
-def test_a_model_filled_later_has_the_same_values() -> None:
-    shape = ModelConfig(num_layers=2, hidden_size=32, num_heads=2, vocab_size=128, max_positions=16)
-    torch.manual_seed(5)
-    made = GLM(shape)
-    with torch.device("meta"):
-        later, others = GLM(shape), GLM(shape)
-    torch.manual_seed(5)
-    fill(later, device=torch.device("cpu"), dtype=torch.bfloat16, draws=True)
-    fill(others, device=torch.device("cpu"), dtype=torch.bfloat16, draws=False)
-    for name, value in made.state_dict().items():
-        assert torch.equal(later.state_dict()[name], value.bfloat16()), name
-        assert others.state_dict()[name].shape == value.shape
-        assert others.state_dict()[name].dtype == torch.bfloat16
-    assert all(p.device.type == "cpu" and p.requires_grad for p in others.parameters())

@@ -179,10 +179,6 @@ def infinite_at_three() -> None:
     infinite_at(3)
 
 
-def infinite_from_three() -> None:
-    infinite_at(*range(3, 10))
-
-
 @pytest.mark.parametrize("place", a_few([(2, 2), (0, 1), (1, 1), (3, 1)], of_each=4))
 def test_a_loss_that_is_not_finite_is_skipped(
     trial: Trial, made: Callable[..., Path], place: tuple[int, int]
@@ -202,38 +198,6 @@ def test_a_loss_that_is_not_finite_is_skipped(
     assert np.isfinite(validation).all()
     usual = losses(made("--micro-batch", 8))
     assert losses(run)[:2] == pytest.approx(usual[:2], abs=1e-5)
-
-
-def test_too_many_of_them_end_the_run(trial: Trial) -> None:
-    run = trial.folder / "hopeless"
-    output = trial.run(
-        *("--save", run, "--max-bad-losses", 3), prepare=infinite_from_three, code=2, world=2
-    ).output()
-    assert "not finite 3 times in a row, the last time at step 5" in output
-    assert re.search(r"lower --lr.*shards trace .*run.json --step 4", output)
-    assert output.count("not finite") == 1
-    assert "Traceback" not in output
-
-
-@pytest.mark.parametrize(
-    ("stage", "world"), [(0, 1), pytest.param(2, 2, marks=pytest.mark.nightly)]
-)
-def test_they_push_no_good_checkpoint_out(
-    trial: Trial, made: Callable[..., Path], stage: int, world: int
-) -> None:
-    run = trial.folder / f"pushed-{stage}"
-    flags = (*trial.zero(stage), "--micro-batch", 8 // world, "--save", run, "--save-every", 1)
-    flags = (*flags, "--keep", 1, "--max-bad-losses", 3)
-    trial.run(*flags, prepare=infinite_from_three, code=2, world=world)
-    assert sorted(path.name for path in run.glob("step-*")) == ["step-1", "step-2", "step-4"]
-    # Step 2 has the weights that gave the bad losses, step 4 was saved while they lasted.
-    again = trial.run(*flags, world=world).output()
-    assert "step-4 is bad: 2 losses in a row were not finite there" in again
-    assert "step-2 is bad: 3 losses in a row were not finite there" in again
-    assert "the run resumes after step 1 " in again
-    whole = made("--micro-batch", 8 // world, stage=stage, world=world)
-    assert losses(run) == losses(whole)
-    assert [path.name for path in run.glob("step-*")] == ["step-6"]
 
 
 def test_shards_that_one_rank_lacks_stop_both(trial: Trial) -> None:

@@ -13,7 +13,7 @@ from shards.order.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
 from trainer.blanks.blanks import BlankMaker, BlankOptions
 from trainer.blanks.blocks import GlmBatch
-from trainer.blanks.special_tokens import SpecialTokens
+from trainer.blanks.text import SpecialTokens
 
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000

@@ -33,8 +33,15 @@ from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, happens, int
 from trainer.blanks.sentences import choose_sentences, find_sentences
 from trainer.blanks.shorten import shorten_texts
 from trainer.blanks.spans import choose_token_spans
-from trainer.blanks.special_tokens import SpecialTokens
-from trainer.blanks.text import Flags, Spans, TextRows, find_runs, is_special, text_rows_of
+from trainer.blanks.text import (
+    Flags,
+    Spans,
+    SpecialTokens,
+    TextRows,
+    find_runs,
+    is_special,
+    text_rows_of,
+)
 
 _ROUNDING = 1e-9
 """A probability below this is a rounding error of decimal fractions that add up to 0."""

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, shuffled_order
-from trainer.blanks.special_tokens import SpecialTokens
-from trainer.blanks.text import Flags, Spans, TextRows, running_sums
+from trainer.blanks.text import Flags, Spans, SpecialTokens, TextRows, running_sums
 
 WIDTH_MULTIPLE = 64
 """Rows are padded to a multiple of this many tokens, which suits matrix units."""

@@ -10,8 +10,7 @@ it.
 import numpy as np
 
 from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, shuffled_order
-from trainer.blanks.special_tokens import SpecialTokens
-from trainer.blanks.text import Spans, TextRows, group_starts, running_sums
+from trainer.blanks.text import Spans, SpecialTokens, TextRows, group_starts, running_sums
 
 
 def find_sentences(text: TextRows, runs: Spans, special: SpecialTokens, *, longest: int) -> Spans:

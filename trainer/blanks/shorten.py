@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, happens, integers_below
-from trainer.blanks.special_tokens import SpecialTokens
-from trainer.blanks.text import TextRows
+from trainer.blanks.text import SpecialTokens, TextRows
 
 _SHORTEST = 32
 """The shortest length that the reference draws."""

@@ -1,1 +1,1 @@
-"""The command `python -m trainer.finetune`: a run of fine-tuning."""
+"""Fine-tuning: a run that learns the items of a task, and answers them."""

@@ -1,31 +1,169 @@
 """The command `python -m trainer.finetune`: a run that learns a task, and tells how well.
 
-python -m trainer.finetune --task copa --data COPA --init-from build/run --save build/copa
-deepspeed --module trainer.finetune …        torchrun --nproc-per-node 8 -m trainer.finetune …
+    python -m trainer.finetune --task copa --data COPA --init-from build/run --save build/copa
+    deepspeed --module trainer.finetune …        torchrun --nproc-per-node 8 -m trainer.finetune …
+
+The defaults are those of THUDM/GLM (commit 4f61ed7, scripts/finetune_superglue.sh).
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+import argparse
+import math
+from dataclasses import MISSING, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
 
-from shards.interrupt import ended_by_interrupt
-from trainer.tuning.settings import Tuning
+from shards.errors import UserError
+from shards.flags import (
+    count,
+    flag_of,
+    given,
+    local_path,
+    option,
+    options_of,
+    positive,
+    same_option,
+)
+from trainer.decode.decoding import Decoding
+from trainer.deepspeed_json import FINETUNE, batch_size_of
+from trainer.schedule import LINEAR
+from trainer.settings import CHECKPOINTS, EPOCH, MODEL, OPTIMIZER, Learning, amount, number, share
+from trainer.tasks.catalogue import TASKS, find_task
+from trainer.tasks.task import ASKED, TARGET_LENGTH, Asking, Task
 
-if TYPE_CHECKING:
-    from trainer.ranks import Ranks
+CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "generative", "mix")
+"""Losses of questions with choices, which batches.py computes."""
+
+ITEMS = "the task"
+LEARNING, WRITING = "how it learns", "how texts are written"
+"""Titles in `--help`, beside those of trainer.train."""
+_OF_WRITING = ("beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
+"""What says how texts are written."""
+_BATCH_SIZE = 16
+_SEEDS = 2**63
+"""More than any seed that torch takes for every epoch."""
+
+
+def _seed(text: str) -> int:
+    value = count(text)
+    if value >= _SEEDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number below {_SEEDS}")
+    return value
+
+
+def _alone(text: str) -> tuple[int, ...]:
+    return (positive(text),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finetune(Tuning):
+class Finetune(Learning, Asking):
     """Trains a model on a task."""
 
     PROGRAM = "trainer.finetune"
+    WORK = "trainer.finetune.items:finetune"
+    USAGE = "%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]"
+    GROUPS = (ITEMS, MODEL, ASKED, LEARNING, WRITING)
+    RECIPES = FINETUNE
+
+    task: str = option(
+        MISSING,
+        f"A task's name, or FILE.json of one's own. Known are {', '.join(TASKS)}.",
+        metavar="NAME",
+        group=ITEMS,
+    )
+    data: Path = option(MISSING, metavar="FOLDER", type=local_path)
+    """Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there."""
+    init_from: Path = option(MISSING, metavar="PATH", type=local_path)
+    """The trained model: a run of trainer.train, one of its checkpoints, or a published one."""
+    micro_batch: tuple[int, ...] | None = option(None, metavar="N", type=_alone)
+    """Samples that a rank computes at once."""
+    epochs: int = option(50, type=positive, group=LEARNING)
+    """How often each item is learnt."""
+    batch_size: int = option(
+        0,
+        "Items of a step, on all ranks together. Default: what --micro-batch and the JSON say, "
+        f"else {_BATCH_SIZE}.",
+        metavar="B",
+        type=positive,
+    )
+    across_epochs: bool = option(False)
+    """The next epoch fills an epoch's last batch up. Default: that batch is short."""
+    loss: str = option(CROSS_ENTROPY, choices=LOSSES)
+    """Of questions with choices (docs/finetuning.md)."""
+    length_penalty: float = option(0.0, metavar="P", type=amount)
+    """Divide a choice's score by (its tokens)^P; 0: do not."""
+    label_smoothing: float = option(0.0, metavar="E", type=share)
+    """Of texts: the share of each target that is spread over the vocabulary."""
+    dropout: float = same_option(Learning, "dropout", default=0.1)
+    seed: int = option(1234, metavar="S", type=_seed)
+    """Of the order and of dropout."""
+    lr: float = same_option(Learning, "lr", default=1e-5, group=OPTIMIZER)
+    schedule: str = same_option(Learning, "schedule", default=LINEAR)
+    warmup: float = same_option(Learning, "warmup", default=0.1)
+    betas: tuple[float, ...] = same_option(Learning, "betas", default=(0.9, 0.999))
+    beams: int = same_option(Decoding, "beams", group=WRITING)
+    beam_penalty: float = option(0.0, metavar="P", type=number("a number", math.isfinite))
+    """Divide what a beam is worth by (its tokens)^P: 0 prefers short texts."""
+    no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
+    min_answer: int = option(0, type=count)
+    """The fewest tokens of a text."""
+    max_answer: int | None = option(None, type=positive)
+    """The most tokens of a text. Default: --target-length, the task's."""
+    by_loss: bool = option(False)
+    """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
+    test.jsonl."""
+    save: Path = option(MISSING, metavar="DIR", type=local_path, group=CHECKPOINTS)
+    """Folder of checkpoints, log and predictions."""
+    save_every: int | str = same_option(Learning, "save_every", default=EPOCH)
+    keep: int = same_option(Learning, "keep", default=1)
+
+    def __post_init__(self) -> None:
+        if self.beam_penalty and self.beams == 1:
+            raise UserError("--beam-penalty compares beams: give --beams N with it.")
+        task = self.described_task
+        for name in given(self):
+            if name in _OF_WRITING and not task.is_written:
+                raise UserError(
+                    f"{flag_of(name)}: the task {task.name} writes no texts, and has no use for it."
+                )
+        if self.min_answer > self._most and task.is_written:
+            raise UserError(
+                f"--min-answer {self.min_answer} is more than {self._most}, the most tokens of a "
+                "text: lower it, or raise --max-answer."
+            )
 
     def prepared(self, *, world: int) -> Self:
-        """Return the flags, nothing left open."""
-        return self.sized(world=world)
+        """Return the flags with the number of items in a step, nothing left open.
 
-    def work(self, asked: Tuning, ranks: "Ranks") -> int:
-        """Train."""
-        with ended_by_interrupt():
-            from trainer.finetune.finetuning import finetune  # noqa: PLC0415  loads torch
-        return finetune(asked, ranks)
+        Args:
+            world: The number of ranks.
+        """
+        micro = self.micro_batch[0] if self.micro_batch else None
+        size = self.batch_size or batch_size_of(self.deepspeed or {}, micro, world=world)
+        return replace(self, batch_size=size or _BATCH_SIZE)
+
+    @cached_property
+    def described_task(self) -> Task:
+        """What --task names."""
+        return find_task(self.task)
+
+    @property
+    def asking(self) -> Asking:
+        """How items become questions."""
+        return Asking(**options_of(Asking, vars(self)))
+
+    @property
+    def _most(self) -> int:
+        """The most tokens of a text."""
+        return self.max_answer or self.target_length or TARGET_LENGTH
+
+    @property
+    def decoding(self) -> Decoding:
+        """How texts are written."""
+        return Decoding(
+            max_new_tokens=self._most,
+            min_new_tokens=self.min_answer,
+            beams=self.beams,
+            length_penalty=self.beam_penalty,
+            no_repeat_ngram=self.no_repeat_ngram,
+        )

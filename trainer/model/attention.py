@@ -107,7 +107,11 @@ def attend(
     FlexAttention has no dropout (`GLM` refuses it).
     """
     if isinstance(mask, BlockMask):
-        output: Tensor = _flex(query.is_cuda)(query, key, value, block_mask=mask)
+        # Not compiled, it makes the full matrix of scores, which is fine for a test on the CPU. A
+        # layer that is compiled takes it along.
+        alone = query.is_cuda and not torch.compiler.is_compiling()
+        flex: Any = _compiled_flex() if alone else flex_attention
+        output: Tensor = flex(query, key, value, block_mask=mask)
         return output
     if dropout is None:
         return _fused(query, key, value, mask, 0.0)
@@ -147,7 +151,6 @@ def flex_runs_on(device: torch.device) -> bool:
 
 
 @cache
-def _flex(compiled: bool) -> Callable[..., Any]:
-    # Not compiled, it makes the full matrix of scores, which is fine for a test on the CPU.
-    flex: Any = flex_attention
-    return torch.compile(flex) if compiled else flex
+def _compiled_flex() -> Callable[..., Tensor]:
+    compiled: Callable[..., Tensor] = torch.compile(flex_attention)
+    return compiled

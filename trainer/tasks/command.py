@@ -8,8 +8,7 @@ from shards.command import Command
 from shards.flags import WORD, count, local_path, option, options_of
 from shards.shown import print_lines
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import SPLITS, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 

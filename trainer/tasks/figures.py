@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shards.errors import UserError
-from trainer.tasks.question import Prediction, Question
+from trainer.tasks.rows import Prediction, Question
 
 Figures = dict[str, float]
 

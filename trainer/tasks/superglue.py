@@ -14,7 +14,7 @@ from typing import Any
 
 from trainer.tasks.figures import Figures, f1, labels_of, per_cent
 from trainer.tasks.items import NAME, Item
-from trainer.tasks.question import Prediction, Question
+from trainer.tasks.rows import Prediction, Question
 from trainer.tasks.task import Lines, Reader, TaskContext
 from trainer.tasks.template import open_ended, plain
 

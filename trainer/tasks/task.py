@@ -23,8 +23,7 @@ from shards.flags import flag_of, given, option, positive
 from trainer.tasks.description import FORMS, SPELLED, Description, Pattern
 from trainer.tasks.figures import Figures, chosen_figures, text_figures
 from trainer.tasks.items import NAME, Item, read_items
-from trainer.tasks.question import Prediction, Question
-from trainer.tasks.rows import LazyRows, Row, blank_row, causal_row
+from trainer.tasks.rows import LazyRows, Prediction, Question, Row, blank_row, causal_row
 from trainer.tasks.template import Part, masks_of, parse, shorten, strings_of, text_of
 from trainer.tokenizer import TextTokenizer
 

@@ -273,12 +273,6 @@ def test_every_token_has_the_same_chance() -> None:
     assert 0.5 * fair[4] < shares[4] < fair[4]
 
 
-def test_prompts_alone_make_a_row_without_loss() -> None:
-    made = make(windows([[Document(30, 30)], [], [Document(30)]]), PLAIN)
-    assert made.loss_mask.any(axis=1).tolist() == [False, False, True]
-    assert made.lengths[:2].tolist() == made.sep[:2].tolist() == [31, 0]
-
-
 def test_dblock_hides_inputs_and_no_targets() -> None:
     batch = windows([PACKED] * 400)
     noisy = BlankOptions(bert_prob=0.6, sentence_prob=0.2, short_seq_prob=0, block_mask_prob=0.1)
@@ -331,16 +325,6 @@ def test_random_positions(batch: Batch, first: int) -> None:
         assert len(set(shift.tolist())) <= 1
         assert (shift >= 0).all()
         assert made.position_ids[i, 0].max() < 128
-
-
-def test_one_mask_for_all_tasks() -> None:
-    options = BlankOptions(task_mask=False, short_seq_prob=0)
-    special = {role: i for role, i in SPECIAL.items() if role not in ("smask", "gmask")}
-    blanks = BlankMaker(special, options, max_positions=256, sentence_ends=SENTENCE_ENDS)
-    made = blanks(windows([PACKED] * 64), keys_of(64), sources=np.zeros(64, np.int64))
-    assert set(made.task.tolist()) == {0, 1, 2}
-    assert (made.tokens == MASK).any(axis=1).all()
-    assert not np.isin(made.tokens, [SMASK, GMASK]).any()
 
 
 def test_the_longest_row() -> None:

@@ -1,4 +1,3 @@
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -65,19 +64,6 @@ def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         {"n": 20, BAD_STREAK: 0},
     )
     assert f"{tmp_path / 'step-30'} is unfinished\n  {checkpoint.folder} is used" in caplog.text
-
-
-def test_there_is_none(tmp_path: Path) -> None:
-    assert find_common_checkpoint(tmp_path, ranks=ALONE, disk=None) is None
-    assert find_common_checkpoint(tmp_path / "nowhere", ranks=ALONE, disk=None) is None
-
-
-def test_one_by_name(tmp_path: Path) -> None:
-    for step in (10, 20):
-        put(tmp_path, step)
-    checkpoint = find_common_checkpoint(tmp_path / "step-10", ranks=ALONE, disk=None)
-    assert checkpoint is not None
-    assert checkpoint.step == 10
 
 
 DAMAGES = {
@@ -152,20 +138,6 @@ def test_nothing_to_resume_from(
     assert find_later_steps(tmp_path, after=2, ranks=ALONE) == []
 
 
-def test_bad_losses_are_passed_over_unless_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    put(tmp_path, 3)
-    put(tmp_path, 6, streak=4)
-    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert checkpoint is not None
-    assert checkpoint.step == 3
-    assert "step-6 is bad: 4 losses in a row were not finite there" in caplog.text
-    named = find_common_checkpoint(tmp_path / "step-6", ranks=ALONE, disk=None)
-    assert named is not None
-    assert named.bad_streak == 4
-
-
 def test_what_a_rank_needs(tmp_path: Path) -> None:
     folder = put(tmp_path, 5, ranks=(0, 1), world=4)
     assert isinstance(read_checkpoint(folder, rank=1, world=4), Checkpoint)
@@ -176,10 +148,3 @@ def test_what_a_rank_needs(tmp_path: Path) -> None:
     checkpoint = read_checkpoint(folder, rank=0, world=1)
     assert isinstance(checkpoint, Checkpoint)
     assert sorted(checkpoint.files) == [f"optim-{rank}.pt" for rank in range(4)]
-
-
-def test_lists_are_json(tmp_path: Path) -> None:
-    folder = put(tmp_path, 7)
-    content = json.loads((folder / "whole-00000.json").read_text())
-    assert content["ranks"] == [0]
-    assert content["files"]["optim-0.pt"]["bytes"] == 100

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from trainer.checkpoints.free_memory import free_memory
+from trainer.checkpoints.writer import free_memory
 
 
 def test_the_least_of_machine_and_groups(tmp_path: Path) -> None:

@@ -63,15 +63,3 @@ def test_ranks_need_not_wait_for_one_that_was_stopped(
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     (mark,) = (tmp_path / "step-5-universal").glob("converted-*")
     assert mark.read_text().endswith("the first rank was stopped.")
-
-
-def test_leftovers_of_an_earlier_conversion_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "step-5-universal" / "zero").mkdir(parents=True)
-    monkeypatch.setattr(ds_to_universal, "main", lambda _: None)
-    checkpoint = checkpoint_of_two(tmp_path)
-    assert universal.convert(checkpoint, ranks=ALONE) == "step-5-universal"
-    assert not (tmp_path / "step-5-universal" / "zero").exists()
-    universal.remove(checkpoint, ranks=ALONE)
-    assert not (tmp_path / "step-5-universal").exists()

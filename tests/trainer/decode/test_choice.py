@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from shards.errors import UserError
-from trainer.decode.choice import NEVER, drawn, filtered, forbidden, without
 from trainer.decode.decoding import Decoding
+from trainer.decode.search import NEVER, drawn, filtered, forbidden, without
 
 LOGITS = torch.tensor([[3.0, 1.0, 2.0, 2.0, 0.0, -5.0]])
 

@@ -5,31 +5,29 @@ from typing import Any
 import pytest
 import torch
 
-from tests.trainer.decode import golden
-from tests.trainer.golden import needs_shared
-from trainer.decode.choice import filtered
+from tests.trainer.golden import TASKS_SHAPE, figures, gpt2, needs_shared, writing_model
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.search import ENDED, Filling, fill
+from trainer.decode.search import ENDED, Filling, fill, filtered
 from trainer.model.cache import Cache
 
 pytestmark = needs_shared
 
-READING = Reading(causal=False, positions=golden.SHAPE.position_rows)
+READING = Reading(causal=False, positions=TASKS_SHAPE.position_rows)
 
 
 def cases_of(name: str) -> list[dict[str, Any]]:
-    cases: list[dict[str, Any]] = golden.figures("generation.json")[name]["cases"]
+    cases: list[dict[str, Any]] = figures("generation.json")[name]["cases"]
     return cases
 
 
 def prompts_of(cases: list[dict[str, Any]]) -> list[Prompt]:
-    return [make_prompt(case["prompt"], golden.tokenizer(), READING) for case in cases]
+    return [make_prompt(case["prompt"], gpt2(), READING) for case in cases]
 
 
 def reader() -> Reader:
-    return Reader(golden.model(), golden.SHAPE, torch.device("cpu"))
+    return Reader(writing_model(), TASKS_SHAPE, torch.device("cpu"))
 
 
 def check(filled: list[list[Filling]], cases: list[dict[str, Any]]) -> None:
@@ -76,10 +74,10 @@ def test_every_step_of_greedy() -> None:
                 for part in (cache.tokens[0], cache.position_ids[0, 0], cache.position_ids[0, 1])
             )
             steps.append([token, position, block, 0, int(cache.lengths[0]) - 1])
-        logits: torch.Tensor = golden.model()(cache)
+        logits: torch.Tensor = writing_model()(cache)
         return logits
 
-    watched = Reader(forward, golden.SHAPE, torch.device("cpu"))
+    watched = Reader(forward, TASKS_SHAPE, torch.device("cpu"))
     fill(watched, prompts_of([case]), Decoding(max_new_tokens=24))
     assert steps == case["steps"]
 
@@ -111,9 +109,9 @@ def test_beams(name: str, penalty: float, size: int) -> None:
     ],
 )
 def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
-    figures = golden.figures("seq2seq.json")
+    content = figures("seq2seq.json")
     prompts = []
-    for row in figures["cases"]["gigaword.test"]["samples"]:
+    for row in content["cases"]["gigaword.test"]["samples"]:
         *context, sop = row["text"]
         start = Blank(
             token=sop,
@@ -124,13 +122,13 @@ def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
             Prompt(
                 context=tuple(context),
                 blanks=(start,),
-                ends=frozenset({figures["command_tokens"]["gpt2"]["eop"]}),
+                ends=frozenset({content["command_tokens"]["gpt2"]["eop"]}),
                 causal=False,
             )
         )
     options = Decoding(max_new_tokens=16, **decoding)
     found = fill(reader(), prompts, options, counts_start=False)
-    expected = figures["decoding"][name]
+    expected = content["decoding"][name]
     assert [list(filling.tokens) for (filling,) in found] == expected["output_ids"]
     if options.beams == 1:
         return
@@ -139,7 +137,7 @@ def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
 
 
 def test_filtered_probabilities() -> None:
-    cases = golden.figures("sampling.json")
+    cases = figures("sampling.json")
     assert len(cases) == 30
     for case in cases:
         options = {name: case[name] for name in ("temperature", "top_k", "top_p")}

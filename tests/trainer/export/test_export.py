@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -11,15 +10,13 @@ import pytest
 import torch
 
 from shards.errors import UserError
-from tests.trainer.export.tokens import put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, SHAPE, causal_logits, random_model, save_run
 from trainer.export.command import Export
 from trainer.export.export import export
 from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.start import load_weights
-from trainer.tokenizer import TextTokenizer
-from trainer.trained import find_origin, find_tokenizer
+from trainer.trained import find_origin
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 
@@ -57,38 +54,6 @@ def test_safetensors_are_read_back(
     assert len(sizes) == len([*expected.parameters()]) or shard_bytes != 1
 
 
-@pytest.mark.parametrize("task_mask", [True, False])
-@pytest.mark.parametrize(("name", "form"), [("glm", "safetensors"), ("gpt", "hf")])
-def test_how_it_was_trained_is_handed_on(
-    tmp_path: Path, name: str, form: str, task_mask: bool
-) -> None:
-    shape = {"gpt": GPT2_SHAPE, "glm": SHAPE}[name]
-    spec = put_tokenizer(tmp_path)
-    tokenizer = {"name": "merges", "sha256": TextTokenizer(spec).sha256}
-    run = save_run(
-        tmp_path / "run",
-        random_model(shape),
-        objective={"gpt": "causal", "glm": "glm"}[name],
-        tokenizer=tokenizer,
-        blanks={"task_mask": task_mask},
-    )
-    export_to(form, run, tmp_path / "once", tokenizer=spec)
-    export_to("safetensors", tmp_path / "once", tmp_path / "twice")
-    for output in (tmp_path / "once", tmp_path / "twice"):
-        origin = find_origin(output, Opening())
-        assert (origin.task_mask, origin.tokenizer) == (task_mask, tokenizer)
-        beside = f"hf:{output / 'tokenizer.json'}"
-        for given in (None, spec, beside):
-            assert find_tokenizer(origin, Opening(tokenizer=given)).encode("the") is not None
-        with pytest.raises(UserError, match=r"is not the one that .* was trained with, merges"):
-            find_tokenizer(origin, Opening(tokenizer=f"sentencepiece:{SAMPLE}"))
-    config = output / "config.json"
-    content = json.loads(config.read_text())
-    config.write_text(json.dumps({**content, "corpusmill": {"task_mask": "no"}}))
-    with pytest.raises(UserError, match=r"config\.json does not say how .* its entry corpusmill"):
-        find_origin(output, Opening())
-
-
 @pytest.mark.parametrize("output", ["", "../here"])
 def test_the_folder_that_the_user_is_in(
     runs: Path, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
@@ -100,16 +65,6 @@ def test_the_folder_that_the_user_is_in(
         export_to("safetensors", runs / "glm", Path(output))
     assert [*tmp_path.iterdir()] == [here]
     assert [*here.iterdir()] == []
-
-
-def test_an_empty_folder_or_a_link_to_one_is_filled(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "there").mkdir()
-    (tmp_path / "link").symlink_to("there")
-    monkeypatch.chdir(runs / "glm" / "step-7")
-    export_to("safetensors", Path(), tmp_path / "link")
-    assert (tmp_path / "there" / "model.safetensors").is_file()
 
 
 def test_weights_that_no_reader_could_use(tmp_path: Path) -> None:

@@ -57,24 +57,6 @@ def test_documents_do_not_see_each_other() -> None:
     ]
 
 
-def test_plain_causal_needs_no_mask() -> None:
-    assert make_mask(None, None, shape=(4, 192), flex=False) is None
-    query, key, value = heads()
-    triangle = torch.ones(192, 192, dtype=torch.bool).tril()
-    torch.testing.assert_close(
-        attend(query, key, value, mask=None),
-        attend(query, key, value, mask=triangle),
-    )
-
-
-def test_a_mask_is_the_references_multiplication() -> None:
-    query, key, value = heads()
-    mask = dense(SEPS, None, shape=(4, 192))
-    scores = query @ key.transpose(2, 3) / 4
-    scores = scores * mask + (1.0 - mask.float()) * -65504.0
-    torch.testing.assert_close(attend(query, key, value, mask=mask), scores.softmax(-1) @ value)
-
-
 @pytest.mark.slow  # off the GPU FlexAttention is traced again for each shape
 @pytest.mark.filterwarnings("ignore:.*flex_attention called without torch.compile")
 @pytest.mark.parametrize(
@@ -98,15 +80,6 @@ def test_flex_attention_sees_the_same(
         attend(query, key, value, mask=blocks),
         attend(query, key, value, mask=dense(sep, cut, shape=(4, length))),
     )
-
-
-def test_blocks_that_nobody_sees_are_left_out() -> None:
-    short = make_mask(torch.tensor([10]), None, shape=(1, 1024), flex=True)
-    whole = make_mask(torch.tensor([1024]), None, shape=(1, 1024), flex=True)
-    assert isinstance(short, BlockMask)
-    assert isinstance(whole, BlockMask)
-    assert short.sparsity() == pytest.approx(100 * 28 / 64)  # of 8 x 8 blocks, above the diagonal
-    assert whole.sparsity() == 0
 
 
 @pytest.mark.parametrize("mask", [None, "dense"])

@@ -1,11 +1,9 @@
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from shards.order.permutation import derive
 from trainer.model.dropout import Dropout, Seeds
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -35,21 +33,6 @@ def dropped(slots: range, *, site: int = 1, rate: float = 0.2, **more: int) -> T
     return made.hidden(ones, rate, site) == 0
 
 
-def test_masks_are_words_of_the_orders() -> None:
-    seeds, site = Seeds.of_slots(3, 2, range(2, 4)), 3
-    keys = seeds.keys.numpy().view(np.uint64)[:, None]
-    words, units = (
-        (derive(of, places) >> 32).astype(np.uint32)
-        for of, places in (
-            (keys, site * 2**40 + np.arange(64)),
-            (np.array([1], np.uint64), np.arange(32)),
-        )
-    )
-    products = (words[..., None] * (units | 1)).view(np.int32)
-    made = Dropout(seeds, SHAPE, tokens=64).hidden(torch.ones(2, 64, 32), 0.2, site)
-    assert np.array_equal(made.numpy() != 0, products >= round(0.2 * 2**32) - 2**31)
-
-
 def test_a_slot_has_the_same_masks_in_any_batch() -> None:
     whole = dropped(range(6))
     assert torch.equal(whole[2:5, :32], dropped(range(2, 5), tokens=32))
@@ -70,19 +53,6 @@ def test_units_are_dropped_independently_at_their_rate(rate: float) -> None:
     correlation.fill_diagonal_(0)
     assert correlation.abs().max() < 6 / rows**0.5
     assert standard.sum(1).var().item() == pytest.approx(256, rel=0.1)
-
-
-def test_what_is_kept_is_scaled_up() -> None:
-    kept = masks(range(2)).hidden(torch.ones(2, 64, 32), 0.2, 0)
-    assert set(kept.flatten().tolist()) == {0.0, 1.25}
-
-
-def test_places_samples_and_steps_differ() -> None:
-    plain = dropped(range(4))
-    others = [dropped(range(4), site=2), dropped(range(4, 8)), dropped(range(4), step=2)]
-    assert not any(torch.equal(plain, other) for other in others)
-    again = Seeds.of_slots(1, 1, range(4))
-    assert not torch.equal(again.keys, Seeds.of_slots(0, 1, range(4)).keys)
 
 
 def batch(*, width: int = 64) -> dict[str, Tensor]:
@@ -129,11 +99,3 @@ def test_micro_batches_of_any_size_and_width_learn_the_same(
     assert split == pytest.approx(losses, rel=1e-5)
     for one, other in zip(whole, parts, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-
-
-def test_without_seeds_masks_come_from_pytorchs_generator() -> None:
-    model, given, losses = GLM(SHAPE), batch(), []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        losses.append(model(given).loss.tolist())
-    assert losses[0] == losses[1] != losses[2]

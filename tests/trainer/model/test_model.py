@@ -22,7 +22,6 @@ from trainer.model.sizes import SIZES, ModelConfig
 
 pytestmark = pytest.mark.usefixtures("torch_dynamo")
 
-DROPPING = replace(SHAPE, hidden_dropout=0.3, attention_dropout=0.3)
 CASES = ("bert", "sentence", "gpt_suffix", "gpt_infill", "packed", "edges", "scalar", "full_mask")
 
 
@@ -87,21 +86,6 @@ def test_gradients_are_the_references(shared: Figures, case: str, checkpointed: 
         assert difference < 1e-5, name
 
 
-@needs_shared
-def test_hidden_states_are_the_references(shared: Figures, model: GLM) -> None:
-    seen: list[Tensor] = []
-    for layer in model.transformer.layers:
-        layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    model.transformer.final_layernorm.register_forward_pre_hook(
-        lambda _, given: seen.append(given[0])
-    )
-    model(shared.batch("bert"))
-    assert len(seen) == 4
-    for number, hidden in enumerate(seen):
-        expected = shared.tensor(f"hidden/bert/{number}")
-        assert (hidden - expected).abs().max() < 1e-5 * expected.abs().max(), number
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_near(figures: Figures, model: GLM, dtype: torch.dtype) -> None:
     batch = figures.batch("bert")
@@ -113,18 +97,6 @@ def test_half_precision_is_near(figures: Figures, model: GLM, dtype: torch.dtype
     assert logits.dtype == dtype
     expected = figures.tensor("case/bert/logits")
     assert (logits.float() - expected).std() < 0.02 * expected.std()
-
-
-def test_padding_changes_nothing_before_it(figures: Figures, model: GLM) -> None:
-    batch = figures.batch("bert")
-    padded = {
-        name: tensor if name == "sep" else F.pad(tensor, (0, 6)) for name, tensor in batch.items()
-    }
-    length = batch["tokens"].shape[1]
-    torch.testing.assert_close(
-        logits_of(model, padded)[:, :length], logits_of(model, batch), rtol=0, atol=1e-5
-    )
-    assert model(padded).loss.tolist() == pytest.approx(model(batch).loss.tolist(), rel=1e-6)
 
 
 def test_isolated_documents_are_as_if_alone(model: GLM) -> None:
@@ -150,11 +122,6 @@ def test_a_causal_model_is_blind_to_what_follows() -> None:
     logits, changed = model(tokens, causal=True), model(other, causal=True)
     torch.testing.assert_close(logits[:, :20], changed[:, :20], rtol=0, atol=1e-6)
     assert not torch.allclose(logits[:, 20:], changed[:, 20:], atol=1e-3)
-
-
-def test_flex_refuses_dropout() -> None:
-    with pytest.raises(ValueError, match=r"attention_dropout is 0\.3; set it to 0"):
-        GLM(DROPPING, attention="flex")
 
 
 @pytest.fixture

@@ -1,18 +1,8 @@
-import json
 import math
-from pathlib import Path
 
 import pytest
 
-from trainer.model.sizes import SIZES, ModelConfig, padded_vocabulary
-
-SMALL = {
-    "num_layers": 2,
-    "hidden_size": 64,
-    "num_heads": 4,
-    "vocab_size": 256,
-    "max_positions": 32,
-}
+from trainer.model.sizes import SIZES, ModelConfig
 
 
 @pytest.mark.parametrize(
@@ -29,23 +19,6 @@ SMALL = {
 )
 def test_sizes_have_as_many_parameters_as_the_original(name: str, number: int) -> None:
     assert ModelConfig.named(name).num_parameters() == number
-
-
-@pytest.mark.parametrize(
-    ("num_tokens", "rows"),
-    [(1, 128), (128, 128), (129, 256), (30524, 30592), (50266, 50304), (50011, 50048)],
-)
-def test_a_vocabulary_is_padded_to_a_multiple(num_tokens: int, rows: int) -> None:
-    assert padded_vocabulary(num_tokens) == rows
-    assert ModelConfig.named("tiny").with_vocabulary(num_tokens).vocab_size == rows
-
-
-def test_a_file_describes_a_model(tmp_path: Path) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps({**SMALL, "hidden_dropout": 0}))
-    config = ModelConfig.named(str(path))
-    assert config == ModelConfig(**SMALL, hidden_dropout=0.0)
-    assert config.attention_dropout == 0.1
 
 
 def test_flops_are_six_a_weight_and_the_products_of_attention() -> None:

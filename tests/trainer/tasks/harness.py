@@ -17,6 +17,7 @@ import torch
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.gpt2 import is_transposed, name_in_transformers
 
 FOLDER = Path(__file__).parents[2] / "data" / "harness"
 POSITIONS = 96
@@ -30,15 +31,6 @@ SHAPE = ModelConfig(
     hidden_dropout=0.0,
     attention_dropout=0.0,
 )
-_TABLES = {"wte": "word_embeddings", "wpe": "transformer.position_embeddings"}
-_PARTS = {
-    "ln_1": "input_layernorm",
-    "attn.c_attn": "attention.query_key_value",
-    "attn.c_proj": "attention.dense",
-    "ln_2": "post_attention_layernorm",
-    "mlp.c_fc": "mlp.dense_h_to_4h",
-    "mlp.c_proj": "mlp.dense_4h_to_h",
-}
 
 
 @cache
@@ -52,11 +44,12 @@ def gpt2() -> GLM:
     """The model that the harness asked."""
     model = GLM(SHAPE)
     with np.load(FOLDER / "gpt2.npz") as arrays:
-        weights = {_own_name(name): torch.from_numpy(arrays[name]).float() for name in arrays.files}
-    # transformers keeps matrices as inputs x outputs.
-    is_linear = {name: ".layers." in name and weights[name].dim() == 2 for name in weights}
+        given = {
+            name: torch.from_numpy(arrays[name_in_transformers(name)]).float()
+            for name in model.state_dict()
+        }
     model.load_state_dict(
-        {name: weight.t() if is_linear[name] else weight for name, weight in weights.items()}
+        {n: w.t() if is_transposed(n) and w.dim() > 1 else w for n, w in given.items()}
     )
     return model.eval().requires_grad_(False)
 
@@ -64,13 +57,3 @@ def gpt2() -> GLM:
 @cache
 def tokenizer() -> TextTokenizer:
     return TextTokenizer(f"hf:{FOLDER / 'tokenizer.json'}")
-
-
-def _own_name(name: str) -> str:
-    head, _, kind = name.rpartition(".")
-    if head in _TABLES:
-        return f"{_TABLES[head]}.{kind}"
-    if head == "ln_f":
-        return f"transformer.final_layernorm.{kind}"
-    _, layer, part = head.split(".", 2)
-    return f"transformer.layers.{layer}.{_PARTS[part]}.{kind}"

@@ -6,15 +6,13 @@ from typing import Any
 import pytest
 
 from shards.errors import UserError
-from tests.trainer.tasks import reference
-from tests.trainer.tasks.reference import TOKENIZERS, asking, figures, items, needs_tasks
+from tests.trainer.golden import TOKENIZERS, asking, figures, gpt2, items, needs_shared
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 
-pytestmark = needs_tasks
+pytestmark = needs_shared
 
 ENCODINGS = {
     name: case
@@ -28,20 +26,15 @@ SEQUENCES = {
 }
 
 
-@pytest.fixture(scope="module")
-def gpt2() -> TextTokenizer:
-    return reference.gpt2()
-
-
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_rows_are_the_references(name: str, gpt2: TextTokenizer, tmp_path: Path) -> None:
+def test_rows_are_the_references(name: str, tmp_path: Path) -> None:
     case = ENCODINGS[name]
     lines = items(f"{case['items']}.jsonl").read_text().splitlines()
     made, too_long = {}, 0
     for line in lines:  # one by one: some are too long, which is an error of a file
         (tmp_path / "one.jsonl").write_text(line)
         try:
-            made |= _asked(case, tmp_path / "one.jsonl", gpt2)
+            made |= _asked(case, tmp_path / "one.jsonl")
         except UserError as error:
             too_long += "--length" in str(error)
     assert too_long == sum("error" in sample for sample in case["samples"])
@@ -53,11 +46,11 @@ def test_rows_are_the_references(name: str, gpt2: TextTokenizer, tmp_path: Path)
         assert sum(question.num_shortened for question in made.values()) == case["truncated"]
 
 
-def _asked(case: dict[str, Any], path: Path, tokenizer: TextTokenizer) -> dict[str, Question]:
+def _asked(case: dict[str, Any], path: Path) -> dict[str, Question]:
     questions = find_task(case["task"]).questions(
         path,
         split="train" if case["split"] == "train" else VALIDATION,
-        tokenizer=tokenizer,
+        tokenizer=gpt2(),
         asking=asking(case),
     )
     return {question.guid: question for question in questions}
@@ -91,14 +84,14 @@ def _targets(expected: dict[str, Any]) -> list[int]:
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_sequences_are_the_references(name: str, gpt2: TextTokenizer) -> None:
+def test_sequences_are_the_references(name: str) -> None:
     case = SEQUENCES[name]
     is_chinese = case["tokenizer"] != "gpt2"
     chinese = f"sentencepiece:{TOKENIZERS / 'cog-pretrain.model'}"
     questions = find_task(case["task"]).questions(
         items("seq2seq.jsonl"),
         split=case["split"],
-        tokenizer=TextTokenizer(chinese) if is_chinese else gpt2,
+        tokenizer=TextTokenizer(chinese) if is_chinese else gpt2(),
         asking=Asking(source_length=64, target_length=16, cut_targets=True),
     )
     for question, sample in zip(questions, case["samples"], strict=True):

@@ -20,8 +20,6 @@ COPA = {
     "label": 1,
     "idx": 7,
 }
-RTE = {"premise": "Tea is hot.", "hypothesis": "Tea boils?!", "idx": 0, "label": "not_entailment"}
-CB = {**RTE, "label": "neutral"}
 WSC = {
     "text": "Ann saw Bea  and she,smiled .",
     "target": {"span1_text": "Ann", "span2_text": "she", "span1_index": 0, "span2_index": 4},

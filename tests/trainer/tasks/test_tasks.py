@@ -121,24 +121,6 @@ def test_what_is_cut_and_filtered(desk: Desk, pattern: str, length: int, shown: 
     assert question.num_shortened == (length < 10)
 
 
-def test_figures_and_lines_of_choices(desk: Desk) -> None:
-    two = ({**REVIEW, "idx": 5}, {**REVIEW, "label": "bad"})
-    task = described(desk, {**MOOD, "metric": "f1-macro"})
-    questions = desk.ask(task, *two)
-    figures = task.metrics(questions, [1, 1])
-    assert list(figures.items()) == [("f1-macro", pytest.approx(1 / 3)), ("accuracy", 50.0)]
-    assert task.lines(questions, [0, 1]) == [
-        {"idx": 5, "label": "bad"},
-        {"idx": "r1", "label": "good"},
-    ]
-    assert described(desk, {**MOOD, "metric": ["accuracy"]}).metrics(questions, [1, 0]) == {
-        "accuracy": 100.0
-    }
-    ends = described(desk, ENDS)
-    questions = desk.ask(ends, {"a": "x", "ends": ["b", "c"], "label": 1})
-    assert ends.lines(questions, [1]) == [{"idx": 0, "label": 1}]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -175,15 +157,6 @@ def test_wrong_items(
         desk.ask(described(desk, content), item)
 
 
-def test_words_of_the_same_tokens(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = described(desk, {**MOOD, "verbalizer": {"bad": " great", "good": " Great"}})
-    assert desk.ask(task, REVIEW, form="spelled")
-    encode = desk.tokenizer.encode  # as a tokenizer that knows no capitals
-    monkeypatch.setattr(desk.tokenizer, "encode", lambda text: encode(text.lower()))
-    with pytest.raises(UserError, match=r"the choices 0 and 1 are the same tokens, ' great' and "):
-        desk.ask(task, REVIEW)
-
-
 def test_a_model_without_task_masks_is_asked_with_mask(desk: Desk) -> None:
     def row(task: Task, **item: object) -> str:
         (question,) = desk.ask(task, item, split=TEST, task_mask=False)
@@ -197,14 +170,6 @@ def test_a_model_without_task_masks_is_asked_with_mask(desk: Desk) -> None:
     for mark in ("[sMASK]", "[gMASK]"):
         with pytest.raises(UserError, match=r"the task mood: the pattern '.*' has a blank that"):
             row(described(desk, {"pattern": f"{{a}} {mark}", "answer": "{b}"}), a="x")
-
-
-def test_sources_are_padded_and_positions_go_on(desk: Desk) -> None:
-    (padded,) = desk.ask(find_task("seq2seq"), PAIR, split=TRAIN, source_length=24)
-    (row,) = padded.rows
-    assert row.position_ids is not None
-    assert (row.sep, padded.facts) == (24, {"reference": "tea"})
-    assert row.position_ids[:, 24:].tolist() == [[14] * 4, [1, 2, 3, 4]]
 
 
 def test_long_targets_are_only_refused_where_they_are_learnt(desk: Desk) -> None:

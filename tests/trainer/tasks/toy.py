@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import VALIDATION, Asking, Task
 from trainer.tokenizer import TextTokenizer
 

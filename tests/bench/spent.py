@@ -1,0 +1,80 @@
+"""What commands take: CPU seconds, seconds, and the memory of their processes."""
+
+import ctypes
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psutil
+
+from tests.bench.inputs import ROOT
+
+Command = Sequence[object]
+
+_PR_SET_CHILD_SUBREAPER = 36
+_SAMPLES_PER_SECOND = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What some commands took together, and what they printed."""
+
+    cpu: float
+    """CPU seconds of all their processes."""
+    seconds: float
+    rss: int
+    """Most bytes of all processes together; pages that several share count for each."""
+    out: str
+
+
+def spend(*commands: Command) -> Spent:
+    """Run commands at once, and wait until all have ended.
+
+    Raises:
+        RuntimeError: One of them failed.
+    """
+    before, started, rss = children_cpu(), time.monotonic(), 0
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        running = [
+            subprocess.Popen([*map(str, command)], cwd=ROOT, stdout=out, stderr=err)
+            for command in commands
+        ]
+        while any([process.poll() is None for process in running]):
+            rss = max(rss, sum(_rss(process.pid) for process in running))
+            time.sleep(1 / _SAMPLES_PER_SECOND)
+        seconds = time.monotonic() - started
+        for file in (out, err):
+            file.seek(0)
+        if any(process.returncode for process in running):
+            raise RuntimeError(f"{commands} failed:\n{err.read()[-2000:]}")
+        return Spent(cpu=children_cpu() - before, seconds=seconds, rss=rss, out=out.read())
+
+
+def children_cpu() -> float:
+    """Return the CPU seconds of all processes begun from here; waits until all have ended.
+
+    A run's workers are children of a server of theirs, which outlives the run by a moment: from the
+    first call on, processes whose parents end become children of this one.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _rss(pid: int) -> int:
+    """Return the resident bytes of the processes of a tree that are alive."""
+    found = 0
+    with suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        for process in [root, *root.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                found += process.memory_info().rss
+    return found

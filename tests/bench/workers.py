@@ -1,0 +1,52 @@
+"""Memory and speed of python -m pipelines.wudao, and what more workers bring.
+
+Cores that share a memory and a clock do less together than alone, so beside n workers of one run
+stand n runs of one worker at the same time, each on its share of the files: what this machine can
+do. The start of a run, measured on a megabyte, is subtracted from both.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.bench import inputs
+from tests.bench.spent import Command, spend
+from tests.bench.table import render
+
+
+def measure(megabytes: int) -> str:
+    """Return the table for one worker, one for each core, and as many runs."""
+    small, large = (sorted(inputs.recombined(size).iterdir()) for size in (1, megabytes))
+    size = sum(path.stat().st_size for path in large) / 1e6
+    cores = len(os.sched_getaffinity(0))
+    rows: list[list[str]] = []
+    first = 0.0
+    for name, workers, runs in (
+        ("1 worker", 1, 1),
+        (f"{cores} workers", cores, 1),
+        (f"{cores} runs", 1, cores),
+    ):
+        start, spent = (
+            spend(*(_command(files[run::runs], workers, f"{run}") for run in range(runs)))
+            for files in (small, large)
+        )
+        seconds = spent.seconds - start.seconds
+        first = first or seconds
+        figures = (start.seconds, seconds, size / seconds, size / spent.cpu, first / seconds)
+        memory = f"{spent.rss / 1e6:,.0f}"
+        rows.append([name, *(f"{figure:.2f}" for figure in figures), memory])
+    head = ("", "start, s", "then, s", "MB/s then", "MB/CPU s", "times one worker", "RSS MB")
+    return render(head, rows)
+
+
+def _command(files: Sequence[Path], workers: int, name: str) -> Command:
+    given = inputs.emptied(f"input-workers{name}")
+    given.mkdir(parents=True)
+    for file in files:
+        (given / file.name).symlink_to(file)
+    output = inputs.emptied(f"output-workers{name}")
+    return [
+        *(sys.executable, "-m", "pipelines.wudao", "--input", given, "--output", output),
+        *("--tokenizer", inputs.tokenizer(), "--workers", workers),
+    ]

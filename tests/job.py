@@ -1,0 +1,210 @@
+"""A command as a fork of a process that has imported what commands of its wing need.
+
+It has a folder, outputs and an environment of its own, and whatever it changes in the process ends
+with it. Python, torch and DeepSpeed need seven CPU seconds to start, the fork a few hundredths. (Of
+a process that runs all kinds of tests, with a gigabyte in memory, it would take a fifth of one.)
+
+    python -m tests.job WING
+
+reads jobs as lines of JSON and answers each with the exit code.
+"""
+
+import importlib
+import json
+import logging
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import NoReturn
+
+from shards.errors import UserError
+from tests.soak.commands import die_with_parent
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 300.0
+"""Seconds that a command may take on a busy machine."""
+IMPORTED = {
+    "pipelines": (
+        "apache_beam",
+        "pipelines.run.build",
+        "pipelines.run.append",
+        "pipelines.planning.run",
+    ),
+    "shards": ("shards.__main__",),
+    "trainer": (
+        "trainer.training",
+        "trainer.finetune.items",
+        "trainer.evaluating",
+        "trainer.decode.writer",
+        "trainer.export.export",
+        "deepspeed.runtime.zero",
+        "torchmetrics.functional.text",
+    ),
+}
+"""What is imported before the first job of a wing, if it is there, so that no job does it again."""
+ENVIRONMENT = {
+    "COLUMNS": "100",
+    "DS_ACCELERATOR": "cpu",
+    "HF_HUB_OFFLINE": "1",
+    "LC_ALL": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": str(ROOT),
+    "TZ": "UTC",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command, or lines of Python; plain values, for it may be sent to another process."""
+
+    words: Sequence[str]
+    folder: str
+    outputs: Sequence[str]
+    """Files for the standard output and the standard error."""
+    python: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    process: bool = False
+    """Start Python anew instead of forking this process."""
+
+
+def run(wing: str, job: Job) -> int:
+    """Return the exit code of a job of a wing: pipelines, shards or trainer."""
+    process = _forking(wing)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(asdict(job)) + "\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+@cache
+def _forking(wing: str) -> "subprocess.Popen[str]":
+    """The process that jobs are forked from; it ends when this one closes its input."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.job", wing],
+        cwd=ROOT,
+        env={**os.environ, **ENVIRONMENT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def main(wing: str) -> None:
+    """Run jobs until there are no more."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # for what libraries say when they are imported
+    _import_wing(wing)
+    for line in sys.stdin:
+        answers.write(f"{_run_job(Job(**json.loads(line)))}\n")
+
+
+def _import_wing(wing: str) -> None:
+    """Import what commands of a wing use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in IMPORTED[wing]:
+            with suppress(ImportError):
+                importlib.import_module(module)
+
+
+def _run_job(job: Job) -> int:
+    """Return the exit code of a fork of this process that has become the job."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if not pid:
+        _become(job)
+    return _waited(pid)
+
+
+def _waited(pid: int) -> int:
+    """Return the exit code of a child; kill it if it takes too long."""
+    end = time.monotonic() + LIMIT
+    pause = 0.002
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise TimeoutError(f"it did not end in {LIMIT:.0f} s")
+        time.sleep(pause)
+        pause = min(0.02, pause * 1.5)
+    return os.waitstatus_to_exitcode(ended[1])
+
+
+def _become(job: Job) -> NoReturn:
+    """Run the job in this process, a copy of that of the test, and end it."""
+    code = 1
+    try:
+        die_with_parent()
+        _take_place(Path(job.folder), job.outputs)
+        os.environ.update({**ENVIRONMENT, **job.env})
+        if job.process:
+            rest = ["-c", job.python] if job.python else ["-m", *job.words]
+            os.execv(sys.executable, [sys.executable, *rest])
+        code = _code_of_python(job.python) if job.python else _code_of_command(job.words)
+    except BaseException:  # noqa: BLE001 - its traceback fails the row
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _take_place(folder: Path, outputs: Sequence[str]) -> None:
+    """Make the folder and the outputs those of this process, and forget what tests set up."""
+    os.chdir(folder)
+    for number, path in zip((0, 1, 2), (os.devnull, *outputs), strict=True):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, number)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - descriptors
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+    logging.getLogger().handlers.clear()
+    # Another test may have started one: it is a child of that process, and none of this one.
+    forkserver._forkserver._forkserver_pid = None  # type: ignore[attr-defined]
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
+    # Other tests may have imported modules of these names.
+    for path in folder.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def _code_of_command(words: Sequence[str]) -> int:
+    """Return the exit code of `python -m` with these words."""
+    module = words[0]
+    sys.argv = [module, *words[1:]]
+    sys.orig_argv = [sys.executable, "-m", *words]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def _code_of_python(lines: str) -> int:
+    """Return 0, or what the error that the lines raise amounts to; tell that error."""
+    try:
+        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # what rows are for
+    except Exception as error:  # noqa: BLE001 - the row says which it is
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 2 if isinstance(error, UserError) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

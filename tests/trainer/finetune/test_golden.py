@@ -1,0 +1,153 @@
+"""Losses and gradients of one batch as the reference has them (THUDM/GLM 4f61ed7)."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainer.alone import ALONE
+from tests.trainer.golden import (
+    asking,
+    figures,
+    gpt2,
+    items,
+    needs_shared,
+    option,
+    tasks_model,
+)
+from trainer.finetune.batches import Scoring, are_chosen, losses, packed
+from trainer.finetune.command import CROSS_ENTROPY
+from trainer.finetune.step import Tuner
+from trainer.model.model import GLM
+from trainer.step import Stepper
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.rows import Question, Row
+from trainer.tasks.task import TRAIN, VALIDATION
+
+pytestmark = needs_shared
+
+CASES = (
+    *("copa.p0", "copa.p0.length_penalty_1", "copa.p0.hinge", "copa.p0.generative", "copa.p0.mix"),
+    *("wsc_negative.p2", "wsc.p0", "rte.p0"),
+)
+SCORES = {
+    name: case
+    for name, case in figures("scores.json").get("cases", {}).items()
+    if "--cloze-eval" in case["options"]
+}
+
+
+class Engine:
+    """DeepSpeed's, as far as it calls a model."""
+
+    def __init__(self, model: GLM) -> None:
+        self.module = model
+        self.eval, self.train = model.eval, model.train
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        return self.module(*arguments, **more)
+
+
+def tuner_of(model: GLM, scoring: Scoring) -> Tuner:
+    stepper = Stepper.__new__(Stepper)
+    stepper.engine, stepper.micro_batch = Engine(model), 4
+    return Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
+
+
+def gradient_norm(model: torch.nn.Module) -> float:
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    return float(torch.nn.utils.get_total_norm(gradients))
+
+
+def loss_of(model: GLM, scoring: Scoring, questions: list[Question], kind: str) -> torch.Tensor:
+    if not scoring.chosen:
+        sums = model.loss_sum(scoring.batch(packed(questions)))
+        return sums.loss.sum() / sums.num_targets.sum()
+    scores = scoring.scores(model(scoring.batch(questions)), questions)
+    labels = torch.tensor([question.label for question in questions])
+    return losses(scores, labels, kind).mean()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loss_and_gradients_of_a_batch(name: str) -> None:
+    case = figures("scores.json")["training"][name]
+    every = find_task(case["task"]).questions(
+        items(f"{case['items']}.jsonl"), split=TRAIN, tokenizer=gpt2(), asking=asking(case)
+    )
+    by_guid = {question.guid: question for question in every}
+    questions = [by_guid[guid] for guid in case["uids"]]
+    model = tasks_model()
+    scoring = Scoring(
+        pad=gpt2().special["pad"],
+        chosen=are_chosen(questions),
+        penalty=float(option(case, "--length-penalty", "0")),
+    )
+    loss = loss_of(model, scoring, questions, option(case, "--loss-func", CROSS_ENTROPY))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == pytest.approx(case["loss"], abs=1e-3)
+    assert gradient_norm(model) == pytest.approx(case["grad_norm"], rel=2e-3)
+    norms = {
+        name: p.grad.norm().item() for name, p in model.named_parameters() if p.grad is not None
+    }
+    for long_name, norm in case["grad_norms"].items():
+        own = long_name.removeprefix("model.")
+        if own in norms:
+            assert norms[own] == pytest.approx(norm, rel=5e-3, abs=1e-5), own
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_of_texts(smoothing: float) -> None:
+    content = figures("seq2seq.json")
+    figure = content["loss_of_the_first_four_gigaword_train"][str(smoothing)]
+    samples = content["cases"]["gigaword.train"]["samples"][:4]
+    questions = [Question(guid=sample["uid"], idx=None, rows=(_row(sample),)) for sample in samples]
+    model = tasks_model(smoothing=smoothing).train()
+    scoring = Scoring(pad=gpt2().special["pad"], chosen=False)
+    loss = loss_of(model, scoring, questions, CROSS_ENTROPY)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == pytest.approx(figure["loss"], abs=1e-3)
+    assert gradient_norm(model) == pytest.approx(figure["grad_norm"], rel=2e-3)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_answers_of_a_validation(name: str) -> None:
+    case = SCORES[name]
+    task, path = find_task(case["task"]), items(f"{case['items']}.jsonl")
+    questions = task.questions(path, split=VALIDATION, tokenizer=gpt2(), asking=asking(case))
+    model = tasks_model().eval()
+    scoring = Scoring(
+        pad=gpt2().special["pad"],
+        chosen=are_chosen(questions),
+        penalty=float(option(case, "--length-penalty", "0")),
+    )
+    answers = tuner_of(model, scoring).answer(questions)
+    assert answers is not None
+    given = [answer.prediction for answer in answers]
+    assert [question.guid for question in questions] == case["uids"]
+    assert _labels(questions, given) == case["predictions"]
+    assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
+    if not scoring.chosen:
+        assert [answer.loss for answer in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
+        return
+    with torch.no_grad():
+        scores = scoring.scores(model(scoring.batch(questions)), questions)
+    for one, other in zip(scores.tolist(), case["scores"], strict=True):
+        assert one[: len(other)] == pytest.approx(other, abs=1e-4)
+
+
+def _labels(questions: list[Question], given: list[int]) -> list[int]:
+    return [
+        int(number == 0) if (question.facts or {}).get("has_candidates") else number
+        for question, number in zip(questions, given, strict=True)
+    ]
+
+
+def _row(sample: dict[str, Any]) -> Row:
+    return Row(
+        tokens=np.array(sample["text"]),
+        position_ids=np.array(sample["position"]),
+        sep=sample["mask"],
+        targets=np.array(sample["target"]),
+        loss_mask=np.array(sample["logit_mask"], np.bool_),
+    )

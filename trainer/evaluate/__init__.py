@@ -1,1 +1,0 @@
-"""The command `python -m trainer.evaluate`, and validation in training."""

@@ -1,0 +1,113 @@
+"""What a model knows: the figures of `trainer.evaluate`, and of validation in training.
+
+Validation reads the same windows with the same blanks each time, each counted once.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from shards.progress import counted
+from shards.shown import print_line
+from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
+from trainer.data import RunData, brought, source_names
+from trainer.evaluate import EvaluateModel
+from trainer.held_out import held_out_run, open_held_out
+from trainer.loader import Tensors
+from trainer.loss_tally import LossTally
+from trainer.model.loss import LossSums
+from trainer.opening import Opening
+from trainer.ranks import AgreedError, Ranks
+from trainer.settings import Config
+from trainer.start import start
+from trainer.step import micro_batches
+from trainer.trained import find_origin, load_model
+
+
+def evaluate_run(config: Config, ranks: Ranks) -> int:
+    """Print the figures of a run's newest checkpoint."""
+    started = start(config, ranks)
+    benchmarks = ranks.together(lambda: benchmarks_of(started))
+    stepper = started.stepper
+    tally = evaluate(stepper.losses, started.data, at_once=stepper.micro_batch, ranks=ranks)
+    _print_tally(tally, f"step {started.step:,}", ranks)
+    print_figures(benchmarks, stepper.answer)
+    return 0
+
+
+def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
+    """Print what a model knows of held-out text and of tasks."""
+    opening: Opening = asked
+    if ranks.world > 1 and asked.device is None:
+        opening = replace(asked, device=str(ranks.device))
+    origin = ranks.together(lambda: find_origin(asked.path, opening))
+    benchmarks = ranks.together(
+        lambda: open_benchmarks(
+            asked.files, origin, opening, ranks=ranks, length=asked.length, blank=asked.blank
+        )
+    )
+    if benchmarks is not None:
+        benchmarks.batch_tokens = asked.batch_tokens
+    data = None
+    if asked.data or benchmarks is None:
+        run = brought(ranks.together(lambda: held_out_run(origin, asked.data)), ranks)
+        data = ranks.together(lambda: open_held_out(origin, run, eval_samples=asked.eval_samples))
+    model = ranks.together(lambda: load_model(origin, opening))
+    answer = answers_of(model)
+    step = "" if origin.step is None else f", step {origin.step:,}"
+    if ranks.is_first:
+        print_line(f"{origin.path}{step}: {origin.objective}")
+    if data is not None:
+        size = max(1, asked.batch_tokens // data.run.length)
+        _print_tally(evaluate(answer, data, at_once=size, ranks=ranks), "held-out text", ranks)
+    print_figures(benchmarks, answer)
+    return 0
+
+
+def evaluate(
+    losses: Callable[[Tensors], LossSums],
+    data: RunData,
+    *,
+    at_once: int,
+    ranks: Ranks,
+    stop: Callable[[], int] = lambda: 0,
+) -> LossTally | None:
+    """Return the tally of the validation windows, None without any, or if stopped.
+
+    Args:
+        losses: what the model gives of windows, without gradients.
+        data: holds the windows.
+        at_once: windows that this rank computes at once.
+        ranks: all of them call this; each computes its part.
+        stop: called between batches, with the same result on all ranks; nonzero: return None.
+    """
+    if data.held_out is None:
+        return None
+    tally = LossTally.empty(source_names(data.held_out.streams))
+    size = ranks.at_once(at_once)
+    batches = data.validation(size, ranks)
+    if ranks.is_first:
+        total = math.ceil(len(data.held_out) / size) * size
+        batches = counted("validation", batches, total=total, weight=lambda _: size, unit="windows")
+    for batch in batches:
+        for part in micro_batches(batch, at_once):
+            tally = tally.plus(part, losses(part))
+        if stop():
+            return None
+    return tally.summed_over(ranks)
+
+
+def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
+    """Print the figures of held-out text.
+
+    Raises:
+        AgreedError: there is none.
+    """
+    if tally is None:
+        raise AgreedError(
+            "the data have no validation documents: build them with --validation 0.01."
+        )
+    if ranks.is_first:
+        print_line(f"{name}: {tally.num_targets:,} tokens with loss")
+        for figure, value in tally.figures().items():
+            print_line(f"{value:10.4f}  {figure}")

@@ -1,0 +1,349 @@
+"""A run that learns the items of a task.
+
+RUN/step-N               the newest checkpoint
+RUN/best/step-N          that of the best epoch, by the task's first metric
+RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
+RUN/log.jsonl            losses, and the metrics of each epoch
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from shards.records import to_json
+from shards.shown import json_text
+from shards.storage.files import atomic_write
+from trainer.checkpoints.disk import Disk, gone_if_refused
+from trainer.decode.prompt import Blank, Prompt
+from trainer.decode.writer import text_of
+from trainer.finetune.batches import Answer, Scoring, are_chosen
+from trainer.finetune.command import Finetune
+from trainer.finetune.order import Order
+from trainer.finetune.progress import Best, Progress, Since, better, keep
+from trainer.finetune.start import (
+    KNOWN,
+    check_same_run,
+    check_state,
+    decisive,
+    identity_of,
+    read_questions,
+)
+from trainer.finetune.step import Tuner
+from trainer.log import RunLog
+from trainer.model.model import GLM
+from trainer.opening import Opening
+from trainer.rank_writer import RankWriter
+from trainer.ranks import AgreedError, Ranks
+from trainer.run import Ready, Running, Work
+from trainer.settings import EPOCH
+from trainer.start import Subject, batch_line, dealt, find_start, log_of, make_ready, span_line
+from trainer.step import Outcome, make_model
+from trainer.stop import Stop
+from trainer.tasks.rows import Prediction, Question
+from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import find_origin, find_tokenizer
+
+EVALUATION = "evaluation"
+PREDICTIONS = "predictions.jsonl"
+_DECISIVE = "log_probability"
+"""The first figure of texts that are judged by their loss."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Items(Work):
+    """The `run.Work` of a task: its items, epoch by epoch, of which the best is kept."""
+
+    ready: Ready
+    disk: Disk
+    flags: Finetune
+    tokenizer: TextTokenizer
+    questions: Mapping[str, Sequence[Question]]
+    """By split, of those that there are."""
+    order: Order
+    tuner: Tuner
+    writer: RankWriter
+    progress: Progress
+    """How far the run has come, but for its losses that are not finite."""
+    log: RunLog = field(init=False)
+    _kept: Best | None = None
+    """The best whose checkpoint is known to be kept."""
+
+    def __post_init__(self) -> None:
+        self._task = self.flags.described_task
+        self.log = log_of(self.ready, self._lines())
+
+    def _lines(self) -> list[str]:
+        """Return a summary of the run for its user."""
+        flags, task, shape = self.flags, self._task, self.writer.shape
+        counts = ", ".join(f"{len(self.questions[s]):,} {s}" for s in SPLITS if s in self.questions)
+        shortened = sum(q.num_shortened for several in self.questions.values() for q in several)
+        lines = [
+            f"{task.name}: {counts}; the model has {shape.num_parameters():,} parameters, "
+            f"{self.ready.precision}, ZeRO stage {self.ready.stepper.stage}",
+            batch_line(self.ready, flags.batch_size),
+            span_line(self.ready, f", {flags.epochs} epochs"),
+        ]
+        if shortened:
+            lines.append(f"{shortened:,} rows are shortened to fit")
+        if VALIDATION not in self.questions:
+            file = task.file(flags.data, VALIDATION)
+            lines.append(f"there is no {file.name}: the last epoch counts as the best")
+        return lines
+
+    def take(self, step: int, *, lr: float) -> Outcome:
+        """Take a step."""
+        batch = [self.questions[TRAIN][number] for number in self.order.items(step)]
+        outcome, accuracy = self.tuner.learn(batch, lr=lr, seed=self.flags.seed, step=step)
+        if outcome.is_finite:
+            since = self.progress.since.plus(loss=outcome.loss, accuracy=accuracy)
+            self.progress = replace(self.progress, since=since)
+        return outcome
+
+    def figures(self) -> Mapping[str, float]:
+        """Return loss and accuracy since the last call."""
+        means = self.progress.since.means()
+        self.progress = replace(self.progress, since=Since())
+        return means
+
+    def position(self, step: int) -> int:
+        """Return how many items were taken up to a step, short batches as whole ones."""
+        return step * self.flags.batch_size
+
+    def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
+        """Evaluate an epoch that has ended, in this start or before it, and was not evaluated."""
+        epoch = self.order.ended_epoch(step)
+        if epoch is None or epoch <= self.progress.evaluated:
+            return False
+        if not bad_streak:
+            self._evaluate(epoch, step)
+            return True
+        self.progress = replace(self.progress, evaluated=epoch)
+        self.log.say(
+            f"epoch {epoch:,}/{self.flags.epochs:,} is not evaluated: the loss was not finite "
+            f"{bad_streak} times in a row at its end"
+        )
+        return True
+
+    def _evaluate(self, epoch: int, step: int) -> None:
+        """Evaluate an epoch and note if it is the best, unless the run is asked to stop."""
+        metrics = self._metrics()
+        if metrics is None:
+            return
+        is_judged = bool(metrics)
+        # Without anything to tell epochs apart, the last one is the best.
+        metrics = metrics or {"steps": step}
+        here = Best(epoch=epoch, step=step, metrics=metrics)
+        best = better(self.progress.best, here)
+        if best is here:
+            # JSON, of which checkpoints are made, has no other figures.
+            finite = {name: figure for name, figure in metrics.items() if math.isfinite(figure)}
+            best = here = replace(here, metrics=finite)
+            if not self._predict():
+                return
+        shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
+        note = f"  ({_rank_note(here, best)})" if is_judged else ""
+        self.log.write(
+            EVALUATION,
+            step,
+            {"epoch": epoch, **metrics},
+            samples=self.position(step),
+            line=f"epoch {epoch:,}/{self.flags.epochs:,}  {shown}{note}",
+        )
+        bests = () if best is None else (best,)
+        self.progress = replace(self.progress, bests=bests, evaluated=epoch)
+
+    def _predict(self) -> bool:
+        """Write the answers to the test items, if there are any; return whether not stopped."""
+        lines = self._test_lines()
+        if lines and self.ready.ranks.is_first:
+            with atomic_write(self.flags.save / PREDICTIONS) as handle:
+                for line in lines:
+                    handle.write(json_text(line).encode() + b"\n")
+        return lines is not None
+
+    def saves(self, step: int) -> bool:
+        """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
+        every = self.flags.save_every
+        is_due = every != EPOCH and step % int(every) == 0
+        return is_due or self.order.ended_epoch(step) is not None
+
+    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a checkpoint records of the run."""
+        progress = replace(self.progress, bad_losses=bad_losses)
+        return {**self.ready.fixed, "progress": to_json(progress)}
+
+    def saved(self) -> None:
+        """Keep the checkpoint of the best epoch, once it is whole."""
+        best = self.progress.best
+        if best is None or best is self._kept:
+            return
+        if keep(self.disk, best, self.ready.ranks):
+            self._kept = best
+
+    def _metrics(self) -> dict[str, float] | None:
+        """Return the figures of the validation items, the decisive one first; None if stopped.
+
+        Without such items it is empty.
+        """
+        if VALIDATION not in self.questions:
+            return {}
+        known: dict[str, float] = {}
+        if self._task.is_written:
+            answers = self.tuner.answer(self.questions[KNOWN], stop=self.writer.stop.exit_code)
+            if answers is None:
+                return None
+            known = _text_figures(answers)
+            # A model that has diverged writes nothing that could be judged.
+            if self.flags.by_loss or not math.isfinite(known[_DECISIVE]):
+                return known
+        questions = self.questions[VALIDATION]
+        predictions = self._predictions(questions)
+        if predictions is None:
+            return None
+        return self._task.metrics(questions, predictions) | known
+
+    def _test_lines(self) -> list[dict[str, object]] | None:
+        """Return the lines of answers to the test items, none without them; None if stopped."""
+        if TEST not in self.questions:
+            return []
+        predictions = self._predictions(self.questions[TEST])
+        if predictions is None:
+            return None
+        return self._task.lines(self.questions[TEST], predictions)
+
+    def _predictions(self, questions: Sequence[Question]) -> Sequence[Prediction] | None:
+        if not self._task.is_written:
+            answers = self.tuner.answer(questions, stop=self.writer.stop.exit_code)
+            return None if answers is None else [answer.prediction for answer in answers]
+        filled = self.writer.fill(len(questions), lambda number: self._prompt(questions[number]))
+        if filled is None:
+            return None
+        return [text_of(answer.tokens, self.tokenizer).strip() for (answer,) in filled]
+
+    def _prompt(self, question: Question) -> Prompt:
+        """Return what a question's row asks, as the first token of its answer and what is before.
+
+        As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), eop alone ends what fills a blank.
+        """
+        row = question.rows[0]
+        *context, token = row.tokens.tolist()
+        causal = row.position_ids is None
+        position = len(context) if row.position_ids is None else int(row.position_ids[0, -1])
+        return Prompt(
+            context=tuple(context),
+            blanks=(Blank(token=token, position=position, block_position=int(not causal)),),
+            ends=frozenset({self.tokenizer.special["eos" if causal else "eop"]}),
+            causal=causal,
+        )
+
+
+def _rank_note(here: Best, best: Best | None) -> str:
+    if best is None:
+        return "none counts so far: its figure is not finite"
+    return "the best so far" if best is here else f"the best was epoch {best.epoch}"
+
+
+def _text_figures(answers: Sequence[Answer]) -> dict[str, float]:
+    """Return the figures of texts that are known; the first is the better the higher."""
+    count = max(1, sum(answer.num_targets for answer in answers))
+    loss = sum(answer.loss for answer in answers) / count
+    accuracy = sum(answer.correct for answer in answers) / count
+    return {_DECISIVE: -loss, "token_accuracy": accuracy}
+
+
+def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
+    """Return a run that is ready to learn items; all ranks call this.
+
+    Everything that can be refused is refused here, before the first step, and by all ranks
+    together.
+
+    Args:
+        flags: nothing left open.
+        ranks: of the run.
+        stop: looked at while texts are written.
+
+    Raises:
+        UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
+    """
+    disk, checkpoint = find_start(flags, ranks, check=check_state)
+    assert disk is not None  # --save is needed
+    path = flags.init_from if checkpoint is None else checkpoint.folder
+    opening = Opening(model=flags.model or None, tokenizer=flags.tokenizer)
+    origin = ranks.together(lambda: find_origin(path, opening))
+    tokenizer = ranks.together(lambda: find_tokenizer(origin, opening))
+    questions = ranks.together(lambda: read_questions(flags, origin, tokenizer))
+    shape = replace(origin.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)
+    order = Order(
+        num_items=len(questions[TRAIN]),
+        batch_size=flags.batch_size,
+        epochs=flags.epochs,
+        seed=flags.seed,
+        across_epochs=flags.across_epochs,
+    )
+    ranks, micro = dealt(flags, [flags.batch_size], ranks)
+    progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
+    decided = decisive(flags, questions)
+    subject = Subject(
+        make=partial(
+            make_model, shape, seed=flags.seed, make=partial(GLM, smoothing=flags.label_smoothing)
+        ),
+        init_from=origin.path,  # the newest of a run's checkpoints, where the flag names its folder
+        micro=micro,
+        size=flags.batch_size,
+        steps=order.steps,
+        bad_losses=progress.bad_losses,
+        identity=identity_of(origin, shape, tokenizer),
+        options={"epochs": flags.epochs},
+        records={"tuning": decided, "run": {"mixes": [{"data": list(origin.data)}]}},
+        check=partial(check_same_run, tuning=decided, order=order),
+    )
+    ready = make_ready(flags, subject, disk=disk, checkpoint=checkpoint, ranks=ranks)
+    scoring = Scoring(
+        pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
+        chosen=are_chosen(questions[TRAIN]),
+        penalty=flags.length_penalty,
+    )
+    writer = RankWriter(
+        stepper=ready.stepper,
+        shape=shape,
+        decoding=flags.decoding,
+        ranks=ranks,
+        stop=stop,
+        batch_size=ready.stepper.micro_batch,
+        counts_start=False,
+    )
+    return Items(
+        ready=ready,
+        disk=disk,
+        flags=flags,
+        tokenizer=tokenizer,
+        questions=questions,
+        order=order,
+        tuner=Tuner(stepper=ready.stepper, scoring=scoring, loss=flags.loss, ranks=ranks),
+        writer=writer,
+        progress=progress,
+    )
+
+
+def finetune(flags: Finetune, ranks: Ranks) -> int:
+    """Train and return the exit code: 0, or that of the signal that stopped it."""
+    stop = Stop(ranks)
+    with gone_if_refused(flags.save):
+        items = open_items(flags, ranks, stop=stop)
+    with stop, closing(items.log) as log:
+        code = Running(items.ready, items, log=log, stop=stop).run()
+        best = items.progress.best
+        if best is not None and not code:
+            log.say(f"the best is {best.folder(flags.save)}")
+    if best is None and not code:
+        raise AgreedError(
+            "no epoch counts as the best: at the end of each the loss or the deciding figure was "
+            "not finite. The weights have most likely diverged. Start again in another --save than "
+            f"{flags.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than "
+            "fp16."
+        )
+    return code

@@ -1,0 +1,200 @@
+"""What a run of fine-tuning learns and resumes from, checked before its first step."""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from shards.errors import UserError
+from shards.flags import flag_of, given
+from shards.records import to_json
+from shards.run import CAUSAL
+from trainer.checkpoints.checkpoint import Checkpoint
+from trainer.finetune.batches import are_chosen
+from trainer.finetune.command import Finetune
+from trainer.finetune.order import Order
+from trainer.model.sizes import ModelConfig
+from trainer.start import differences, refuse_changes
+from trainer.tasks.figures import rouge
+from trainer.tasks.rows import Question
+from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Origin
+
+KNOWN = "known"
+"""The split of the validation items with their answers, where texts are asked for."""
+_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
+_JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
+_DECISIVE = ("seed", *_LEARNING, *_JUDGING)
+
+
+def check_state(checkpoint: Checkpoint) -> None:
+    """Check that a checkpoint is one of fine-tuning.
+
+    Raises:
+        UserError: it is not.
+    """
+    parts = ("tuning", "identity", "schedule", "progress")
+    if any(not isinstance(checkpoint.state.get(name), dict) for name in parts):
+        raise UserError(
+            f"{checkpoint.folder} is no checkpoint of trainer.finetune: --save is where this run "
+            "writes its own; give another folder. The model to start from is --init-from PATH."
+        )
+
+
+def read_questions(
+    flags: Finetune, origin: Origin, tokenizer: TextTokenizer
+) -> dict[str, list[Question]]:
+    """Return the questions of all splits that there are.
+
+    Raises:
+        UserError: there is nothing to learn from, or items do not fit the task or the model.
+    """
+    task = flags.described_task
+    if not flags.data.is_dir():
+        raise UserError(f"--data {flags.data}: there is no such folder.")
+    if task.is_written and not flags.by_loss and task.file(flags.data, VALIDATION).is_file():
+        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
+    questions = {}
+    asked_as = {split: split for split in SPLITS}
+    if task.is_written:
+        # With their answers: those of training alone have them.
+        asked_as[KNOWN] = TRAIN
+    for name, split in asked_as.items():
+        path = task.file(flags.data, VALIDATION if name == KNOWN else split)
+        if name != TRAIN and not path.is_file():
+            continue
+        questions[name] = task.questions(
+            path,
+            split=split,
+            tokenizer=tokenizer,
+            asking=flags.asking,
+            is_causal=origin.objective == CAUSAL,
+            task_mask=origin.task_mask,
+        )
+        _check_positions(questions[name], origin.shape, takes=task.takes, where=path)
+    _check_uses(flags, questions)
+    return questions
+
+
+def _check_uses(flags: Finetune, questions: Mapping[str, Sequence[Question]]) -> None:
+    """Check that the questions of a task have a use for every flag that is given.
+
+    Raises:
+        UserError: they have none; the message names the flag.
+    """
+    chosen, first = are_chosen(questions[TRAIN]), questions[TRAIN][0]
+    is_summed = chosen and not first.words
+    has_use = {
+        "loss": chosen,
+        "length_penalty": is_summed,
+        "label_smoothing": not chosen,
+        "by_loss": VALIDATION in questions,
+    }
+    what = {
+        "loss": "is of questions with choices",
+        "length_penalty": "is of choices that may have several tokens",
+        "label_smoothing": "is of texts",
+        "by_loss": "picks the best epoch by val.jsonl, which is not there",
+    }
+    for name in given(flags):
+        if not has_use.get(name, True):
+            raise UserError(f"{flag_of(name)} {what[name]}; {flags.task} has no use for it.")
+
+
+def _check_positions(
+    questions: Sequence[Question], shape: ModelConfig, *, takes: Collection[str], where: Any
+) -> None:
+    """Check that a model has a position for each token.
+
+    Args:
+        questions: of a file.
+        shape: the model's.
+        takes: the fields of `Asking` that mean something to the task.
+        where: the file.
+
+    Raises:
+        UserError: it has not.
+    """
+    most = shape.max_positions
+    remedy = (
+        f"--length {most}: what its pattern lets go is then cut. If that is not enough, shorten "
+        "the item, or leave it out"
+        if "length" in takes
+        else f"--source-length and --target-length of at most {most} each"
+    )
+    for question in questions:
+        for row in question.rows:
+            last = len(row) - 1 if row.position_ids is None else int(row.position_ids.max())
+            if last >= shape.position_rows:
+                raise UserError(
+                    f"{where}: {question.guid} takes {len(row)} tokens, and the model has {most} "
+                    "positions, which fine-tuning cannot add to (trainer.train "
+                    f"--extend-positions can): give {remedy}."
+                )
+
+
+def identity_of(origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer) -> dict[str, Any]:
+    """Return what a checkpoint of trainer.train records, so that this one opens like those."""
+    name = origin.tokenizer.get("name", tokenizer.spec)
+    return {
+        "model": to_json(shape),
+        "objective": origin.objective,
+        "blanks": {"task_mask": origin.task_mask},
+        "isolate_documents": True,
+        "tokenizer": {"name": name, "sha256": tokenizer.sha256},
+    }
+
+
+def decisive(flags: Finetune, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+    """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
+    return {
+        "task": flags.described_task.name,
+        "asking": to_json(flags.asking),
+        **{name: getattr(flags, name) for name in _DECISIVE},
+        "items": {split: _fingerprint(several) for split, several in questions.items()},
+    }
+
+
+def _fingerprint(questions: Sequence[Question]) -> str:
+    """Return what tells items apart as the model sees them."""
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(f"{question.guid} {question.label} {question.words}".encode())
+        for row in question.rows:
+            digest.update(row.tokens.tobytes() + row.targets.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def check_same_run(
+    checkpoint: Checkpoint, identity: Mapping[str, Any], *, tuning: Mapping[str, Any], order: Order
+) -> None:
+    """Check that a checkpoint belongs to this run.
+
+    Raises:
+        UserError: the run differs in something that decides what is learnt; the message names it.
+    """
+    before = dict(checkpoint.state["tuning"])
+    before.pop("pool", None)  # of classifiers, which former versions had
+    changed = differences(checkpoint.state["identity"], identity) + differences(before, tuning)
+    refuse_changes(changed, checkpoint, otherwise="start a new run: give another --save.")
+    _check_no_items_lost(checkpoint, order)
+
+
+def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
+    """Check that the next step begins with the item behind the last one of a checkpoint.
+
+    Across epochs, the last batch of a run that has ended may be short, and the next begins where a
+    whole one would have ended.
+
+    Raises:
+        UserError: a run of more epochs would leave out what lies between.
+    """
+    epochs = int(checkpoint.state["schedule"].get("epochs", order.epochs))
+    lost = checkpoint.step * order.batch_size - epochs * order.num_items
+    if order.across_epochs and order.epochs > epochs and lost > 0:
+        raise UserError(
+            f"--epochs {order.epochs}: the run in {checkpoint.folder.parent} ended after {epochs}, "
+            f"and its last batch was short; with --across-epochs the next one would begin {lost} "
+            f"items further on, which epoch {epochs + 1} would lack. Set --epochs back, or start a "
+            f"new run from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )

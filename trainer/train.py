@@ -1,0 +1,23 @@
+"""The command `python -m trainer.train`: a run that learns a dataset.
+
+python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-steps 100
+deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …
+"""
+
+import sys
+from dataclasses import dataclass
+
+from shards.console import run_module
+from trainer.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(Settings):
+    """Trains GLM on token shards."""
+
+    PROGRAM = "trainer.train"
+    WORK = "trainer.training:train"
+
+
+if __name__ == "__main__":
+    sys.exit(run_module("trainer.train"))

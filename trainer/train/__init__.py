@@ -1,1 +1,0 @@
-"""The command `python -m trainer.train`: a run of training."""

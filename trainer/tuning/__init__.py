@@ -1,1 +1,0 @@
-"""Fine-tuning: questions of a task in, a model that answers them out."""
