@@ -145,16 +145,12 @@ class English:
             done = end
         return [*words, *(word for text in texts[done:] for word in rules.chunk(text).words)]
 
-    def is_linked(self, text: str) -> bool:
-        """Return whether chunks of a text may change each other's words."""
-        linked = self.rules.linked(split_with_space(text)) if self.rules else iter(())
-        return next(linked, None) is not None
-
     def _num_sentences(self, rules: "Rules", line: str) -> int:
-        if self.is_linked(line):
+        texts = split_with_space(line)
+        if next(rules.linked(texts), None):
             return self.spacy.num_sentences([line])
         num_sentences, after_end = int(bool(line)), False
-        for text in split_with_space(line):
+        for text in texts:
             chunk = rules.chunk(text)
             for token in chunk.words or chunk.tokens:
                 if rules.is_end(token):
@@ -261,8 +257,8 @@ class Rules:
             texts: The chunks of a text, with white space where it is a token.
         """
         done = 0
-        for index, chunk in enumerate(map(self.chunk, texts)):
-            if index < done or not chunk.loose:
+        for index, text in enumerate(texts):
+            if index < done or not self.chunk(text).loose:
                 continue
             first, end = index, index + 1
             while first > done and self._crossed(texts, first):

@@ -7,7 +7,7 @@ text, for spaCy leaves no character out.
 """
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -636,24 +636,15 @@ class CompiledEnglish:
             )
             if num_unknown:
                 self._table.learn(_distinct(text, unknown[:, :num_unknown]))
-        if unsure and self._plain.is_linked(text):
+        if unsure:
             return None
         return WordSpans(codes, words[0, :num_words].copy(), words[1, :num_words].copy())
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of sentences in lines, as Spacy does."""
         lines = [*map(readable, lines)]
-        num_sentences, unsure = self._count_sentences(lines)
-        if unsure:
-            parts: dict[bool, list[str]] = {True: [], False: []}
-            for line in lines:
-                parts[self._plain.is_linked(line)].append(line)
-            num_sentences, _ = self._count_sentences(parts[False])
-            num_sentences += self._plain.num_sentences(parts[True])
-        return num_sentences
-
-    def _count_sentences(self, lines: Sequence[str]) -> tuple[int, bool]:
-        """Return their number, and whether chunks may change each other's words."""
+        if not lines:
+            return 0
         text = "".join(lines)
         codes = code_points(text)
         line_ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
@@ -665,7 +656,7 @@ class CompiledEnglish:
             )
             if num_unknown:
                 self._table.learn(_distinct(text, unknown[:, :num_unknown]))
-        return int(num_sentences), bool(unsure)
+        return self._plain.num_sentences(lines) if unsure else int(num_sentences)
 
     def _prepared(self, num_codes: int) -> tuple[Places, Places, Places]:
         """Return room for the tokens of a chunk, the words of a text and its unknown chunks."""
