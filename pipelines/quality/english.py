@@ -33,7 +33,7 @@ import importlib
 import itertools
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -43,16 +43,11 @@ from pipelines.compiled import proven
 # assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
 _POISON = "IS_ALPHA"
 
-_MOST_CHUNKS = 1 << 15
-"""Chunks that are remembered, the latest, in some 15 MB."""
+_MOST_BYTES = 1 << 26
+"""Size at which all chunks are forgotten, at 300 bytes for a chunk and 2 for each character."""
 
-_CURRENCIES = "ACU"
-"""Letters that prefixes begin with: A$, C$, US$."""
-
-_LONGEST_SUFFIX = 6
-"""More than the characters of any suffix but a run of full stops."""
-
-# What spaCy's affixes say of ASCII, for the compiled loops.
+# What spaCy's affixes say of ASCII, where it can be said without its regular expressions, which
+# take microseconds.
 QUOTES = frozenset("\"'`,")
 """Quotation marks of ASCII; spaCy has a comma among them."""
 MARKS = QUOTES | frozenset(";:!?()[]{}<>_#*&")
@@ -61,24 +56,42 @@ PREFIXES = MARKS | frozenset("%=$")
 """Those that are a prefix by themselves, and begin no longer one."""
 DOTTED = MARKS | frozenset("%-+|" + string.digits + string.ascii_lowercase)
 """Those after which a full stop is a suffix; after others it is one if there are several."""
+_NO_PREFIXES = frozenset("-\\/|@~^" + string.digits + string.ascii_letters) - frozenset("ACU")
+_NO_SUFFIXES = frozenset("-\\/|@~^=" + string.digits)
+_INFIX = re.compile(r"[.+\-*^,:<>=/~]")
+_DIGIT = re.compile("[0-9]")
+_UNIT_CHARS = 4
 ASCII_UNITS = (  # noqa: SIM905  more readable
     "km m dm cm mm ha nm yd in ft kg g mg t lb oz m/s km/h kmh mph hPa Pa mbar mb MB kb KB gb GB "
     "tb TB T G M K %"
 ).split()
 """Units that are a suffix after a digit, as far as they are ASCII."""
 
+_LATEST_CHUNKS = 1 << 14
+
 _RUNS = re.compile(r"\s+|\S+")
 
 
 class Chunk(NamedTuple):
-    """A run of characters without white space, as the rules split it, or of white space alone."""
+    """A run of characters without white space, as the rules split it."""
 
     words: tuple[str, ...]
-    """Its tokens in a text in which no other chunk has a say; none of white space."""
+    """Its tokens in a text in which no other chunk has a say."""
     tokens: tuple[str, ...]
     """Its tokens before special cases are looked for among them."""
     loose: bool
     """Whether other chunks can change its words."""
+
+
+class Marks(NamedTuple):
+    """What sentences need to know of a chunk: marks are tokens that end one, words begin one."""
+
+    begun: int
+    """Sentences that begin inside it: at words that follow a mark of its own."""
+    opens: bool
+    """Whether a word is its first token that is a mark or a word."""
+    closes: bool | None
+    """Whether a mark is its last token that is a mark or a word; None if it has neither."""
 
 
 class Spacy:
@@ -118,47 +131,94 @@ class English:
         """Return the words of a text, as Spacy does."""
         if self.rules is None:
             return self.spacy.words(text)
+        self._make_room()
         text = readable(text)
-        chunks = [*map(self.rules.chunk, text.split())]
-        if any(chunk.loose for chunk in chunks):
-            return self._in_pieces(self.rules, split_with_space(text))
-        return [word for chunk in chunks for word in chunk.words]
+        chunks = text.split()
+        words = list(itertools.chain.from_iterable(map(self._words.__getitem__, chunks)))
+        return self._in_pieces(text) if self._unsure(chunks, text) else words
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of sentences in lines, as Spacy does."""
         if self.rules is None:
             return self.spacy.num_sentences(lines)
-        return sum(self._num_sentences(self.rules, readable(line)) for line in lines)
+        self._make_room()
+        return sum(map(self._num_sentences, map(readable, lines)))
 
     @cached_property
     def rules(self) -> "Rules | None":
         """How to split a chunk; None if that is only known to spaCy."""
         return find_rules(self.spacy)
 
-    def _in_pieces(self, rules: "Rules", texts: Sequence[str]) -> list[str]:
-        """Return the words of chunks, and ask spaCy for runs that it must see together."""
+    @cached_property
+    def _words(self) -> "_Words":
+        assert self.rules is not None
+        return _Words(self.rules)
+
+    @cached_property
+    def _marks(self) -> "_Marks":
+        assert self.rules is not None
+        return _Marks(self.rules, self._words)
+
+    def _make_room(self) -> None:
+        # Between texts: while one is split, its loose chunks are needed.
+        if self._words.num_bytes > _MOST_BYTES:
+            self._words.clear()
+            self._marks.clear()
+            self._words.loose.clear()
+            self._words.num_bytes = 0
+
+    def _num_sentences(self, line: str) -> int:
+        chunks = line.split()
+        if " ".join(chunks) != line:
+            chunks = split_with_space(line)
+        num_sentences, after_mark = int(bool(line)), False
+        for begun, opens, closes in map(self._marks.__getitem__, chunks):
+            num_sentences += begun + (after_mark and opens)
+            if closes is not None:
+                after_mark = closes
+        return self.spacy.num_sentences([line]) if self._unsure(chunks, line) else num_sentences
+
+    def _in_pieces(self, text: str) -> list[str]:
+        """Return the words of a text, and ask spaCy for runs of chunks that it must see together.
+
+        A run is a loose chunk with all that phrases across borders link it to: one that is not
+        replaced may still keep the next one away.
+        """
+        assert self.rules is not None
+        chunks = split_with_space(text)
         words: list[str] = []
         done = 0
-        for first, end in rules.linked(texts):
-            words += (word for text in texts[done:first] for word in rules.chunk(text).words)
-            words += self.spacy.words(" ".join(texts[first:end]))
-            done = end
-        return [*words, *(word for text in texts[done:] for word in rules.chunk(text).words)]
+        for index, chunk in enumerate(chunks):
+            if index < done or chunk not in self._words.loose:
+                continue
+            first, end = index, index + 1
+            while first > done and self.rules.crossed(chunks, first):
+                first -= 1
+            while end < len(chunks) and self.rules.crossed(chunks, end):
+                end += 1
+            if end - first > 1:
+                words += self._apart(chunks[done:first])
+                words += self.spacy.words(" ".join(chunks[first:end]))
+                done = end
+        return words + self._apart(chunks[done:])
 
-    def _num_sentences(self, rules: "Rules", line: str) -> int:
-        texts = split_with_space(line)
-        if next(rules.linked(texts), None):
-            return self.spacy.num_sentences([line])
-        num_sentences, after_end = int(bool(line)), False
-        for text in texts:
-            chunk = rules.chunk(text)
-            for token in chunk.words or chunk.tokens:
-                if rules.is_end(token):
-                    after_end = True
-                elif token[0].isalpha() or not rules.is_punctuation(token):
-                    num_sentences += after_end
-                    after_end = False
-        return num_sentences
+    def _apart(self, chunks: Iterable[str]) -> list[str]:
+        """Return the words of chunks that have no say in each other's, and of white space: none."""
+        every = (self._words[chunk] for chunk in chunks if not chunk.isspace())
+        return list(itertools.chain.from_iterable(every))
+
+    def _unsure(self, chunks: Sequence[str], text: str) -> bool:
+        """Return whether chunks of a text may change each other's words."""
+        loose = self._words.loose
+        if loose.isdisjoint(chunks):
+            return False
+        assert self.rules is not None
+        chunks = split_with_space(text)
+        return any(
+            self.rules.crossed(chunks, index)
+            for index in range(1, len(chunks))
+            if chunks[index - 1] in loose or chunks[index] in loose
+        )
 
 
 class Rules:
@@ -171,9 +231,7 @@ class Rules:
             ValueError: they are not of the kind that can be applied chunk by chunk.
         """
         tokenizer = spacy.pipeline.tokenizer
-        # They begin with ^, and need not be searched for.
-        self._prefix = tokenizer.prefix_search.__self__.match
-        self._suffix = tokenizer.suffix_search.__self__.search
+        self._prefix, self._suffix = tokenizer.prefix_search, tokenizer.suffix_search
         self._infixes, self._url = tokenizer.infix_finditer, tokenizer.url_match
         self.specials = _specials(spacy)
         if tokenizer.token_match is not None or not tokenizer.faster_heuristics:
@@ -204,21 +262,20 @@ class Rules:
 
     @cached_property
     def chunk(self) -> Callable[[str], Chunk]:
-        """Return what becomes of a chunk of one character or more; the latest are remembered.
+        """Return what becomes of a chunk: one character or more, none of them white space.
+
+        The same chunks are asked for by tables and when borders are looked at, so the latest are
+        remembered.
 
         Raises:
             UnicodeEncodeError: it has a lone surrogate.
         """
-        return lru_cache(maxsize=_MOST_CHUNKS)(self._chunk)
+        return lru_cache(maxsize=_LATEST_CHUNKS)(self._chunk)
 
     def _chunk(self, text: str) -> Chunk:
-        if text.isspace():
-            return Chunk((), (text,), loose=False)
         if not text.isascii():
             text.encode()  # fails as spaCy does
-        # Nothing about letters of ASCII is an affix.
-        alone = (text,) if text.isalpha() and text.isascii() else ()
-        words = self.specials.get(text) or alone or self._split(text)
+        words = self.specials.get(text) or self._simple(text) or self._split(text)
         if self._is_loose(words):
             return Chunk(self._merged(words), words, loose=True)
         return Chunk(words, words, loose=False)
@@ -247,44 +304,43 @@ class Rules:
             start += length
         return tuple(merged)
 
-    def linked(self, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield where runs of chunks begin and end that spaCy must see together.
-
-        Such a run is a loose chunk with all that phrases across borders link it to: one that is not
-        replaced may still keep the next one away.
+    def crossed(self, chunks: Sequence[str], index: int) -> bool:
+        """Return whether a phrase crosses the border before a chunk.
 
         Args:
-            texts: The chunks of a text, with white space where it is a token.
+            chunks: The chunks of a text, with white space where it is a token.
+            index: 1 or more.
         """
-        done = 0
-        for index, text in enumerate(texts):
-            if index < done or not self.chunk(text).loose:
-                continue
-            first, end = index, index + 1
-            while first > done and self._crossed(texts, first):
-                first -= 1
-            while end < len(texts) and self._crossed(texts, end):
-                end += 1
-            if end - first > 1:
-                yield first, end
-                done = end
-
-    def _crossed(self, texts: Sequence[str], index: int) -> bool:
-        """Return whether a phrase crosses the border before a chunk; `index` is 1 or more."""
-        left, right = self.chunk(texts[index - 1]), self.chunk(texts[index])
-        if (left.tokens[-1], right.tokens[0]) not in self.pairs:
+        left, right = chunks[index - 1], chunks[index]
+        if left.isspace() or right.isspace():
             return False
-        # No phrase of several tokens has white space among them.
-        before = self._tokens(texts[max(index - self._longest, 0) : index])
-        after = self._tokens(texts[index : index + self._longest])
+        if (self.chunk(left).tokens[-1], self.chunk(right).tokens[0]) not in self.pairs:
+            return False
+        before = self._tokens(reversed(chunks[max(index - self._longest, 0) : index]), order=-1)
+        after = self._tokens(chunks[index : index + self._longest], order=1)
         return any(
             (*before[-size:], *after[: length - size]) in self._phrases
             for length in range(2, self._longest + 1)
             for size in range(1, length)
         )
 
-    def _tokens(self, texts: Iterable[str]) -> list[str]:
-        return [token for text in texts for token in self.chunk(text).tokens]
+    def _tokens(self, chunks: Iterable[str], *, order: int) -> list[str]:
+        """Return the tokens of chunks up to the first white space; order -1: all turned round."""
+        words = itertools.takewhile(lambda chunk: not chunk.isspace(), chunks)
+        tokens = [token for chunk in words for token in self.chunk(chunk).tokens[::order]]
+        return tokens[::order]
+
+    def marks(self, words: Iterable[str]) -> Marks:
+        """Return what sentences need to know of tokens that follow each other."""
+        begun, opens, closes = 0, False, None
+        for word in words:
+            if self.is_end(word):
+                closes = True
+            elif not self.is_punctuation(word):
+                begun += closes is True
+                opens = opens or closes is None
+                closes = False
+        return Marks(begun, opens, closes)
 
     def is_end(self, token: str) -> bool:
         """Return whether a token ends a sentence."""
@@ -318,9 +374,11 @@ class Rules:
 
     def _middle(self, text: str) -> list[str]:
         # Of what has no infix it does not matter whether it is an address.
-        infixes = [] if text.isalpha() and text.isascii() else list(self._infixes(text))
-        if not infixes or self._url(text):
+        if text.isascii() and not _INFIX.search(text):
             return [text] if text else []
+        infixes = list(self._infixes(text))
+        if not infixes or self._url(text):
+            return [text]
         words: list[str] = []
         start = 0
         for infix in infixes:
@@ -331,21 +389,84 @@ class Rules:
         words.append(text[start:])
         return [word for word in words if word]
 
+    def _simple(self, text: str) -> tuple[str, ...]:
+        """Return the tokens of letters, with or without a mark behind them; () if it is not that.
+
+        The text is no special case. Nothing about letters of ASCII is an affix.
+        """
+        if not text.isascii():
+            return ()
+        if text.isalpha():
+            return (text,)
+        start, last = text[:-1], text[-1]
+        if start.isalpha() and (last in MARKS or (last == "." and start[-1].islower())):
+            return (*self.specials.get(start, (start,)), last)
+        return ()
+
     def _prefix_chars(self, text: str) -> int:
         """Return the number of characters of the prefix."""
         first = text[0]
-        if first.isascii() and first.isalnum() and first not in _CURRENCIES:
+        if first in PREFIXES:
+            return 1
+        if first in _NO_PREFIXES or (first in "ACU" and "$" not in text[1:3]):
             return 0
         found = self._prefix(text)
-        return found.end() if found else 0
+        return found.end() - found.start() if found else 0
 
     def _suffix_chars(self, text: str) -> int:
         """Return the number of characters of the suffix."""
-        if text[-1:] in MARKS:
+        last = text[-1:]
+        if last in MARKS:
             return 1
-        start = 0 if text.endswith("..") else max(0, len(text) - _LONGEST_SUFFIX)
-        found = self._suffix(text, start)
+        if text.isascii() and (known := _ascii_suffix_chars(text, last)) is not None:
+            return known
+        found = self._suffix(text)
         return found.end() - found.start() if found else 0
+
+
+def _ascii_suffix_chars(text: str, last: str) -> int | None:
+    """Return the number of characters of the suffix of a text in ASCII, None if unsure."""
+    if last in _NO_SUFFIXES or not last:
+        return 0
+    before = text[-2:-1]
+    if last == "." and before in DOTTED:
+        return 1
+    # Letters end units, which follow a digit, and 's.
+    if last.isalpha() and before != "'" and not _DIGIT.search(text, len(text) - 1 - _UNIT_CHARS):
+        return 0
+    return None
+
+
+class _Words(dict[str, tuple[str, ...]]):
+    """The words of chunks, worked out when first asked for."""
+
+    def __init__(self, rules: Rules) -> None:
+        super().__init__()
+        self.num_bytes = 0
+        self.loose: set[str] = set()
+        """The chunks among them that are loose."""
+        self._rules = rules
+
+    def __missing__(self, text: str) -> tuple[str, ...]:
+        self.num_bytes += 300 + 2 * len(text)
+        chunk = self._rules.chunk(text)
+        if chunk.loose:
+            self.loose.add(text)
+        self[text] = chunk.words
+        return chunk.words
+
+
+class _Marks(dict[str, Marks]):
+    """The marks of chunks, and of white space, worked out when first asked for."""
+
+    def __init__(self, rules: Rules, words: _Words) -> None:
+        super().__init__()
+        self._rules = rules
+        self._words = words
+
+    def __missing__(self, text: str) -> Marks:
+        self[text] = self._rules.marks((text,) if text.isspace() else self._words[text])
+        return self[text]
 
 
 def readable(text: str) -> str:

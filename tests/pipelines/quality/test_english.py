@@ -113,8 +113,9 @@ def test_odd_texts(text: str) -> None:
 
 def test_chunks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
+    monkeypatch.setattr("pipelines.quality.english._MOST_BYTES", 1000)
     monkeypatch.setattr("pipelines.quality.compiled.english._MOST_CHUNKS", 10)
-    fresh = [loaded(lambda: fresh_splitters("en"), native=True)]
+    fresh = [loaded(lambda: fresh_splitters("en"), native=native) for native in (False, True)]
     for _ in range(2):
         for text in ("One, two (three). hi:) ) x é à l’ü", *TEXTS):
             check(text, fresh)
