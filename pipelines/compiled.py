@@ -136,8 +136,8 @@ def _warn(line: str) -> None:
 def kernel(function: _Function) -> _Function:
     """Return a function as native code, compiled for the types of the arguments it is called with.
 
-    It holds no lock of the interpreter while it runs. Indices are not checked, and division by
-    zero gives infinity or NaN.
+    What kernels call is not called from Python. No lock of the interpreter is held while it runs.
+    Indices are not checked, and division by zero gives infinity or NaN.
     """
     return _compile(function, {})
 
@@ -156,17 +156,17 @@ def _compile(function: _Function, options: dict[str, Any]) -> _Function:
 
     folder = _folder()
     numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined] # set at run time
-    make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy", **options)
-    compiled: Any = make(function)
-    _take_constants_as_numbers(compiled)
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit(cache=folder is not None, **options)(function)
+    _compile_less(compiled)
     return cast(_Function, compiled)
 
 
-def _take_constants_as_numbers(compiled: Any) -> None:
-    """Let kernels that pass constants to a kernel share its version for numbers.
+def _compile_less(compiled: Any) -> None:
+    """Let kernels that call a kernel share its version for numbers, without a door for Python.
 
-    numba would compile one more for each constant, which is a third of all it does here, and then
-    use the one for numbers.
+    numba would compile one more for each constant that is passed, which is a third of all it does
+    here, and then use the one for numbers.
     """
     kinds: Any = importlib.import_module("numba.core.types")
 
@@ -176,9 +176,16 @@ def _take_constants_as_numbers(compiled: Any) -> None:
         return kinds.unliteral(kind)
 
     resolve = compiled.get_call_template
-    compiled.get_call_template = lambda types, named: resolve(
-        tuple(map(plain, types)), {name: plain(kind) for name, kind in named.items()}
-    )
+
+    def template(types: Any, named: Any) -> Any:
+        compiled.targetoptions["no_cpython_wrapper"] = True
+        try:
+            plain_named = {name: plain(kind) for name, kind in named.items()}
+            return resolve(tuple(map(plain, types)), plain_named)
+        finally:
+            del compiled.targetoptions["no_cpython_wrapper"]
+
+    compiled.get_call_template = template
 
 
 @contextmanager

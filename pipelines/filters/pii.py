@@ -20,7 +20,7 @@ import datetime
 import ipaddress
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -47,36 +47,29 @@ class _Hit:
     replacement: str
 
 
-def mask_text(text: str, *, kinds: Collection[str] = KINDS) -> tuple[str, dict[str, int]]:
+def mask_text(text: str) -> tuple[str, dict[str, int]]:
     """Return the text with personal data replaced, and the number of replacements by kind.
 
     A text without any is returned as it is, the same object. Kinds that do not occur are not in the
     counts.
-
-    Args:
-        text: Any text.
-        kinds: Which of KINDS to mask.
     """
     counts: dict[str, int] = {}
     for find in (_emails, _numbers, _ipv6, _ipv4):
-        text = _replace(text, (hit for hit in find(text) if hit.kind in kinds), counts)
+        text = _replace(text, find(text), counts)
     return text, counts
 
 
-def mask_texts(
-    texts: Sequence[str], *, kinds: Collection[str] = KINDS
-) -> tuple[list[str], list[Mapping[str, int]]]:
+def mask_texts(texts: Sequence[str]) -> tuple[list[str], list[Mapping[str, int]]]:
     """Return what mask_text() returns for each text, several times as fast.
 
     One search over all texts finds the few that have to be looked at one by one.
 
     Args:
         texts: A batch of texts, a few megabytes at most: it is copied twice.
-        kinds: Which of KINDS to mask.
     """
     masked, counts = list(texts), [_NOTHING] * len(texts)
     for index in _suspects(texts):
-        masked[index], counts[index] = mask_text(texts[index], kinds=kinds)
+        masked[index], counts[index] = mask_text(texts[index])
     return masked, counts
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import fasttext
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.compiled import available
@@ -76,37 +76,10 @@ texts = st.lists(
 
 
 @given(st.lists(texts, min_size=1, max_size=5))
+@example([" ", "a", "\t\r\v\fa\fb\vc\rd\te", "x" * 100_000])
+@example([" ".join(map(str, range(20_000))), "\xa0".join(["Привет", "мир"] * 300)])
 def test_any_text(reference: Engine, engine: Engine, lines: list[str]) -> None:
     assert engine(lines) == reference(lines)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        " ",
-        "a",
-        "</s>",
-        "__label__en",
-        "__label__nowhere and so on",
-        "\t\r\v\fa\fb\vc\rd\te",
-        "x" * 100_000,
-        " ".join(str(number) for number in range(20_000)),
-        "\xa0".join(["Привет", "мир"] * 300),
-    ],
-    ids=lambda line: ascii(line[:20]),
-)
-def test_lines(reference: Engine, engine: Engine, line: str) -> None:
-    expected = reference([line] * 3)
-    assert engine([line] * 3) == expected
-    assert engine([line]) == (expected[0][:1], expected[1][:1])
-
-
-def test_empty_lines_have_no_label() -> None:
-    classifier = Classifier(read_model(installed_model()))
-    numbers, scores = classifier.classify([b"", b"The end.", b""])
-    assert numbers.tolist() == [-1, 0, -1]
-    assert scores[[0, 2]].tolist() == [0, 0]
-    assert classifier.classify([])[0].size == 0
 
 
 @pytest.mark.parametrize(

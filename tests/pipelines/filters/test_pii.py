@@ -1,21 +1,10 @@
 import datetime
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.filters.pii import EMAIL, ID, IPV4, IPV6, KINDS, PHONE, mask_text, mask_texts
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_only_the_kinds_asked_for_are_masked(kind: str) -> None:
-    text = "a@b.co 8.8.4.44 13812345678 11010519491231002X"
-    masked, counts = mask_text(text, kinds=(kind,))
-    assert counts == {kind: 1}
-    assert sum(old == new for old, new in zip(text.split(), masked.split(), strict=True)) == 3
-    assert mask_text(text, kinds=()) == (text, {})
-
+from pipelines.filters.pii import EMAIL, ID, IPV4, IPV6, PHONE, mask_text, mask_texts
 
 PIECES = st.sampled_from(
     [*"0123456789", *"+-. ()（）/@:xX，\n", "86", "138", "1234", "5678", "87654321", "010", "(212)",

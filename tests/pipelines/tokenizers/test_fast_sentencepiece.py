@@ -1,7 +1,6 @@
 import random
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,29 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.tokenizers import piece_kernels
 from pipelines.tokenizers.model import Encode
 from pipelines.tokenizers.sentencepiece import compiled_encoder, piece_encoder
-from pipelines.tokenizers.sentencepiece_model import disarm_symbols
 from tests.pipelines.native import loaded
 from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference, train
-
-SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample"
-
 
 Both = tuple[Encode, Encode]
 
 
 @pytest.fixture(scope="module")
 def both(content: bytes) -> Both:
-    fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
-    assert fast is not None
-    return fast, reference(content)
-
-
-@pytest.fixture(scope="module")
-def sample() -> Both:
-    content = disarm_symbols((SAMPLE / "sample.model").read_bytes())
     fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
     assert fast is not None
     return fast, reference(content)
@@ -78,12 +64,6 @@ def test_any_texts(both: Both, texts: list[str]) -> None:
     check(both, texts)
 
 
-@settings(max_examples=60, deadline=None)
-@given(texts=st.lists(MIXED, max_size=5))
-def test_any_texts_by_the_sample_s_model(sample: Both, texts: list[str]) -> None:
-    check(sample, texts)
-
-
 def test_models_that_spell_unknown_characters() -> None:
     content = train(byte_fallback=True, vocab_size=460)
     texts = ["the dog ☂ 的问题 ☃☃", *SENTENCES, "ﷺ ☂"]
@@ -125,20 +105,3 @@ def test_half_a_surrogate_pair_fails_as_in_the_library(nmt_nfkc: bytes) -> None:
     with pytest.raises(RuntimeError) as raised:
         compiled_encoder(model_of(nmt_nfkc), library)(["b", "a\ud800"])
     assert str(raised.value) == str(expected.value)
-
-
-def test_an_encoder_that_differs_is_refused(
-    nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    encode = piece_kernels.encode_texts
-
-    def changed(*args: Any) -> int:
-        used: int = encode(*args)
-        args[3][:used] ^= 1
-        return used
-
-    monkeypatch.setattr(piece_kernels, "encode_texts", changed)
-    assert loaded(lambda: piece_encoder(nmt_nfkc, reference(nmt_nfkc)), native=True) is None
-    [line] = caplog.messages
-    assert line.startswith("Compiled code for SentencePiece is not used: for ")
-    assert line.endswith(" takes its place.")
