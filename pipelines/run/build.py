@@ -34,7 +34,6 @@ from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
-from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
@@ -391,14 +390,7 @@ class Build:
         arrivals: Sequence[float] = (),
     ) -> Manifest:
         """Run the phases after the map, commit and return the manifest."""
-        plan = group_segments(
-            self.plan(records, base=base),
-            self.phases,
-            work=self.work,
-            dedup=self.options.dedup,
-            shards=self.options.shards,
-            shard_tokens=self.options.shard_tokens,
-        )
+        plan = self.plan(records, base=base)
         dedup = Dedup(
             self.phases,
             plan,

@@ -51,21 +51,14 @@ SMALLER = {
 LEVELS: dict[str, dict[str, int]] = {
     "files": {},
     "segments": {},
-    "groups": {"MOST_SLICES": 0, "ROWS_PER_GROUP": 120},
-    "ranges": {
-        "MOST_SLICES": 0,
-        "ROWS_PER_GROUP": 120,
-        "MOST_SHARD_SLICES": 0,
-        "PASS_WEIGHT": 0,
-    },
+    "ranges": {"ROWS_PER_RANGE": 120, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 }
-"""What makes shards read whole files, segments, groups of about two, or one of eight ranges of the
-groups."""
+"""What makes shards read whole files, segments, or one of their eight ranges."""
 
 READERS = (
-    "shards.storage.sparse", "shards.tables", "pipelines.segments.bins", "pipelines.merge.union",
+    "shards.storage.sparse", "shards.tables", "pipelines.segments.bins",
     "pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout",
-    "pipelines.merge.group", "pipelines.merge.ranges",
+    "pipelines.merge.ranges",
 )  # fmt: skip
 """The modules that have these constants."""
 
@@ -113,7 +106,6 @@ class Case:
         Case(put=52, get=68, head=82, fetched=1.9, dedup="none", shard_tokens=100_000),
         Case(put=268, get=1410, head=522, fetched=32.8, dedup="minhash"),
         Case(put=201, get=1480, head=426, fetched=5.16, level="segments"),
-        Case(put=243, get=950, head=433, fetched=5.41, level="groups"),
         Case(put=294, get=788, head=471, fetched=4.87, level="ranges"),
     ],
     ids=lambda case: f"{case.level} {case.dedup}",

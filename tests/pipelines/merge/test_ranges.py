@@ -1,8 +1,10 @@
-"""Ranges: a dataset has the same bytes whether its groups were cut before merge or not."""
+"""Ranges: a dataset has the same bytes whether its segments were cut before merge or not."""
 
 import json
+import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from pipelines.segments.segment import with_suffix
 from shards import range as range_module
 from shards.tables import open_table
 from tests.nightly import a_few
+from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.made_segments import (
     DTYPE,
     distinct_texts,
@@ -27,32 +30,36 @@ from tests.pipelines.made_segments import (
     exact_dedup,
     write_segments,
 )
-from tests.pipelines.merge.killing import check_goes_on
-from tests.pipelines.merge.test_group import (
-    KINDS,
-    MODULE,
-    corpus,
-    dataset,
-    figures,
-    options,
-    small_groups,
-)
+from tests.pipelines.runs import FLAGS, MODULE, page, run, shipped, small, write_wudao
 
-__all__ = ["corpus"]
+KINDS: dict[str, dict[str, Any]] = {
+    "none": {"dedup": "none"},
+    "exact": {"dedup": "exact"},
+    "local": {"dedup": "minhash", "keep_dropped": True, "shards": 5},
+    "components": {
+        "dedup": "minhash",
+        "minhash_threshold": 0.0,
+        "clusters": "components",
+        "keep_dropped": True,
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ("segments", "shards", "cut"),
+    ("segments", "shards", "here", "there"),
     [
-        (249, 2048, 1),  # 3 TB
-        (8253, 65_536, 128),  # 100 TB
-        (10, 3, 1),
-        (9, 0, 1),
+        (1491, 512, 1, 16),  # 200 GB
+        (22_352, 2048, 32, 32),  # 3 TB
+        (651_931, 65_536, 256, 256),  # 100 TB
+        (10, 3, 1, 1),
+        (9, 0, 1, 1),
     ],
 )
-def test_a_cut_follows_from_segments_and_shards(segments: int, shards: int, cut: int) -> None:
-    for remote in (False, True):
-        assert choose_cut(segments, shards, rows=4e6 * segments, remote=remote) == cut
+def test_a_cut_follows_from_segments_and_shards(
+    segments: int, shards: int, here: int, there: int
+) -> None:
+    for remote, cut in ((False, here), (True, there)):
+        assert choose_cut(segments, shards, rows=50_000 * segments, remote=remote) == cut
 
 
 def cut(output: Path, plan: Plan, number: int, *, drops: tuple[str, ...] = ()) -> Plan:
@@ -97,6 +104,33 @@ def test_ranges_are_the_segments_without_what_was_dropped(tmp_path: Path) -> Non
         assert verdicts.count("kept") == len(wanted)
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sources with copies and versions in both, and records that cannot be read."""
+    folder = tmp_path_factory.mktemp("corpus")
+    pages = related_pages(random.Random(5), 240)
+    for number in range(6):
+        records: list[Any] = [
+            {**page(at), "content": text} for at, text in enumerate(pages) if at % 6 == number
+        ]
+        records[7] = "no object"
+        records[9] = {"title": "no content"}
+        write_wudao(folder / "ab"[number % 2] / f"part-{number}.json", records)
+    return folder
+
+
+def options(corpus: Path, output: Path, **changes: Any) -> Any:
+    fixed = {"validation": 0.03, "max_reject_rate": 0.5, "split_bytes": 8_000, "shards": 3}
+    sources = (f"one={corpus / 'a'}", f"two={corpus / 'b'}")
+    return small(output, *sources, keep_segments=True, **{**fixed, **changes})
+
+
+def figures(output: Path) -> dict[str, Any]:
+    """What the report says that ranges must not change."""
+    report = json.loads((output / "report.json").read_text())
+    return {name: report[name] for name in ("dedup", "examples", "funnel", "histograms")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_change_no_byte(
@@ -107,35 +141,38 @@ def test_ranges_change_no_byte(
     plain, merged = tmp_path / "plain", tmp_path / "merged"
     build(MODULE, options(corpus, plain, **KINDS[kind]))
     shutil.copytree(plain / ".work" / "map", merged / ".work" / "map")
-    small_groups(monkeypatch, rows=14)
+    monkeypatch.setattr(ranges, "ROWS_PER_RANGE", 14)
     monkeypatch.setattr(ranges, "choose_cut", lambda *_, **__: 4)
     build(MODULE, options(corpus, merged, **KINDS[kind]))
-    assert dataset(merged) == dataset(plain)
+    assert shipped(merged) == shipped(plain)
     assert figures(merged) == figures(plain)
     tasks = json.loads((merged / "report.json").read_text())["tasks"]["ranges"]["all"]
     assert len(list((merged / ".work" / "ranges").glob("*.tokens"))) == tasks > 8
 
 
 KILLS = [
-    ("ranges", r"\.work/ranges/.*\.audit$", 1),
-    ("group", r"\.work/group/.*\.tokens$", 3),
-    ("ranges", r"\.work/ranges/.*\.json$", 3),
-    ("group", r"\.work/group/.*\.json$", 2),
-    ("ranges", r"\.work/plan/", 3),
-    ("group", r"\.work/plan/", 2),
-    ("group", r"\.work/dedup/.*\.json$", 1),
-    ("ranges", r"\.work/merge/.*\.json$", 2),
+    (r"\.work/ranges/.*\.audit$", 1),
+    (r"\.work/ranges/.*\.json$", 3),
+    (r"\.work/plan/", 2),
+    (r"\.work/merge/.*\.json$", 2),
 ]
-"""The phase whose tasks are finished or not, and the n-th file that is about to get its name."""
+"""The n-th file of a pattern that is about to get its name."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kill", a_few(KILLS, of_each=3))
-def test_killed_at_a_group_or_range_the_same_command_goes_on(
-    reference: Path, tmp_path: Path, kill: tuple[str, str, int]
+@pytest.mark.parametrize("kill", a_few(KILLS, of_each=2))
+def test_killed_at_a_range_the_same_command_goes_on(
+    reference: Path, tmp_path: Path, kill: tuple[str, int]
 ) -> None:
-    phase, *at = kill
     output = tmp_path / "out"
-    says = check_goes_on(reference, output, at=(str(at[0]), int(at[1])), phase=phase)
-    assert f"{'map' if phase == 'group' else 'group'} 100 %" not in says
-    assert dataset(output) == dataset(reference)
+    shutil.copytree(reference / ".work" / "map", output / ".work" / "map")
+    script = Path(__file__).with_name("kill_in_ranges.py")
+    flags = [*FLAGS, "--output", output]
+    killed = run(*flags, script=[script, *kill, "kill -9 0"])
+    assert killed.returncode == -9, killed.stderr
+    done = len(list((output / ".work" / "ranges").glob("[!.]*.json")))
+    again = run(*flags, script=[script, "never", 1, "true"])
+    assert again.returncode == 0, again.stderr
+    assert (f"ranges: {done} of " in again.stderr) == (done > 0)
+    assert "map 100 %" not in again.stderr
+    assert shipped(output) == shipped(reference)
