@@ -294,6 +294,7 @@ def _write_documents(
             for chunk in tokens:
                 handle.write(chunk)
             del slices, tokens  # before the next piece is fetched
+    del found  # before the whole is put together
     documents = pa.concat_tables(tables)
     order, holdout, lengths = (column(documents, name) for name in ("order", "holdout", "tokens"))
     written = {
