@@ -52,20 +52,6 @@ def test_tops_up_with_the_same_files_every_time(corpus: Path, tmp_path: Path) ->
     assert len(firsts) > 1
 
 
-def test_interrupted_copy_leaves_no_half_file(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("shards.storage.files.Handle.write", stop)
-    assert copy(corpus, tmp_path / "toy", "2") == 130
-    assert files_in(tmp_path / "toy") == {}
-    monkeypatch.undo()
-    assert copy(corpus, tmp_path / "toy", "2") == 0
-    assert files_in(tmp_path / "toy").items() <= files_in(corpus).items()
-
-
 @pytest.mark.parametrize("flag", ["--documents", "--fraction"])
 def test_documents_nest(flag: str, corpus: Path, tmp_path: Path) -> None:
     amounts = {"--documents": ("10", "40"), "--fraction": ("10%", "0.5")}[flag]
