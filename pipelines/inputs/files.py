@@ -43,12 +43,12 @@ class Listing:
         for listing in listings:
             files += listing.files
             refused |= listing.refused
-        files.sort(key=lambda file: (file.source, file.relative))
+        files.sort(key=lambda file: file.name)
         return cls(files=files, refused=refused)
 
     @cached_property
     def _names(self) -> set[tuple[str, str]]:
-        return {(file.source, file.relative) for file in (*self.files, *self.refused)}
+        return {file.name for file in (*self.files, *self.refused)}
 
     def may_have(self, source: str, relative: str) -> bool:
         """Return whether a file is there, or may be in a folder that cannot be listed."""

@@ -80,9 +80,9 @@ class Arrivals:
         before, self._files = self._files, {}
         odd = {file.path: why for file, why in listing.refused.items() if not _unfinished(file)}
         for file in listing.files:
-            name = name_of(file)
+            name = file.name
             if name in dataset:
-                if dataset[name] not in (None, _version(file)):
+                if dataset[name] not in (None, file.version):
                     odd[file.path] = BACK
             elif not _unfinished(file):
                 seen = self._files[name] = _seen(before.get(name), file, now)
@@ -120,12 +120,12 @@ class Arrivals:
             now: The time, in seconds since 1970.
         """
         for file in mapped:
-            known = self._files[name_of(file)]
-            self._files[name_of(file)] = replace(known, why="", pause=0.0)
+            known = self._files[file.name]
+            self._files[file.name] = replace(known, why="", pause=0.0)
         for file, why in failed.items():
-            known = self._files[name_of(file)]
+            known = self._files[file.name]
             pause = min(max(FIRST_PAUSE, 2 * known.pause), NAMED_AFTER)
-            self._files[name_of(file)] = replace(known, why=why, pause=pause, again=now + pause)
+            self._files[file.name] = replace(known, why=why, pause=pause, again=now + pause)
         _name(
             (file.path, f"failed and is tried again later: {why}") for file, why in failed.items()
         )
@@ -154,7 +154,7 @@ def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
     """Return what is known of a file after it was seen as it is now."""
     if before is None:
         return _Arrival(file=file, first=now, since=now)
-    if _version(before.file) != _version(file):
+    if before.file.version != file.version:
         return _Arrival(file=file, first=before.first, since=now)
     return before
 
@@ -166,15 +166,6 @@ def _name(odd: Iterable[tuple[str, str]]) -> None:
         _LOG.warning("%s %s", path, why)
     if len(told) > MOST_NAMED:
         _LOG.warning("and %d files more like these", len(told) - MOST_NAMED)
-
-
-def name_of(file: InputFile) -> Name:
-    """Return what a dataset knows a file by."""
-    return file.source, file.relative
-
-
-def _version(file: InputFile) -> Version:
-    return file.bytes, file.mtime_ns, file.etag
 
 
 def _unfinished(file: InputFile) -> bool:

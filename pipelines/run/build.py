@@ -324,7 +324,7 @@ class Build:
         Raises:
             UserError: It cannot be made; the message says why and what to do.
         """
-        ranked = sorted(files, key=lambda file: (file.source, file.relative))
+        ranked = sorted(files, key=lambda file: file.name)
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
         phase = self.map_phase(ranked)

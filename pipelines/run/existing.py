@@ -154,7 +154,7 @@ def check_inputs(
         **dict.fromkeys(unseen.new, "is new"),
         **dict.fromkeys(unseen.changed, "has changed"),
     }
-    named = {f"{file.source}/{file.relative}": change for file, change in changes.items()}
+    named = {"/".join(file.name): change for file, change in changes.items()}
     named |= dict.fromkeys(unseen.gone, "is gone")
     if named:
         first = min(named)
@@ -196,7 +196,7 @@ def find_unseen(
         rehash: Compare the content of every file; None: of those whose times are others.
     """
     before = _by_name(manifest)
-    now = {(file.source, file.relative): file for file in listing.files}
+    now = {file.name: file for file in listing.files}
     times = _times(manifest, output)
     with shape_expected(output / NAME, "build the dataset again"):
         size = int(manifest.options["split_bytes"])
