@@ -78,17 +78,3 @@ def test_damage_is_named_in_the_closing_line(
     assert ids_in(tmp_path / "toy") == {
         part + index for part in (0, 100, 200, 300) for index in range(25)
     } - {103}
-
-
-def test_mixed_documents_are_refused(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    toy = tmp_path / "toy"
-    assert copy(corpus, toy, "--documents", "20") == 0
-    before = files_in(toy)
-    assert copy(corpus, toy, "--documents", "60") == 2
-    assert "already exists and holds other documents" in capsys.readouterr().err
-    assert before.items() <= files_in(toy).items()
-    (toy / "part-own.json").write_bytes(b"[]")
-    assert copy(corpus, toy, "--documents", "20") == 2
-    assert "holds part-own.json, which this input does not have" in capsys.readouterr().err
