@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, replace
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -129,6 +130,11 @@ class Figure:
     exact: bool
     """Whether a run with the other thresholds would come to exactly this number."""
 
+    def __add__(self, other: "Figure") -> "Figure":
+        return Figure(
+            now=self.now + other.now, then=self.then + other.then, exact=self.exact and other.exact
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -144,6 +150,10 @@ class Step:
     """Documents that this step drops, being the first one that they break, now and then."""
     breaks: tuple[int, ...]
     """Documents in the wanted languages that break this step, whichever one drops them."""
+
+    def __add__(self, other: "Step") -> "Step":
+        drops, breaks = map(add, self.drops, other.drops), map(add, self.breaks, other.breaks)
+        return replace(other, drops=tuple(drops), breaks=tuple(breaks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,14 +235,7 @@ def sum_forecasts(parts: Sequence[Forecast]) -> Forecast:
     """Return the sum of one or more forecasts; a figure is exact if all of it is."""
 
     def summed(figures: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
-        return {
-            name: Figure(
-                now=sum(each[name].now for each in figures),
-                then=sum(each[name].then for each in figures),
-                exact=all(each[name].exact for each in figures),
-            )
-            for name in figures[0]
-        }
+        return {name: reduce(add, (each[name] for each in figures)) for name in figures[0]}
 
     return Forecast(
         before_dedup=summed([part.before_dedup for part in parts]),
@@ -427,10 +430,8 @@ def _merged(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Return each step once, with the sums of its counts, in the order of first appearance."""
     merged: dict[str, Step] = {}
     for step in steps:
-        known = merged.setdefault(step.step, step)
-        if known is not step:
-            drops, breaks = map(add, known.drops, step.drops), map(add, known.breaks, step.breaks)
-            merged[step.step] = replace(step, drops=tuple(drops), breaks=tuple(breaks))
+        known = merged.get(step.step)
+        merged[step.step] = known + step if known else step
     return tuple(merged.values())
 
 

@@ -55,23 +55,26 @@ def write_merged_shard(
 
     Equal orders keep the order of the slices, which is that of the documents' identities.
     """
+    documents, tokens = merge_slices(slices, dtype=dtype)
+    return write_shard(stem, documents, directory=directory, tokens=tokens, dtype=dtype)
+
+
+def merge_slices(
+    slices: Sequence[ShardSlice], *, dtype: np.dtype[Any]
+) -> tuple[pa.Table, Iterator[np.ndarray]]:
+    """Return the documents of all slices in their merged_order, and their tokens in parts."""
     parts = [part.documents for part in slices]
     documents = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
     ranked = merged_order(slices)
     owners = np.repeat(np.arange(len(slices)), [len(part.starts) for part in slices])
     documents = documents.take(ranked)
-    return write_shard(
-        stem,
-        documents,
-        directory=directory,
-        tokens=gather(
-            [part.tokens.view(dtype) for part in slices],
-            owners[ranked],
-            starts=np.concatenate([part.starts for part in slices])[ranked],
-            lengths=column(documents, "tokens"),
-        ),
-        dtype=dtype,
+    tokens = gather(
+        [part.tokens.view(dtype) for part in slices],
+        owners[ranked],
+        starts=np.concatenate([part.starts for part in slices])[ranked],
+        lengths=column(documents, "tokens"),
     )
+    return documents, tokens
 
 
 def gather(

@@ -22,8 +22,8 @@ from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
 from pipelines.inputs.files import (
     InputFile,
     Listing,
-    input_names,
     list_inputs,
+    named_paths,
 )
 from pipelines.inputs.split import Split
 from pipelines.readers.own import Broken, Read
@@ -123,20 +123,10 @@ def list_corpora(module: str, options: Options) -> tuple[Listing, dict[str, Corp
         UserError: An input does not exist, two share a name, or a corpus is unknown; something
             cannot be read, unless that is to be skipped and the source has other files.
     """
-    groups = _groups(module, options)
-    listings: list[Listing] = []
-    corpora: dict[str, Corpus] = {}
-    for corpus, specs in groups:
-        recipe = corpus.recipe
-        listing = list_inputs(specs, pattern=recipe.pattern, default_name=recipe.name)
-        for source in sorted({file.source for file in (*listing.files, *listing.refused)}):
-            _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
-            corpora[source] = corpus
-            _check_addresses(source, corpus)
-        listings.append(listing)
-    joined = Listing.joined(listings)
-    _check_readable(joined, options)
-    return joined, corpora
+    inbox, corpora = growing_corpora(module, options)
+    listing = inbox.look(growing=False)
+    _check_readable(listing, options)
+    return listing, corpora
 
 
 def _check_readable(listing: Listing, options: Options) -> None:
@@ -167,8 +157,11 @@ class Inbox:
     groups: Sequence[tuple[Corpus, Sequence[str]]]
     """The inputs of each corpus."""
 
-    def look(self) -> Listing:
+    def look(self, *, growing: bool = True) -> Listing:
         """Return the files that lie there now, by source and path.
+
+        Args:
+            growing: As of `list_inputs`.
 
         Raises:
             UserError: An input is not there, or a server does not answer.
@@ -178,7 +171,7 @@ class Inbox:
                 specs,
                 pattern=corpus.recipe.pattern,
                 default_name=corpus.recipe.name,
-                growing=True,
+                growing=growing,
             )
             for corpus, specs in self.groups
         )
@@ -193,7 +186,7 @@ def growing_corpora(module: str, options: Options) -> tuple[Inbox, dict[str, Cor
     groups = _groups(module, options)
     corpora: dict[str, Corpus] = {}
     for corpus, specs in groups:
-        for source in input_names(specs, default_name=corpus.recipe.name):
+        for source, _ in named_paths(specs, corpus.recipe.name):
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)

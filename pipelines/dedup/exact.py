@@ -127,18 +127,19 @@ def run_starts(*columns: np.ndarray) -> np.ndarray:
     return first
 
 
-def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
+def num_ranges(num_rows: int, *, rows_per_task: int = 0, many: int = MANY_RANGES) -> int:
     """Return the number of ranges, a power of two, that keeps a task within its rows.
 
-    Beyond MANY_RANGES a task takes up to MOST_GROWTH times as many rows instead: every file of a
+    Beyond `many` a task takes up to MOST_GROWTH times as many rows instead: every file of a
     step is opened once for each range of the next, and a dataset names a file for each.
 
     Args:
         num_rows: Rows of all tasks.
-        rows_per_task: Most rows of a task while MANY_RANGES suffice; 0 for ROWS_PER_TASK.
+        rows_per_task: Most rows of a task while `many` ranges suffice; 0 for ROWS_PER_TASK.
+        many: That number.
     """
     least = rows_per_task or ROWS_PER_TASK
-    rows = min(max(least, -(-num_rows // MANY_RANGES)), MOST_GROWTH * least)
+    rows = min(max(least, -(-num_rows // many)), MOST_GROWTH * least)
     return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
 
 

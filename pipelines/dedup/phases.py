@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.dedup.bands import EDGES
-from pipelines.dedup.exact import num_ranges
+from pipelines.dedup.exact import MANY_RANGES, num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.tasks import TEXT, Task, TaskRecord, prepare_task
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.segments.plan import Plan, task_name
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
-from pipelines.segments.segment import SieveCounts
 from shards.errors import UserError
 from shards.manifest import TableEntry
 from shards.range import Range
@@ -34,6 +33,9 @@ CANDIDATES_PER_TASK = 1_000_000
 
 SLOTS_PER_TASK = 500_000
 """Documents whose slots a task writes at most: about 0.1 GB."""
+
+MOST_SLICES = 10_000_000
+"""Segments x tasks that each read a part of all of them: rather than more, tasks take more rows."""
 
 DROPS_PER_TASK = 1_000_000
 """Most drops of one drop file; a document that several tasks found counts once for each."""
@@ -99,6 +101,7 @@ class Dedup:
         self._dedup = dedup
         self._threshold = threshold
         self._near = dedup == "minhash"
+        self._many = many_ranges(len(plan.segments), dedup)
         self._components = self._near and clusters == "components"
         self._sieved = [segment.sieved for segment in plan.segments]
         if self._components and plan.earlier:
@@ -164,7 +167,7 @@ class Dedup:
 
     def _tasks_of(self, band: int) -> Iterator[Task]:
         """Yield the tasks of the text hash or of a band."""
-        ranges = _ranges(self._sieved, band)
+        ranges = self._ranges(band)
         for index in range(ranges):
             yield self._task(
                 "dedup",
@@ -174,6 +177,14 @@ class Dedup:
                 threshold=self._threshold,
                 edges=self._components,
             )
+
+    def _ranges(self, band: int) -> int:
+        """Return into how many ranges the text hash or the hash of a band is cut."""
+        if band == TEXT:
+            return num_ranges(sum(counts.texts for counts in self._sieved), many=self._many)
+        rows = sum(counts.signed for counts in self._sieved)
+        ranges = num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK, many=self._many)
+        return min(ranges, EDGES)
 
     def _known(self, near: Records) -> Records:
         """Return the records of the comparisons with earlier generations."""
@@ -210,7 +221,8 @@ class Dedup:
         # Some of those that are equal have no signature; and each hash has a document with one.
         hashes = sum(entry.rows for record in near for entry in record.signatures)
         signed = sum(counts.signed for counts in self._sieved)
-        ranges = num_ranges(max(signed - equal, hashes // NUM_BANDS), rows_per_task=SLOTS_PER_TASK)
+        rows = max(signed - equal, hashes // NUM_BANDS)
+        ranges = num_ranges(rows, rows_per_task=SLOTS_PER_TASK, many=self._many)
         return self._finish(
             [
                 self._task(
@@ -224,22 +236,10 @@ class Dedup:
         )
 
 
-def _ranges(sieved: Iterable[SieveCounts], band: int) -> int:
-    """Return into how many ranges the text hash or the hash of a band is cut."""
-    if band == TEXT:
-        return num_ranges(sum(counts.texts for counts in sieved))
-    rows = sum(counts.signed for counts in sieved)
-    return min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
-
-
-def num_tasks(plan: Plan, dedup: str) -> int:
-    """Return how many tasks of dedup read from every segment of a plan; `dedup` as in Dedup."""
-    sieved = [segment.sieved for segment in plan.segments]
-    exact = 0 if dedup == "none" else _ranges(sieved, TEXT)
-    if dedup != "minhash":
-        return exact
-    signed = sum(counts.signed for counts in sieved)
-    return exact + NUM_BANDS * _ranges(sieved, 0) + num_ranges(signed, rows_per_task=SLOTS_PER_TASK)
+def many_ranges(segments: int, dedup: str) -> int:
+    """Return beyond how many ranges of each hash a run's tasks take more rows; as in Dedup."""
+    hashes = NUM_BANDS + 2 if dedup == "minhash" else 1
+    return max(1, min(MANY_RANGES, MOST_SLICES // max(1, hashes * segments)))
 
 
 def _known_figures(records: Iterable[TaskRecord]) -> dict[str, int]:

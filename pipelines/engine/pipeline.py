@@ -23,7 +23,6 @@ from shards.storage.files import read_json
 _ENCODED_MESSAGE = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 _STEPS = {
     "map": "Map splits",
-    "group": "Group segments",
     "dedup": "Find duplicates",
     "known": "Compare with earlier generations",
     "components": "Connect near-duplicates",

@@ -43,12 +43,12 @@ class Listing:
         for listing in listings:
             files += listing.files
             refused |= listing.refused
-        files.sort(key=lambda file: (file.source, file.relative))
+        files.sort(key=lambda file: file.name)
         return cls(files=files, refused=refused)
 
     @cached_property
     def _names(self) -> set[tuple[str, str]]:
-        return {(file.source, file.relative) for file in (*self.files, *self.refused)}
+        return {file.name for file in (*self.files, *self.refused)}
 
     def may_have(self, source: str, relative: str) -> bool:
         """Return whether a file is there, or may be in a folder that cannot be listed."""
@@ -120,7 +120,7 @@ def list_inputs(
     """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
-    named = _named_paths(specs, default_name)
+    named = named_paths(specs, default_name)
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     remedy = "it is taken once it is not" if growing else "fetch it again"
     listings = []
@@ -145,6 +145,21 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
 def input_paths(specs: Sequence[str]) -> list[str]:
     """Return the paths of inputs, one for each, as they were given."""
     return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
+
+
+def named_paths(specs: Sequence[str], default_name: str) -> list[tuple[str, str]]:
+    """Return name and path of each input.
+
+    Raises:
+        UserError: One of several has no name, two have the same, or a path is empty.
+    """
+    named = [_parse_spec(spec) for spec in specs]
+    _check_names([name for name, _ in named])
+    paths = [(name or default_name, _LOCAL.sub("", path)) for name, path in named]
+    for source, path in paths:
+        if not path:
+            raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
+    return paths
 
 
 def open_input(path: str) -> BinaryIO:
@@ -226,17 +241,6 @@ def _check_names(names: Sequence[str | None]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
-
-
-def _named_paths(specs: Sequence[str], default_name: str) -> list[tuple[str, str]]:
-    """Return name and path of each input."""
-    named = [_parse_spec(spec) for spec in specs]
-    _check_names([name for name, _ in named])
-    paths = [(name or default_name, _LOCAL.sub("", path)) for name, path in named]
-    for source, path in paths:
-        if not path:
-            raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
-    return paths
 
 
 def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Found:

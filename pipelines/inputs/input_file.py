@@ -31,6 +31,16 @@ class InputFile:
     etag: str = ""
     """The server's mark for the file's version; empty for a local file. Operational."""
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """Source and path: what a dataset knows it by."""
+        return self.source, self.relative
+
+    @property
+    def version(self) -> tuple[int, int, str]:
+        """Size, time and etag: what tells it from a later version, wherever it lies."""
+        return self.bytes, self.mtime_ns, self.etag
+
 
 Found = tuple[list[InputFile], dict[InputFile, str]]
 """The files of one input, and what of it cannot be read, with the reason, as the end of a sentence:

@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pipelines.inputs.files import InputFile, open_input
 from pipelines.inputs.remote_files import open_remote
@@ -28,15 +28,6 @@ class Split:
     end: int
     mtime_ns: int
     etag: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON object."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "Split":
-        """Return the split that `to_json` described."""
-        return cls(**fields)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pipelines.dedup.sieve import Sieve
 from pipelines.readers.record import WHOLE_BYTES
 from pipelines.segments.audit import AUDIT, audit_rows, path_column, tally
-from pipelines.segments.bins import bins_table
+from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, RAW, REJECTS, Verdict, whole_texts
 from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
@@ -187,8 +187,6 @@ class SegmentBuilder:
             for chunk in gather(self._tokens, owners, starts=starts, lengths=lengths):
                 handle.write(chunk)
         order = documents["order"].to_numpy()
-        holdout = documents["holdout"].to_numpy()
-        rows = np.argsort(holdout, kind="stable")
         metrics = self._schema.names[len(AUDIT) :]
         unused = {"start", "length", "group", "prompt", "text", "path", *metrics}
         unused |= {"hash_high", "hash_low", "signature"}
@@ -196,9 +194,7 @@ class SegmentBuilder:
         path = path_column(documents, self._relative)
         tables = {
             "bins": bins_table(order, lengths),
-            "holdout": pa.table(
-                {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
-            ),
+            "holdout": holdout_table(order, documents["holdout"].to_numpy()),
             "documents": rest.append_column("path", path.cast(NAME)),
         }
         files = {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}

@@ -6,7 +6,7 @@ of the range. Validation shards are gathered from the held-out rows.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -30,13 +30,18 @@ from shards.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DocumentSlice:
     """Documents of one segment, and where the tokens of each begin in its file of `size` tokens."""
 
     documents: pa.Table
     starts: np.ndarray
     size: int
+
+    def between(self, within: Range) -> "DocumentSlice":
+        """Return those in a range of orders."""
+        rows = between(column(self.documents, "order"), within.low, within.high)
+        return replace(self, documents=self.documents[rows], starts=self.starts[rows])
 
 
 def find_documents(
@@ -63,17 +68,13 @@ def find_documents(
     if holdout:
         keep &= column(documents, "holdout") >= np.uint64(holdout)
     kept = np.flatnonzero(keep)
-    return DocumentSlice(
-        documents=copy_rows(documents.take(kept)),
-        starts=starts[exact.start :][kept],
-        size=int(bins.tokens[-1]),
-    )
+    documents = copy_rows(documents.take(kept))
+    return DocumentSlice(documents, starts[exact.start :][kept], int(bins.tokens[-1]))
 
 
 def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> ShardSlice:
     """Return what find_documents returns, with the tokens; arguments as there."""
-    found = find_documents(stem, within, dropped=dropped, holdout=holdout)
-    return _with_tokens(stem, found.documents, found.starts, size=found.size)
+    return with_tokens(stem, find_documents(stem, within, dropped=dropped, holdout=holdout))
 
 
 def take_rows(stem: AnyPath, rows: np.ndarray) -> ShardSlice:
@@ -87,21 +88,19 @@ def take_rows(stem: AnyPath, rows: np.ndarray) -> ShardSlice:
     lengths = column(near, "tokens").astype(np.int64)
     starts = tokens[first_bin] + np.cumsum(lengths) - lengths
     chosen = rows.astype(np.int64) - base
-    return _with_tokens(stem, near.take(chosen), starts[chosen], size=int(tokens[-1]))
+    documents = near.take(chosen)
+    return with_tokens(stem, DocumentSlice(documents, starts[chosen], int(tokens[-1])))
 
 
-def _with_tokens(
-    stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int
-) -> ShardSlice:
-    """Return documents whose tokens begin at `starts` in the segment's file of `size` tokens."""
+def with_tokens(stem: AnyPath, found: DocumentSlice) -> ShardSlice:
+    """Return documents of a segment with their tokens."""
     tokens = map_items(
         with_suffix(stem, "tokens"),
-        starts=starts,
-        lengths=column(documents, "tokens"),
-        size=size,
+        starts=found.starts,
+        lengths=column(found.documents, "tokens"),
+        size=found.size,
     )
-    documents = documents.drop_columns(["holdout"])
-    return ShardSlice(documents=documents, starts=starts, tokens=tokens)
+    return ShardSlice(documents=found.documents, starts=found.starts, tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +174,24 @@ def merged_rows(
     return merged.take(np.argsort(column(merged, "order"), kind="stable"))
 
 
+def merged_texts(stems: Mapping[int, AnyPath], within: Range) -> pa.Table:
+    """Return the texts of the audit rows of segments in a range, as merged_rows has these.
+
+    Args:
+        stems: The segments by their number; they hold texts.
+        within: The range of orders.
+    """
+
+    def read(stem: AnyPath) -> pa.Table:
+        audit = with_suffix(stem, "audit")
+        rows = rows_between(audit, "order", low=within.low, high=within.high)
+        texts = open_rows(with_suffix(stem, "texts"), rows)
+        return texts.append_column("order", open_rows(audit, rows)["order"])
+
+    texts = pa.concat_tables(side_by_side(read, stems.values(), where=next(iter(stems.values()))))
+    return texts.take(np.argsort(column(texts, "order"), kind="stable")).select(["text"])
+
+
 def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -> pa.Table:
     """Return the audit rows of the documents dropped in a range, by order, with their texts.
 
@@ -183,42 +200,9 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
         within: The range of orders.
         drops: What dedup dropped in the range.
     """
-
-    def read(item: tuple[int, AnyPath]) -> pa.Table:
-        number, stem = item
-        rows = merged_rows({number: stem}, "audit", within, drops=drops)
-        dropped = np.flatnonzero(pc.equal(rows["verdict"], DROPPED).to_numpy())
-        read_rows = rows_between(
-            with_suffix(stem, "audit"), "order", low=within.low, high=within.high
-        )
-        texts = open_rows(with_suffix(stem, "texts"), read_rows).take(dropped)
-        return rows.take(dropped).append_column("text", texts["text"])
-
-    rows = pa.concat_tables(side_by_side(read, stems.items(), where=next(iter(stems.values()))))
-    return rows.take(np.argsort(column(rows, "order"), kind="stable"))
-
-
-def judged_rows(stem: AnyPath, within: Range, *, dropped: Mapping[int, np.ndarray]) -> pa.Table:
-    """Return the audit rows of a segment in a range with dedup's verdicts, in the same schema.
-
-    Args:
-        stem: The segment.
-        within: The range of orders.
-        dropped: Orders (uint64) of the documents that dedup dropped, by reason.
-    """
-    path = with_suffix(stem, "audit")
-    audit = open_between(path, "order", low=within.low, high=within.high)
-    if not any(map(len, dropped.values())):
-        return audit
-    schema, names = audit.schema, ("verdict", "reason")
-    for name in names:
-        index = schema.get_field_index(name)
-        audit = audit.set_column(index, name, audit[name].cast(pa.large_string()))
-    audit = _with_verdicts(audit, dropped)
-    for name in names:
-        index = schema.get_field_index(name)
-        audit = audit.set_column(index, schema.field(index), audit[name].dictionary_encode())
-    return audit
+    rows = merged_rows(stems, "audit", within, drops=drops)
+    rows = rows.append_column("text", merged_texts(stems, within)["text"])
+    return rows.filter(pc.equal(rows["verdict"], DROPPED))
 
 
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:

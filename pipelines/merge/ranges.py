@@ -1,19 +1,21 @@
-"""Ranges: if a source has very many shards, its groups are cut by ranges of the order before merge.
+"""Ranges: if a source has very many shards, its segments are cut by ranges of the order first.
 
 Every shard reads a slice of each segment of its source, so the slices are as many as segments times
-shards, and the more there are, the shorter they are: of sixty documents at 100 TB, where a file
+shards, and the more there are, the shorter they are: of a few documents at 100 TB, where a file
 behind a URL is fetched in blocks of thousands. Instead a task reads one of R ranges of the order
-from neighbouring segments, about R of them, and writes it as one segment, which holds as many rows
-as each of them did. A shard then reads only the segments of its own range.
+from neighbouring segments, at least R of them, and writes it as one segment, which holds as many
+rows as each of them did, or more. A shard then reads only the segments of its own range.
 
 Dedup has decided before: the new segments lack the documents that it drops, and their audit has the
-final verdicts. They have no hashes and no signatures. No byte of the dataset depends on it.
+final verdicts. They have no hashes and no signatures. No byte of the dataset depends on it. Until
+the run ends, what is cut takes twice its space.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,23 +23,40 @@ import pyarrow as pa
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
-from pipelines.merge.group import plan_union, slices_are_short, split_into_groups
-from pipelines.merge.union import Cut, intact_stem
+from pipelines.merge.merge import find_documents, merged_rows, merged_texts, with_tokens
+from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
+from pipelines.segments.segment import SieveCounts, with_suffix
 from shards.manifest import WORK
+from shards.merged import merge_slices
 from shards.paths import check_stem
-from shards.range import Range
+from shards.range import Range, split_range
 from shards.records import sealed
-from shards.storage.files import FileEntry, write_json
+from shards.storage.files import FileEntry, atomic_write, intact, write_json
 from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.sparse import BLOCK_ROWS, side_by_side
+from shards.tables import column, spread_over, write_table
 
 FOLDER = "ranges"
 
 MOST_SHARD_SLICES = 10_000_000
 """Segments x shards of a source; beyond this number the segments are cut."""
 
+FEW_SLICES, LEAST_ROWS = 100_000, 1024
+"""Behind a URL, where a slice takes whole blocks of a table, segments are also cut if shards read
+more slices than the first, which have fewer rows than the second on average."""
+
 PASS_WEIGHT = 2
 """What a slice that is cut counts: tokens are read in pieces, twice the requests of a shard's."""
+
+ROWS_PER_RANGE = 4_000_000
+"""Rows of .audit that a new segment has at most, about."""
+
+BYTES_PER_RANGE = 1 << 30
+"""Bytes of .documents or .audit, whichever is larger in each member, that it has at most, about."""
+
+MOST_MEMBERS = 1000
+"""Segments that a task reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +85,18 @@ class RangeRecord:
     """A segment that was written."""
 
     stem: str
-    rejects: int
-    """Rows of .rejects, which is only there if there are any."""
     files: Mapping[str, FileEntry]
     """By suffix."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)
+
+    def is_intact(self, folder: AnyPath) -> bool:
+        """Return whether its files are as they were written."""
+        files = self.files.items()
+        return all(
+            intact(with_suffix(folder / self.stem, suffix), entry) for suffix, entry in files
+        )
 
 
 def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
@@ -85,15 +109,18 @@ def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
         remote: They are behind a URL.
     """
     slices = segments * shards
-    if slices <= MOST_SHARD_SLICES and not (remote and slices_are_short(slices, rows)):
+    short = slices > FEW_SLICES and rows < LEAST_ROWS * slices
+    if slices <= MOST_SHARD_SLICES and not (remote and short):
         return 1
+    cuts = (1 << bits for bits in range((shards - 1).bit_length() + 1))
+    return min(cuts, key=lambda cut: num_slices(segments, shards, cut))
 
-    def slices_of(cut: int) -> int:
-        # Of as many segments as there are ranges one is made in each range.
-        read = PASS_WEIGHT * segments * cut if cut > 1 else 0
-        return read + -(-segments // cut) * shards
 
-    return min((1 << bits for bits in range((shards - 1).bit_length() + 1)), key=slices_of)
+def num_slices(segments: int, shards: int, cut: int) -> int:
+    """Return how many slices are read of segments that are so cut, and of what they become."""
+    # Of as many segments as there are ranges one is made in each range.
+    read = PASS_WEIGHT * segments * cut if cut > 1 else 0
+    return read + -(-segments // cut) * shards
 
 
 def cut_into_ranges(
@@ -112,80 +139,85 @@ def cut_into_ranges(
     """
     work = output / WORK
     plans = dict.fromkeys(plan.sources, plan)
-    runs: dict[str, list[_Run]] = {}
+    tasks: dict[str, list[RangeTask]] = {}
     for source in plan.sources:
-        segments = [plan.segments[number] for number in plan.numbers(source)]
-        rows = sum(segment.rows for segment in segments)
+        numbers = plan.numbers(source)
+        rows = sum(plan.segments[number].rows for number in numbers)
         remote = isinstance(work, RemotePath)
-        cut = choose_cut(len(segments), shards[source], rows=rows, remote=remote)
+        cut = choose_cut(len(numbers), shards[source], rows=rows, remote=remote)
         if cut > 1:
-            runs[source] = list(_runs(plan, source, cut))
-    if not runs:
-        return plans
-    tasks = {source: [_task(plan, run, dedup) for run in runs[source]] for source in runs}
-    records = phases.finish(
-        FOLDER,
-        list(itertools.chain(*tasks.values())),
-        prepare_range,
-        output,
-        record_type=RangeRecord,
-        complete=lambda record: intact_stem(work / FOLDER / record.stem, record.files),
-    )
-    for source, source_tasks in tasks.items():
-        planned = (
-            replace(run.planned, stem=task.name, rejects=records[task.name].rejects)
-            for run, task in zip(runs[source], source_tasks, strict=True)
+            tasks[source] = [
+                _task(plan, run, dedup, index=index, total=cut)
+                for run in _runs(plan, numbers, cut)
+                for index in range(cut)
+            ]
+    if tasks:
+        phases.finish(
+            FOLDER,
+            list(itertools.chain(*tasks.values())),
+            prepare_range,
+            output,
+            record_type=RangeRecord,
+            complete=lambda record: record.is_intact(work / FOLDER),
         )
+    for source, of_source in tasks.items():
+        planned = (_planned(plan, task) for task in of_source)
         plans[source] = replace(plan, segments=tuple(planned))
         plans[source].save(work)
     return plans
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A range of neighbouring segments: their numbers, and what a plan lists in their place."""
-
-    numbers: tuple[int, ...]
-    planned: PlannedSegment
-
-
-def _runs(plan: Plan, source: str, cut: int) -> Iterator[_Run]:
-    """Yield the ranges of a source's segments, so cut; those of one range by identity."""
-    numbers = plan.numbers(source)
-    left = iter(numbers)
-    for group in split_into_groups([plan.segments[number] for number in numbers], ranges=cut):
-        members = tuple(itertools.islice(left, len(group)))
-        whole = plan_union(group, name="")
-        for part in range(cut):
-            planned = _share(whole, part, cut)
-            yield _Run(members, replace(planned, folder=FOLDER, index=part, total=cut))
+def _runs(plan: Plan, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, ...]]:
+    """Yield segments in runs, each as long as its ranges allow."""
+    run: list[int] = []
+    rows = size = 0
+    for number in numbers:
+        segment = plan.segments[number]
+        rows, size = rows + segment.rows, size + segment.table_bytes
+        full = rows > ROWS_PER_RANGE * cut or size > BYTES_PER_RANGE * cut
+        if run and (full or len(run) == MOST_MEMBERS):
+            yield tuple(run)
+            run, rows, size = [], segment.rows, segment.table_bytes
+        run.append(number)
+    yield tuple(run)
 
 
-def _share(whole: PlannedSegment, part: int, parts: int) -> PlannedSegment:
-    """Return an even share of a segment's sums; all shares add up to them.
-
-    What merge asks for is the sum over a source, as it was before dedup.
-    """
-    names = ("rows", "documents", "tokens", "held_bytes", "table_bytes")
-    return replace(
-        whole,
-        **{
-            name: getattr(whole, name) * (part + 1) // parts - getattr(whole, name) * part // parts
-            for name in names
-        },
-    )
-
-
-def _task(plan: Plan, run: _Run, dedup: Deduplicated) -> RangeTask:
-    index, total = run.planned.index, run.planned.total
+def _task(
+    plan: Plan, numbers: tuple[int, ...], dedup: Deduplicated, *, index: int, total: int
+) -> RangeTask:
     drops = dedup.drops_within(Range.of(index, total))
     return RangeTask(
-        name=task_name(FOLDER, plan.name, run.numbers, index, total, drops),
+        name=task_name(FOLDER, plan.name, numbers, index, total, drops),
         plan=plan.name,
-        numbers=run.numbers,
+        numbers=numbers,
         index=index,
         total=total,
         drops=drops,
+    )
+
+
+def _planned(plan: Plan, task: RangeTask) -> PlannedSegment:
+    """Return what a plan lists in place of segments: an even share of their sums.
+
+    What merge asks for is the sum over a source, as it was before dedup.
+    """
+    members = [plan.segments[number] for number in task.numbers]
+
+    def share(name: str) -> int:
+        total: int = sum(getattr(member, name) for member in members)
+        return total * (task.index + 1) // task.total - total * task.index // task.total
+
+    shared = ("rows", "documents", "tokens", "held_bytes", "table_bytes")
+    return PlannedSegment(
+        stem=task.name,
+        source=members[0].source,
+        longest=max(member.longest for member in members),
+        rejects=sum(member.rejects for member in members),
+        sieved=SieveCounts(),
+        folder=FOLDER,
+        index=task.index,
+        total=task.total,
+        **{name: share(name) for name in shared},
     )
 
 
@@ -196,23 +228,91 @@ def prepare_range(output: AnyPath) -> Callable[[RangeTask], None]:
 
 def run_range(output: AnyPath, task: RangeTask) -> None:
     """Write a range of segments as one segment, then the record."""
-    work = output / WORK
+    work, within = output / WORK, Range.of(task.index, task.total)
     plan = load_plan(work, task.plan)
-    within = Range.of(task.index, task.total)
-    paths = [drop_path(work, name) for name in task.drops]
     segments = {number: plan.segments[number] for number in task.numbers}
-    cut = Cut(
-        {number: segment.path(work) for number, segment in segments.items()},
-        rows=sum(segment.rows * segment.total for segment in segments.values()),
-        held_bytes=sum(segment.held_bytes * segment.total for segment in segments.values()),
-        within=within,
-        drops=Drops.load(paths, within, segments=task.numbers),
+    stems = {number: segment.path(work) for number, segment in segments.items()}
+    rejecting = {number: stems[number] for number in stems if segments[number].rejects}
+    paths = [drop_path(work, name) for name in task.drops]
+    drops = Drops.load(paths, within, segments=task.numbers)
+    rows, held_bytes, tokens = (
+        sum(getattr(segment, name) for segment in segments.values())
+        for name in ("rows", "held_bytes", "tokens")
     )
-    stem = work / FOLDER / task.name
-    files = cut.write_documents(stem, dtype=np.dtype(plan.dtype).newbyteorder("<"))
+    stem, dtype = work / FOLDER / task.name, np.dtype(plan.dtype).newbyteorder("<")
+    pieces = split_range(within, rows=rows, held_bytes=tokens * dtype.itemsize)
+    files = _write_documents(stem, stems, within, drops=drops, pieces=pieces, dtype=dtype)
     pa.default_memory_pool().release_unused()
-    files |= cut.write_audit(stem, texts=plan.texts)
-    pa.default_memory_pool().release_unused()
-    rejects = cut.write_rejects(stem, [n for n, segment in segments.items() if segment.rejects])
-    record = RangeRecord(stem=task.name, rejects=rejects.rows, files={**files, **rejects.files})
+    parts = split_range(within, rows=rows, held_bytes=held_bytes)
+    audit = (merged_rows(stems, "audit", part, drops=drops) for part in parts)
+    tables = {"audit": (spread_over(part, within) for part in audit)}
+    if plan.texts:
+        tables["texts"] = (merged_texts(stems, part) for part in parts)
+    if rejecting:
+        rejects = (merged_rows(rejecting, "rejects", part) for part in parts)
+        tables["rejects"] = (spread_over(part, within) for part in rejects)
+    for suffix, of_suffix in tables.items():
+        files[suffix] = _write_blocks(with_suffix(stem, suffix), of_suffix)
+    record = RangeRecord(stem=task.name, files=files)
     write_json(work / FOLDER / f"{task.name}.json", sealed(record))
+
+
+def _write_documents(
+    stem: AnyPath,
+    stems: Mapping[int, AnyPath],
+    within: Range,
+    *,
+    drops: Drops,
+    pieces: Sequence[Range],
+    dtype: np.dtype[Any],
+) -> dict[str, FileEntry]:
+    """Write the documents that are not dropped and what belongs to them, and return the files.
+
+    Args:
+        stem: The stem of the new segment.
+        stems: Those of the segments by number, in the order of identities.
+        within: The range.
+        drops: What dedup dropped of them in the range.
+        pieces: The range in parts, whose tokens are read at once.
+        dtype: Type of a token.
+    """
+    found = side_by_side(
+        lambda item: find_documents(item[1], within, dropped=drops.rows(item[0]), holdout=0),
+        stems.items(),
+        where=stem,
+    )
+    tables = []
+    with atomic_write(with_suffix(stem, "tokens")) as handle:
+        for piece in pieces:
+            slices = side_by_side(
+                lambda item, piece=piece: with_tokens(item[0], item[1].between(piece)),  # type: ignore[misc]
+                zip(stems.values(), found, strict=True),
+                where=stem,
+            )
+            documents, tokens = merge_slices(slices, dtype=dtype)
+            tables.append(documents)
+            for chunk in tokens:
+                handle.write(chunk)
+            del slices, tokens  # before the next piece is fetched
+    del found  # before the whole is put together
+    documents = pa.concat_tables(tables)
+    order, holdout, lengths = (column(documents, name) for name in ("order", "holdout", "tokens"))
+    written = {
+        "documents": spread_over(documents, within),
+        "bins": bins_table(order, lengths, within=within),
+        "holdout": holdout_table(order, holdout),
+    }
+    files = {name: write_table(with_suffix(stem, name), written[name]) for name in written}
+    return {"tokens": handle.entry, **files}
+
+
+def _write_blocks(path: AnyPath, tables: Iterator[pa.Table]) -> FileEntry:
+    """Write tables without dictionaries as one, in blocks as write_table does."""
+    rest = next(tables)
+    with atomic_write(path) as handle, pa.ipc.new_file(handle, rest.schema) as writer:
+        for table in tables:
+            full = len(rest) // BLOCK_ROWS * BLOCK_ROWS
+            writer.write_table(rest[:full].combine_chunks(), max_chunksize=BLOCK_ROWS)
+            rest = pa.concat_tables([rest[full:], table])
+        writer.write_table(rest.combine_chunks(), max_chunksize=BLOCK_ROWS)
+    return handle.entry

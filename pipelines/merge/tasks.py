@@ -4,7 +4,7 @@ It writes its record last, under the task's name; a task whose record exists is 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -114,7 +114,8 @@ def _write_shard(
     name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
     stem = within(output, plan.generation, task.source, name)
     dtype = np.dtype(plan.dtype).newbyteorder("<")
-    return (write_merged_shard(stem, slices, directory=output, dtype=dtype),)
+    shown = [replace(one, documents=one.documents.drop_columns(["holdout"])) for one in slices]
+    return (write_merged_shard(stem, shown, directory=output, dtype=dtype),)
 
 
 def _write_rows(

@@ -7,12 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelines.dedup.exact import ROWS_PER_TASK
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
-from pipelines.merge.group import BYTES_PER_GROUP
+from pipelines.merge.ranges import BYTES_PER_RANGE
 from pipelines.planning.sizes import Extent, SourceSize
-from shards.range import BYTES_AT_ONCE, ROWS_AT_ONCE
 
 START_SECONDS = 4.0
 """From the command to the first task: Python, Beam, models."""
@@ -37,6 +34,9 @@ merge."""
 
 TEXT_ROW_MEMORY, BAND_ROW_MEMORY, SLOT_ROW_MEMORY = 60, 70, 340
 """Bytes that a task takes for a text, a row of a band, a row of slots: ranges of 2 million rows."""
+
+COPIES = 3
+"""How often a task holds the rows that it writes, before they are sorted and after."""
 
 IDLE_BYTES = 180e6
 """Memory of a worker that has done nothing yet, with Beam and Arrow loaded."""
@@ -78,13 +78,13 @@ def estimate(extent: Extent, *, workers: int, model_bytes: float) -> Estimate:
         model_bytes: Memory of tokenizer, language model and the like in each worker.
     """
     segments, idle = extent.count("segments"), IDLE_BYTES + model_bytes
-    copies = extent.total("segment_bytes") * (1 + extent.rewrites)
+    copies = extent.total("segment_bytes") + extent.rewritten_bytes
     return Estimate(
         extent=extent,
         phases=phase_seconds(extent, workers=workers),
         workers=workers,
         disk_bytes=copies + extent.total("shard_bytes") + extent.other_bytes,
-        worker_bytes=idle + extent.slices(1) * PLANNED_BYTES + _task_memory(extent),
+        worker_bytes=idle + segments * PLANNED_BYTES + _task_memory(extent),
         driver_bytes=idle + extent.count("splits") * RECORD_BYTES + segments * SEGMENT_BYTES,
     )
 
@@ -93,7 +93,7 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
     """Return how long each phase of a run takes, in their order."""
     segments, signed = extent.count("segments"), extent.total("signed")
     dedup, merge = extent.dedup_tasks, extent.count("merge_tasks")
-    merged_bytes = (1 + 2 * extent.rewrites) * extent.total("segment_bytes")
+    merged_bytes = extent.total("segment_bytes") + 2 * extent.rewritten_bytes
     tasks = {"map": extent.count("splits"), "dedup": dedup, "merge": merge}
     work = {
         "map": extent.total("map_seconds"),
@@ -104,8 +104,8 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
     }
     if extent.remote:
         work["map"] += segments * WAIT_SECONDS["map"]
-        work["dedup"] += extent.slices(dedup) * WAIT_SECONDS["dedup"]
-        work["merge"] += extent.slices(merge) * WAIT_SECONDS["merge"]
+        work["dedup"] += segments * dedup * WAIT_SECONDS["dedup"]
+        work["merge"] += extent.merge_slices * WAIT_SECONDS["merge"]
         work["merge"] += merged_bytes / FETCHED_BYTES_A_SECOND
     return {
         name: math.ceil(number / workers) * (work[name] / max(number, 1) + TASK_SECONDS)
@@ -116,29 +116,17 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
 def _task_memory(extent: Extent) -> float:
     """Return the bytes that the largest task takes, an idle worker aside."""
     signed, sources = extent.total("signed"), extent.sources.values()
-    texts = extent.total("texts") / max(extent.text_ranges, 1)
     return max(
-        *map(_segment_memory, sources),
+        *(COPIES * source.segment_bytes / source.segments for source in sources),
         *(_shard_memory(source, extent.remote) for source in sources),
-        TEXT_ROW_MEMORY * min(texts, ROWS_PER_TASK),
-        BAND_ROW_MEMORY * signed / max(extent.band_ranges, 1),
-        SLOT_ROW_MEMORY * signed / max(extent.slot_ranges, 1),
-        2 * min(BYTES_PER_GROUP, extent.total("segment_bytes")) if extent.rewrites else 0.0,
+        TEXT_ROW_MEMORY * extent.total("texts") / (extent.text_ranges or math.inf),
+        BAND_ROW_MEMORY * signed / (extent.band_ranges or math.inf),
+        SLOT_ROW_MEMORY * signed / (extent.slot_ranges or math.inf),
+        2 * min(BYTES_PER_RANGE, extent.rewritten_bytes),
     )
 
 
-def _segment_memory(source: SourceSize) -> float:
-    """Return a worker's memory for writing a full segment: tokens twice, rows three times."""
-    tokens = min(MAX_TOKENS, source.tokens / source.segments)
-    rows = min(MAX_RECORDS, source.records / source.segments)
-    width = source.row_bytes["documents"] + source.row_bytes["audit"]
-    kept = min(source.kept_bytes / source.segments, MAX_HELD_BYTES)
-    return 2 * tokens * source.token_bytes + 3 * rows * width + kept
-
-
 def _shard_memory(source: SourceSize, remote: bool) -> float:
-    """Return a worker's memory for writing a shard: rows three times, behind a URL also tokens."""
-    rows = source.documents / source.shards * source.row_bytes["documents"]
-    audit = min(source.records / source.shards, ROWS_AT_ONCE) * 3 * source.row_bytes["audit"]
-    tokens = source.tokens / source.shards * source.token_bytes if remote else 0.0
-    return max(3 * rows + tokens, audit + min(source.kept_bytes / source.shards, BYTES_AT_ONCE))
+    """Return a worker's memory for writing a shard; its tokens are in memory behind a URL alone."""
+    tokens = source.token_bytes if remote else 0.0
+    return (COPIES * source.document_bytes + tokens) / source.shards

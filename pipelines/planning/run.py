@@ -46,8 +46,7 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     job = Job(options=options, corpora=corpora, versions=versions, run=run, native=native)
     if options.max_reject_rate < 1:
         check_sources(FirstFiles(job=job, files=files))
-    token_bytes = chain.tokenizer.dtype.itemsize
-    sizes = sample(corpora, cut, job=job, token_bytes=token_bytes, seconds=seconds)
+    sizes = sample(corpora, cut, job=job, seconds=seconds)
     return estimate(
         run_extent(sizes, options),
         workers=max(1, workers),

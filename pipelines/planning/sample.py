@@ -5,6 +5,7 @@ Segments are written into a temporary folder, measured, and removed.
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.corpus.sources import Corpus
+from pipelines.dedup.bands import EDGES
+from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.filters.step import Clock
 from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, Mapper, MapTask
@@ -35,8 +38,8 @@ PIECE_BYTES = 8 << 20
 LEAST_SECONDS = 0.5
 """Shortest time for a piece."""
 
-TABLES = ("documents", "holdout", "hashes", "audit")
-"""Suffixes of the tables with a row for each document, text, record or pair."""
+BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
+"""Of the .bands of a segment, whatever its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,6 @@ def sample(
     splits: Mapping[str, Sequence[Split]],
     *,
     job: Job,
-    token_bytes: int,
     seconds: float = SECONDS,
 ) -> dict[str, SourceSize]:
     """Return how large each source becomes if all of it is like a sample of it.
@@ -63,7 +65,6 @@ def sample(
         corpora: The corpus of each source.
         splits: Its splits, by source.
         job: The run.
-        token_bytes: Bytes of a token: 2 or 4.
         seconds: How long to sample, roughly.
     """
     with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
@@ -74,7 +75,7 @@ def sample(
         sizes: dict[str, SourceSize] = {}
         for source, cut in splits.items():
             pieces = list(_pieces(mapper, corpora[source], cut, seconds=seconds / len(splits)))
-            sizes[source] = _source_size(pieces, cut, segments, token_bytes=token_bytes)
+            sizes[source] = _source_size(pieces, cut, segments)
         return sizes
 
 
@@ -119,70 +120,54 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
     )
 
 
-def _source_size(
-    pieces: Sequence[_Piece], splits: Sequence[Split], folder: Path, *, token_bytes: int
-) -> SourceSize:
+def _source_size(pieces: Sequence[_Piece], splits: Sequence[Split], folder: Path) -> SourceSize:
     """Return the size of a source from pieces whose segments lie in a folder."""
-    sizes = {split.path: split.file_bytes for split in splits}
+    files = {split.path: split.file_bytes for split in splits}
     ends = {split.path: split.end for split in splits}
-    stored = sum(sizes.values())
+    stored = sum(files.values())
     share = min(1.0, sum(piece.stored for piece in pieces) / stored)
     warm = pieces[1:] or pieces  # the first one includes loading
     warm_share = min(1.0, sum(piece.stored for piece in warm) / stored)
     times = 1 / max(share, 1e-9)
     segments = [segment for piece in pieces for segment in piece.segments]
-    tables = {
-        suffix: [open_table(path) for path in _existing(folder, segments, suffix)]
-        for suffix in (*TABLES, "rejects", "texts")
-    }
-    records = sum(map(len, tables["audit"])) * times
+    size: Counter[str] = Counter()
+    for segment in segments:
+        size.update({suffix: file.bytes for suffix, file in segment.files.items()})
+    fixed = size["bins"] + size["examples"]  # whatever the rows of a segment
+    fixed += BANDS_INDEX_BYTES * sum("bands" in segment.files for segment in segments)
+    records = sum(tally.rows for segment in segments for tally in segment.tallies) * times
     tokens = sum(segment.tokens for segment in segments) * times
     shares = (
         (split.end - split.start) / max(ends[split.path], 1) * split.file_bytes / max(stored, 1)
         for split in splits
     )
-    kept = sum(table.nbytes for suffix in ("rejects", "texts") for table in tables[suffix])
-    examples = _existing(folder, segments, "examples")
+    number = sum(num_segments(records * part, tokens * part) for part in shares)
+    audit = _audit_bytes(folder, segments)
     return SourceSize(
         share=share,
-        files=len(sizes),
+        files=len(files),
         stored_bytes=stored,
         splits=len(splits),
-        segments=sum(num_segments(records * part, tokens * part) for part in shares),
+        segments=number,
         records=records,
         documents=sum(segment.documents for segment in segments) * times,
         tokens=tokens,
-        token_bytes=token_bytes,
         rejects=sum(segment.rejects for segment in segments) * times,
         texts=sum(segment.sieved.texts for segment in segments) * times,
         signed=sum(segment.sieved.signed for segment in segments) * times,
         map_seconds=sum(piece.seconds for piece in warm) / max(warm_share, 1e-9),
-        audit_bytes=_parquet_bytes(tables["audit"], folder) * times,
-        kept_bytes=kept * times,
-        example_bytes=max((path.stat().st_size for path in examples), default=0),
-        row_bytes={suffix: _row_bytes(tables[suffix]) for suffix in TABLES},
+        segment_bytes=(size.total() - fixed) * times + fixed * number / max(len(segments), 1),
+        token_bytes=size["tokens"] * times,
+        document_bytes=size["documents"] * times,
+        table_bytes=(audit + size["rejects"] + size["texts"]) * times,
     )
 
 
-def _existing(folder: Path, segments: Sequence[Segment], suffix: str) -> Iterator[Path]:
-    return filter(Path.exists, (folder / f"{segment.stem}.{suffix}" for segment in segments))
-
-
-def _row_bytes(tables: Sequence[pa.Table]) -> float:
-    """Return the bytes of a row of tables of one schema."""
-    chunks = (chunk for table in tables for column in table.columns for chunk in column.chunks)
-    return sum(sum(_buffer_bytes(chunk)) for chunk in chunks) / max(sum(map(len, tables)), 1)
-
-
-def _buffer_bytes(array: pa.Array) -> Iterator[int]:
-    """Yield the size of each buffer of an array, dictionaries left out."""
-    first = 0 if array.null_count else 1
-    yield from (buffer.size for buffer in array.buffers()[first:3] if buffer is not None)
-
-
-def _parquet_bytes(tables: Sequence[pa.Table], folder: Path) -> int:
-    if not tables:
+def _audit_bytes(folder: Path, segments: Sequence[Segment]) -> int:
+    """Return the size of the segments' audit as Parquet."""
+    if not segments:
         return 0
     path = folder / "audit.parquet"
-    pq.write_table(pa.concat_tables(tables).unify_dictionaries(), path, compression="zstd")
+    tables = pa.concat_tables([open_table(folder / f"{each.stem}.audit") for each in segments])
+    pq.write_table(tables.unify_dictionaries(), path, compression="zstd")
     return path.stat().st_size

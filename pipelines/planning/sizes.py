@@ -1,31 +1,23 @@
 """How large the parts of a run become: segments, tasks, shards, files. Arithmetic alone.
 
-It all follows from a few numbers a source: splits, records, documents, tokens, and the width of a
-row of each table. They come from a sample (sample.py).
+It all follows from a few numbers a source: splits, records, documents, tokens, and the bytes of
+what they become. They come from a sample (sample.py).
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pipelines.corpus.options import MOST_VALIDATION, Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.phases import BAND_ROWS_PER_TASK, SLOTS_PER_TASK
+from pipelines.dedup.phases import BAND_ROWS_PER_TASK, SLOTS_PER_TASK, many_ranges
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
-from pipelines.merge.group import MOST_SLICES, slices_are_short
 from pipelines.merge.holdout import LEAST_VALIDATION
-from pipelines.segments.segment import NUM_BINS
+from pipelines.merge.ranges import choose_cut, num_slices
 from shards.storage.remote import RemotePath
-
-SEGMENT_BYTES = 16 * (NUM_BINS + 1) + 1024 + 5 * 2048
-"""Size of a segment without rows: .bins, and schema, lengths and footer of its five tables."""
-
-SIGNER_BYTES, BAND_ROW_BYTES = 124, 20
-"""Bytes a row of a segment's .slots and .bands (a band)."""
-
-BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
 SIGNATURE_BYTES = 24
 """Bytes a row of signatures/exact-*."""
@@ -38,9 +30,6 @@ IDX_BYTES = 20
 
 UNEVEN = 1.02
 """How much fuller than the mean the fullest shard is."""
-
-GROUP_SEGMENTS = 30
-"""Segments that a group is merged of, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +47,6 @@ class SourceSize:
     documents: float
     """Left by the map; duplicates across segments are not known yet."""
     tokens: float
-    token_bytes: int
-    """Of a token: 2 or 4."""
     rejects: float
     texts: float
     """Distinct texts, for dedup."""
@@ -67,37 +54,22 @@ class SourceSize:
     """Signatures, for near-duplicates."""
     map_seconds: float
     """Of one process."""
-    audit_bytes: float
-    """Of the audit as Parquet."""
-    kept_bytes: float
-    """Of rejects and of kept texts."""
-    example_bytes: float
-    """Of a segment's examples, whose number is bounded."""
-    row_bytes: Mapping[str, float]
-    """Of a row of a segment's documents, holdout, hashes and audit."""
+    segment_bytes: float
+    """Of all segments."""
+    token_bytes: float
+    """Of the tokens in them."""
+    document_bytes: float
+    """Of their rows of documents."""
+    table_bytes: float
+    """Of the dataset's audit, rejects and texts of dropped documents."""
     shards: int = 1
     held_shards: int = 0
     """Shards of held-out documents, for --validation."""
 
     @property
-    def segment_bytes(self) -> float:
-        """Bytes of all segments."""
-        bands_index = BANDS_INDEX_BYTES if self.signed else 0
-        return (
-            self.tokens * self.token_bytes
-            + self.documents * (self.row_bytes["documents"] + self.row_bytes["holdout"])
-            + self.texts * self.row_bytes["hashes"]
-            + self.records * self.row_bytes["audit"]
-            + self.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
-            + self.kept_bytes
-            + self.segments * (SEGMENT_BYTES + self.example_bytes + bands_index)
-        )
-
-    @property
     def shard_bytes(self) -> float:
         """Bytes of all shards: tokens, index, documents."""
-        document = IDX_BYTES + self.row_bytes["documents"]
-        return self.tokens * self.token_bytes + self.documents * document
+        return self.token_bytes + self.documents * IDX_BYTES + self.document_bytes
 
     @property
     def merge_tasks(self) -> int:
@@ -132,20 +104,24 @@ class Extent:
         """Tasks of dedup that read a range of every segment."""
         return self.text_ranges + NUM_BANDS * self.band_ranges + self.slot_ranges
 
+    def _cut(self, source: SourceSize) -> int:
+        return choose_cut(
+            source.segments, source.merge_tasks, rows=source.records, remote=self.remote
+        )
+
     @property
-    def rewrites(self) -> int:
-        """How often segments are merged into fewer, and these cut, so that tasks read few slices.
+    def rewritten_bytes(self) -> float:
+        """Bytes of segments that are cut by ranges of the order, to be read and written again."""
+        cut = (source for source in self.sources.values() if self._cut(source) > 1)
+        return sum(source.segment_bytes for source in cut)
 
-        Each time all are read and written once more.
-        """
-        segments, of_shards = self.count("segments"), self.count("merge_tasks")
-        short = self.remote and slices_are_short(segments * of_shards, self.total("records"))
-        slices = segments * (self.dedup_tasks + of_shards)
-        return (short or slices > MOST_SLICES) + (slices > GROUP_SEGMENTS * MOST_SLICES)
-
-    def slices(self, tasks: int) -> float:
-        """Return how many parts of segments tasks read that read a part of each."""
-        return self.count("segments") * tasks / float(GROUP_SEGMENTS**self.rewrites)
+    @property
+    def merge_slices(self) -> int:
+        """How many parts of segments merge reads."""
+        return sum(
+            num_slices(source.segments, source.merge_tasks, self._cut(source))
+            for source in self.sources.values()
+        )
 
     @property
     def other_bytes(self) -> float:
@@ -155,8 +131,7 @@ class Extent:
         """
         signer = NUM_BANDS * BAND_SIGNATURE_BYTES + SLOT_SIGNATURE_BYTES if self.slot_ranges else 0
         return (
-            self.total("audit_bytes")
-            + self.total("kept_bytes")
+            self.total("table_bytes")
             + self.total("texts") * SIGNATURE_BYTES
             + self.total("signed") * signer
         )
@@ -168,13 +143,15 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options) -> Extent:
         round(sum(getattr(source, name) for source in sources.values()))
         for name in ("texts", "signed")
     )
+    many = many_ranges(sum(source.segments for source in sources.values()), options.dedup)
+    ranges = partial(num_ranges, many=many)
     near = options.dedup == "minhash"
     local = near and options.clusters == "local"
     return Extent(
         sources={name: _with_shards(source, options) for name, source in sources.items()},
-        text_ranges=num_ranges(texts) if options.dedup != "none" else 0,
-        band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
-        slot_ranges=num_ranges(signed, rows_per_task=SLOTS_PER_TASK) if local else 0,
+        text_ranges=ranges(texts) if options.dedup != "none" else 0,
+        band_ranges=min(ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
+        slot_ranges=ranges(signed, rows_per_task=SLOTS_PER_TASK) if local else 0,
         remote=isinstance(options.output, RemotePath),
     )
 

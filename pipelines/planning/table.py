@@ -16,12 +16,12 @@ def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
     extent = estimate.extent
     yield from _sources(extent)
     yield ""
-    groups = "; segments are merged into fewer first" if extent.rewrites else ""
+    ranges = "; segments are cut by ranges first" if extent.rewritten_bytes else ""
     work = {
         "map": f"{extent.count('splits'):,} splits",
         "dedup": f"{extent.dedup_tasks:,} tasks",
         "merge": f"{extent.count('shards'):,} shards and {extent.count('held_shards'):,} of "
-        f"validation{groups}",
+        f"validation{ranges}",
     }
     yield from table(
         [(name, duration_text(seconds), work[name]) for name, seconds in estimate.phases.items()],

@@ -1,11 +1,13 @@
 """Where a value of the histograms' grid stands on the axis of a picture.
 
-Shares get a linear axis, everything else a logarithmic one with a separate place for 0. All cells
-of an axis have the same width, so a bar's height alone says how many documents there are.
+Shares get a linear axis, everything else a logarithmic one. All cells of an axis have the same
+width, so a bar's height alone says how many documents there are: hundredths, or one or more eighths
+of an octave. What has no place among them has a separate one: what is above 1 to the right of
+shares, 0 to the left of a logarithmic axis.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pipelines.report.formats import tick
@@ -24,53 +26,67 @@ _MOST_OUTSIDE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Cells in a row: hundredths, or one or more eighths of an octave."""
+    """Cells in a row."""
 
-    logarithmic: bool
-    first: int = 0
-    """Leftmost cell, counted from 0, or from 1 if the axis is logarithmic."""
-    own: int
-    """Cells without the separate place."""
-    merged: int = 1
-    """Eighths of an octave in a cell."""
-    beside: bool
-    """There is a separate place: left for 0 (logarithmic), right for what is above 1 (shares)."""
+    cells: int
+    """Width in cells, with the separate place."""
+    place: Callable[[float], float]
+    """Returns where a value stands, in cells from the left."""
+    ticks: Mapping[float, str]
+    """What to write below the axis, by place."""
 
-    @property
-    def cells(self) -> int:
-        """Width in cells, with the separate place."""
-        return self.own + self._outside
 
-    @property
-    def _outside(self) -> int:
-        return 2 + round(_APART * self.own) if self.beside else 0
+def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
+    """Return the axis for some values, wide enough for the bounds of rules too.
 
-    def place(self, value: float) -> float:
-        """Return where a value stands, in cells from the left."""
-        if not self.logarithmic:
-            if self.beside and value > 1:
-                return self.cells - 0.5
-            return min(value * PER_UNIT, self.own)
+    Args:
+        counts: How many documents have each value.
+        bounds: The bounds.
+    """
+    values = [*counts, *bounds]
+    above = sum(number for value, number in counts.items() if value > 1)
+    within = above <= _MOST_OUTSIDE * sum(counts.values())
+    if within and all(value <= 1 for value in values[len(counts) :]):
+        widest = max((value for value in values if value <= 1), default=0)
+        return _linear(next(end for end in _ENDS if end >= widest), counts, beside=above > 0)
+    return _logarithmic([value for value in values if value > 0], beside=0 in counts)
+
+
+def _linear(end: float, counts: Mapping[float, int], *, beside: bool) -> Axis:
+    """Return an axis of shares from 0 to an end, which may have a cell for itself."""
+    own = round(end * PER_UNIT) + (1 if end in counts else 0)
+    cells = own + (_outside(own) if beside else 0)
+
+    def place(value: float) -> float:
+        return cells - 0.5 if beside and value > 1 else min(value * PER_UNIT, own)
+
+    last = own // _STEP * _STEP / PER_UNIT
+    ticks = {place(value): tick(value) for value in (0.0, last / 2, last)}
+    return Axis(cells=cells, place=place, ticks=ticks | ({cells - 0.5: "> 1"} if beside else {}))
+
+
+def _logarithmic(values: Iterable[float], *, beside: bool) -> Axis:
+    """Return an axis for values above 0."""
+    steps = [math.floor(math.log2(value) * PER_OCTAVE) for value in values]
+    merged = (max(steps) - min(steps)) // MOST_CELLS + 1
+    first, last = min(steps) // merged, max(steps) // merged
+    own = last - first + 1
+    outside = _outside(own) if beside else 0
+
+    def place(value: float) -> float:
         if value <= 0:
-            return 0.5 if self.beside else 0.0
-        offset = math.log2(value) * PER_OCTAVE / self.merged - self.first
-        return self._outside + min(max(offset, 0.0), self.own)
+            return 0.5 if beside else 0.0
+        offset = math.log2(value) * PER_OCTAVE / merged - first
+        return outside + min(max(offset, 0.0), own)
 
-    def ticks(self) -> dict[float, str]:
-        """Return what to write below the axis, by place."""
-        if self.logarithmic:
-            beside = {0.5: "0"}
-            low, high = (
-                2 ** (cell * self.merged / PER_OCTAVE)
-                for cell in (self.first, self.first + self.own)
-            )
-            values = _round_numbers(low, high)
-        else:
-            beside = {self.cells - 0.5: "> 1"}
-            end = self.own // _STEP * _STEP / PER_UNIT
-            values = [0.0, end / 2, end]
-        ticks = {self.place(value): tick(value) for value in values}
-        return {**ticks, **beside} if self.beside else ticks
+    low, high = (2 ** (cell * merged / PER_OCTAVE) for cell in (first, first + own))
+    ticks = {place(value): tick(value) for value in _round_numbers(low, high)}
+    return Axis(cells=outside + own, place=place, ticks=ticks | ({0.5: "0"} if beside else {}))
+
+
+def _outside(own: int) -> int:
+    """Return the cells of the separate place beside so many."""
+    return 2 + round(_APART * own)
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
@@ -82,25 +98,3 @@ def _round_numbers(low: float, high: float) -> list[float]:
         if len(values) > 2:  # noqa: PLR2004  two do not show that an axis is logarithmic
             return values[:: -(-len(values) // MOST_TICKS)]
     return values if len(values) > 1 else [low, high]
-
-
-def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
-    """Return the axis for some values, wide enough for the bounds of rules too.
-
-    Args:
-        counts: How many documents have each value.
-        bounds: The bounds.
-    """
-    bounds = tuple(bounds)
-    above = sum(number for value, number in counts.items() if value > 1)
-    if above <= _MOST_OUTSIDE * sum(counts.values()) and max(bounds, default=0) <= 1:
-        widest = max((value for value in (*counts, *bounds) if value <= 1), default=0)
-        end = next(end for end in _ENDS if end >= widest)
-        own = round(end * PER_UNIT) + (1 if end in counts else 0)  # a cell for the end itself
-        return Axis(logarithmic=False, own=own, beside=above > 0)
-    steps = [math.floor(math.log2(value) * PER_OCTAVE) for value in (*counts, *bounds) if value > 0]
-    merged = (max(steps) - min(steps)) // MOST_CELLS + 1
-    first, last = min(steps) // merged, max(steps) // merged
-    return Axis(
-        logarithmic=True, first=first, own=last - first + 1, merged=merged, beside=0 in counts
-    )

@@ -85,7 +85,7 @@ def histogram(counts: Mapping[str, Histogram], bounds: Sequence[tuple[float, str
             for verdict, sign in ((KEPT, 1), (DROPPED, -1))
         },
         labels=[*lines, *cuts],
-        ticks=axis.ticks(),
+        ticks=axis.ticks,
     )
 
 

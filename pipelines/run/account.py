@@ -29,10 +29,7 @@ _MOST = 0.5
 
 def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]) -> Account:
     """Return the account that the records of the map and of dedup add up to."""
-    account: Account = Counter()
-    for record in records:
-        for segment in record.segments:
-            account.update(_rows(record.source, segment.tallies))
+    account = _summed(_mapped(records))
     for drops in dedup:
         for source, reasons in drops.dropped.items():
             for reason, dropped in reasons.items():
@@ -43,11 +40,7 @@ def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]
 
 def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
     """Return the account that the final audit rows add up to, by source."""
-    account: Account = Counter()
-    for source, records in merged.items():
-        for record in records:
-            account.update(_rows(source, record.tallies))
-    return +account
+    return +_summed(_audited(merged))
 
 
 def check_account(
@@ -64,9 +57,8 @@ def check_account(
     if expected != final:
         odd = sorted((expected - final) + (final - expected))[0]
         raise _unbalanced(" ".join(odd), expected[odd], final[odd])
-    read = sum(tally.bytes for tally in _map_tallies(records))
-    audited = sum(
-        tally.bytes for tasks in merged.values() for record in tasks for tally in record.tallies
+    read, audited = (
+        sum(tally.bytes for _, tally in tallies) for tallies in (_mapped(records), _audited(merged))
     )
     if read != audited:
         raise _unbalanced("bytes", read, audited)
@@ -98,10 +90,8 @@ def accounting(
         merged: The records of the merge, by source.
     """
     sizes: Counter[tuple[str, str]] = Counter()
-    for source, tasks in merged.items():
-        for record in tasks:
-            for tally in record.tallies:
-                sizes[source, tally.verdict] += tally.bytes
+    for source, tally in _audited(merged):
+        sizes[source, tally.verdict] += tally.bytes
     return {
         source: {
             "read": sum(rows for (name, _, _), rows in account.items() if name == source),
@@ -149,7 +139,7 @@ def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
     """Return the share of records that could not be read, and their number by reason."""
     reasons: Counter[str] = Counter()
     rows = 0
-    for tally in _map_tallies(records):
+    for _, tally in _mapped(records):
         rows += tally.rows
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
@@ -159,10 +149,9 @@ def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
 def unread_sources(records: Iterable[SplitRecord]) -> set[str]:
     """Return the sources that have records and of which none could be read."""
     verdicts: dict[str, set[str]] = {}
-    for record in records:
-        for segment in record.segments:
-            found = {tally.verdict for tally in segment.tallies if tally.rows}
-            verdicts.setdefault(record.source, set()).update(found)
+    for source, tally in _mapped(records):
+        if tally.rows:
+            verdicts.setdefault(source, set()).add(tally.verdict)
     return {source for source, found in verdicts.items() if found == {QUARANTINED}}
 
 
@@ -247,14 +236,22 @@ def closing_lines(
     return shown
 
 
-def _rows(source: str, tallies: Iterable[Tally]) -> Account:
-    account: Account = Counter()
-    for tally in tallies:
-        account[source, tally.verdict, tally.reason] += tally.rows
-    return account
-
-
-def _map_tallies(records: Iterable[SplitRecord]) -> Iterator[Tally]:
+def _mapped(records: Iterable[SplitRecord]) -> Iterator[tuple[str, Tally]]:
+    """Yield the sums of all segments, each with its source."""
     for record in records:
         for segment in record.segments:
-            yield from segment.tallies
+            yield from ((record.source, tally) for tally in segment.tallies)
+
+
+def _audited(merged: Mapping[str, Sequence[MergeRecord]]) -> Iterator[tuple[str, Tally]]:
+    """Yield the sums of the final audit rows, each with its source."""
+    for source, records in merged.items():
+        for record in records:
+            yield from ((source, tally) for tally in record.tallies)
+
+
+def _summed(tallies: Iterable[tuple[str, Tally]]) -> Account:
+    account: Account = Counter()
+    for source, tally in tallies:
+        account[source, tally.verdict, tally.reason] += tally.rows
+    return account

@@ -132,7 +132,7 @@ def grow(
         _LOG.info("the generation that an earlier run had begun is finished first")
         base = run.add(base, begun)
     if not run.options.watch:
-        run.check_first(sorted(files, key=_place), base=base)
+        run.check_first(sorted(files, key=lambda file: file.name), base=base)
     tokens = {} if tokens is None else tokens
     for part in _parts(run, files, tokens=tokens, rest=rest):
         base = run.add(base, part)
@@ -183,10 +183,11 @@ def begun_files(
     entry = ledger.open_entry(base.last_generation if base else 0)
     if entry is None:
         return []
-    present = {_look(file): file for file in files}
-    changed = [file.path for file in entry.files if _look(file) not in present]
+    present = {(file.name, file.version): file for file in files}
+    found = [present.get((file.name, file.version)) for file in entry.files]
+    changed = [file.path for file, same in zip(entry.files, found, strict=True) if not same]
     if not changed:
-        return [present[_look(file)] for file in entry.files]
+        return [file for file in found if file]
     _LOG.warning(
         "%s has changed or is gone since a generation of it was begun: that generation is given "
         "up, and what is there of its %d files counts as new",
@@ -195,11 +196,6 @@ def begun_files(
     )
     ledger.close()
     return []
-
-
-def _look(file: InputFile) -> tuple[str, str, int, int, str]:
-    """Return what tells a file from a later version of it, wherever it lies."""
-    return file.source, file.relative, file.bytes, file.mtime_ns, file.etag
 
 
 def _new_files(
@@ -231,12 +227,12 @@ def _new_files(
     for name in unseen.gone:
         _LOG.warning("%s is gone; what was made of it stays", name)
     for file, change in unseen.changed.items():
-        _LOG.warning("%s/%s %s: its new records are taken", file.source, file.relative, change)
+        _LOG.warning("%s %s: its new records are taken", "/".join(file.name), change)
     return [*unseen.new, *unseen.changed]
 
 
 def _check_seen_files(unseen: Unseen, output: AnyPath) -> None:
-    changes = [f"{file.source}/{file.relative} {how}" for file, how in unseen.changed.items()]
+    changes = [f"{'/'.join(file.name)} {how}" for file, how in unseen.changed.items()]
     changes += [f"{name} is gone" for name in unseen.gone]
     if changes:
         more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
@@ -280,14 +276,10 @@ def in_turn(files: Sequence[InputFile]) -> list[InputFile]:
         sizes[file.source] += file.bytes
     before: Counter[str] = Counter()
     ranks = {}
-    for file in sorted(files, key=_place):
+    for file in sorted(files, key=lambda file: file.name):
         ranks[file] = before[file.source] / sizes[file.source]
         before[file.source] += file.bytes
     return sorted(ranks, key=lambda file: (ranks[file], file.source))
-
-
-def _place(file: InputFile) -> tuple[str, str]:
-    return file.source, file.relative
 
 
 def _first_part(
@@ -322,4 +314,4 @@ def _count_tokens(run: Build, files: Sequence[InputFile], tokens: dict[InputFile
     for record in run.map_phase(new).map_all() if new else ():
         for segment in record.segments:
             counts[record.source, record.relative] += segment.tokens
-    tokens.update({file: counts[_place(file)] for file in new if file not in run.failed})
+    tokens.update({file: counts[file.name] for file in new if file not in run.failed})

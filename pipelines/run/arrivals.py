@@ -14,7 +14,7 @@ UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
 """Endings of files that are still being written."""
 
 NAMED_AFTER = 3600.0
-"""Seconds after which a file that keeps changing is named, and then again."""
+"""Seconds after which a file that keeps changing is named."""
 
 FIRST_PAUSE = 60.0
 """Seconds until a file that failed is tried again; twice as long each time, up to NAMED_AFTER."""
@@ -24,7 +24,6 @@ MOST_NAMED = 5
 
 GROWING = "keeps changing: it is taken once it does not"
 BACK = "is in the dataset, and has another size or time now: it is not taken again"
-GONE = "was deleted before it was in a generation: it is left out"
 
 Name = tuple[str, str]
 """Source and path below the input."""
@@ -44,8 +43,6 @@ class _Arrival:
     """When a file of this name was first seen, in seconds since 1970."""
     since: float
     """When it was first seen as it is."""
-    named: float
-    """When it was last named as growing, or `first`."""
     why: str = ""
     """Why it could not be mapped, as it is; empty if that was not tried."""
     pause: float = 0.0
@@ -69,8 +66,6 @@ class Arrivals:
         """
         self._settle = settle
         self._files: dict[Name, _Arrival] = {}
-        self._hidden: dict[Name, _Arrival] = {}
-        """Those that cannot be read now, or are in a folder that cannot be listed."""
         self._odd: dict[str, tuple[str, float, bool]] = {}
         """Why something is not taken, since when, and whether that was said; by path."""
 
@@ -82,19 +77,17 @@ class Arrivals:
             dataset: The files that the dataset was made from, None where the version is not known.
             now: The time, in seconds since 1970.
         """
-        before, self._files = self._files | self._hidden, {}
+        before, self._files = self._files, {}
         odd = {file.path: why for file, why in listing.refused.items() if not _unfinished(file)}
         for file in listing.files:
-            name = name_of(file)
+            name = file.name
             if name in dataset:
-                if dataset[name] not in (None, _version(file)):
+                if dataset[name] not in (None, file.version):
                     odd[file.path] = BACK
             elif not _unfinished(file):
-                self._files[name] = _seen(before.get(name), file, now)
-        unseen = sorted(before.keys() - self._files.keys() - dataset.keys())
-        self._hidden = {name: before[name] for name in unseen if listing.may_have(*name)}
-        _name((before[name].file.path, GONE) for name in unseen if name not in self._hidden)
-        self._name_growing(now)
+                seen = self._files[name] = _seen(before.get(name), file, now)
+                if now - seen.first >= NAMED_AFTER and not seen.has_settled(self._settle, now):
+                    odd[file.path] = GROWING
         self._name_odd(odd, now)
 
     def ready(self, now: float) -> dict[InputFile, float]:
@@ -127,12 +120,12 @@ class Arrivals:
             now: The time, in seconds since 1970.
         """
         for file in mapped:
-            known = self._files[name_of(file)]
-            self._files[name_of(file)] = replace(known, why="", pause=0.0)
+            known = self._files[file.name]
+            self._files[file.name] = replace(known, why="", pause=0.0)
         for file, why in failed.items():
-            known = self._files[name_of(file)]
+            known = self._files[file.name]
             pause = min(max(FIRST_PAUSE, 2 * known.pause), NAMED_AFTER)
-            self._files[name_of(file)] = replace(known, why=why, pause=pause, again=now + pause)
+            self._files[file.name] = replace(known, why=why, pause=pause, again=now + pause)
         _name(
             (file.path, f"failed and is tried again later: {why}") for file, why in failed.items()
         )
@@ -140,15 +133,6 @@ class Arrivals:
     def forget(self, dataset: Container[Name]) -> None:
         """Forget the files that are in a generation now."""
         self._files = {name: each for name, each in self._files.items() if name not in dataset}
-
-    def _name_growing(self, now: float) -> None:
-        late = {
-            name: each
-            for name, each in self._files.items()
-            if now - each.named >= NAMED_AFTER and not each.has_settled(self._settle, now)
-        }
-        _name((each.file.path, GROWING) for each in late.values())
-        self._files |= {name: replace(each, named=now) for name, each in late.items()}
 
     def _name_odd(self, odd: Mapping[str, str], now: float) -> None:
         """Name what is not taken, each once, if it is still so after the time to settle."""
@@ -169,9 +153,9 @@ class Arrivals:
 def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
     """Return what is known of a file after it was seen as it is now."""
     if before is None:
-        return _Arrival(file=file, first=now, since=now, named=now)
-    if _version(before.file) != _version(file):
-        return _Arrival(file=file, first=before.first, since=now, named=before.named)
+        return _Arrival(file=file, first=now, since=now)
+    if before.file.version != file.version:
+        return _Arrival(file=file, first=before.first, since=now)
     return before
 
 
@@ -182,15 +166,6 @@ def _name(odd: Iterable[tuple[str, str]]) -> None:
         _LOG.warning("%s %s", path, why)
     if len(told) > MOST_NAMED:
         _LOG.warning("and %d files more like these", len(told) - MOST_NAMED)
-
-
-def name_of(file: InputFile) -> Name:
-    """Return what a dataset knows a file by."""
-    return file.source, file.relative
-
-
-def _version(file: InputFile) -> Version:
-    return file.bytes, file.mtime_ns, file.etag
 
 
 def _unfinished(file: InputFile) -> bool:

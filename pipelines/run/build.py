@@ -26,7 +26,7 @@ from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
 from pipelines.filters.filter_spec import parse_filter
 from pipelines.filters.scorer import join_selections, recorded_selection
-from pipelines.inputs.files import InputFile
+from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run, try_models
@@ -34,7 +34,6 @@ from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
-from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
@@ -98,35 +97,14 @@ def map_part(module: str, options: Options) -> None:
 
 @contextmanager
 def _opened(module: str, options: Options) -> Iterator["Build"]:
+    """Yield a run that holds the lock on its output; the workers end with the block."""
     check_ready(options, corpus=load_recipe(module).name)
     listing, corpora = list_corpora(module, options)
-    with opened(Corpus(module, options), corpora, files=listing.files) as run:
-        run.left_out = listing.refused
-        yield run
-
-
-@contextmanager
-def opened(
-    corpus: Corpus,
-    corpora: Mapping[str, Corpus],
-    *,
-    files: Sequence[InputFile],
-) -> Iterator["Build"]:
-    """Yield a run that holds the lock on its output; the workers end with the block.
-
-    Args:
-        corpus: The corpus whose command this is.
-        corpora: The corpus of each source.
-        files: The input files.
-
-    Raises:
-        UserError: The output is in use, a model cannot be loaded, or the engine does not answer.
-    """
-    options = corpus.options
     with (
         held(options.output, shared=is_share(options.part)),
-        started(corpus, corpora, files=files) as run,
+        started(Corpus(module, options), corpora, files=listing.files) as run,
     ):
+        run.left_out = listing.refused
         yield run
 
 
@@ -138,14 +116,17 @@ def started(
     files: Sequence[InputFile],
     tried: bool = False,
 ) -> Iterator["Build"]:
-    """Yield a run as `opened` does, for who holds the lock on its output already.
+    """Yield a run, for who holds the lock on its output; the workers end with the block.
 
     Args:
-        corpus: As of `opened`, and so are corpora and files.
+        corpus: The corpus whose command this is.
         corpora: The corpus of each source.
         files: The input files.
         tried: Whether the models are known to load. A worker of an engine has no child try them: a
             fork of a process with threads of gRPC may abort.
+
+    Raises:
+        UserError: A model cannot be loaded, or the engine does not answer.
     """
     silence_beam()
     options = corpus.options
@@ -244,9 +225,8 @@ class Build:
         self.check_same(manifest, advice=existing.REPLACE)
         existing.check_inputs(
             manifest,
-            self.files,
+            Listing(files=[*self.files], refused={}),
             readings=self.readings,
-            split_bytes=self.options.split_bytes,
             output=self.output,
         )
         existing.check_files(manifest, output=self.output)
@@ -344,7 +324,7 @@ class Build:
         Raises:
             UserError: It cannot be made; the message says why and what to do.
         """
-        ranked = sorted(files, key=lambda file: (file.source, file.relative))
+        ranked = sorted(files, key=lambda file: file.name)
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
         phase = self.map_phase(ranked)
@@ -391,14 +371,7 @@ class Build:
         arrivals: Sequence[float] = (),
     ) -> Manifest:
         """Run the phases after the map, commit and return the manifest."""
-        plan = group_segments(
-            self.plan(records, base=base),
-            self.phases,
-            work=self.work,
-            dedup=self.options.dedup,
-            shards=self.options.shards,
-            shard_tokens=self.options.shard_tokens,
-        )
+        plan = self.plan(records, base=base)
         dedup = Dedup(
             self.phases,
             plan,

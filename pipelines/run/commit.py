@@ -148,7 +148,7 @@ def commit(
             "bytes": file.bytes,
             "mtime_ns": file.mtime_ns,
             "etag": file.etag,
-            "crc32c": list(sums[file.source, file.relative]),
+            "crc32c": list(sums[file.name]),
             "from": file.path,
         }
         for file in inputs

@@ -142,35 +142,25 @@ def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: st
 
 
 def check_inputs(
-    manifest: Manifest,
-    files: Sequence[InputFile],
-    *,
-    readings: Mapping[str, Reading],
-    split_bytes: int,
-    output: AnyPath,
+    manifest: Manifest, listing: Listing, *, readings: Mapping[str, Reading], output: AnyPath
 ) -> None:
     """Check that a dataset was made of these files: name, size and, where times differ, crc32c.
 
     Raises:
         UserError: It was not; the message names the first file that differs.
     """
-    before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
-    changes = {key: "is gone" for key in before.keys() - now.keys()}
-    changes |= {key: "is new" for key in now.keys() - before.keys()}
-    times = _times(manifest, output)
-    for key in before.keys() & now.keys():
-        file, entry = now[key], before[key]
-        if file.bytes != entry.bytes or not (
-            unchanged(file, times.get(key))
-            or entry.crc32c
-            == file_crc32c(file, entry, reading=readings[file.source], split_bytes=split_bytes)
-        ):
-            changes[key] = "has changed"
-    if changes:
-        first = min(changes)
+    unseen = find_unseen(manifest, listing, readings=readings, output=output, rehash=None)
+    changes = {
+        **dict.fromkeys(unseen.new, "is new"),
+        **dict.fromkeys(unseen.changed, "has changed"),
+    }
+    named = {"/".join(file.name): change for file, change in changes.items()}
+    named |= dict.fromkeys(unseen.gone, "is gone")
+    if named:
+        first = min(named)
         raise UserError(
-            f"{output} holds a dataset of other input: {'/'.join(first)} {changes[first]} "
-            f"({len(changes)} files differ). Give --append to add what is new, or: {REPLACE}"
+            f"{output} holds a dataset of other input: {first} {named[first]} "
+            f"({len(named)} files differ). Give --append to add what is new, or: {REPLACE}"
         )
 
 
@@ -191,7 +181,7 @@ def find_unseen(
     *,
     readings: Mapping[str, Reading],
     output: AnyPath,
-    rehash: bool,
+    rehash: bool | None,
 ) -> Unseen:
     """Return which files a dataset was not made from.
 
@@ -203,10 +193,10 @@ def find_unseen(
         listing: The present input. What cannot be read now is not gone.
         readings: How the files of each source are read.
         output: The folder of the dataset.
-        rehash: Compare the content of every file.
+        rehash: Compare the content of every file; None: of those whose times are others.
     """
     before = _by_name(manifest)
-    now = {(file.source, file.relative): file for file in listing.files}
+    now = {file.name: file for file in listing.files}
     times = _times(manifest, output)
     with shape_expected(output / NAME, "build the dataset again"):
         size = int(manifest.options["split_bytes"])
@@ -215,9 +205,10 @@ def find_unseen(
         file, entry = now[key], before[key]
         if file.bytes != entry.bytes:
             return f"has {file.bytes:,} bytes and had {entry.bytes:,}"
-        if not rehash and key in times:
-            same = unchanged(file, times[key])
-            return "" if same else "has another time (--rehash compares the content)"
+        if not rehash and unchanged(file, times.get(key)):
+            return ""
+        if rehash is False and key in times:
+            return "has another time (--rehash compares the content)"
         crc32c = file_crc32c(file, entry, reading=readings[file.source], split_bytes=size)
         return "" if crc32c == entry.crc32c else "has other content"
 

@@ -70,7 +70,7 @@ class Ledger:
 
     def name(self, number: int, files: Sequence[InputFile]) -> Entry:
         """Write down that the manifest of a number is to have a generation of these files."""
-        inputs = sorted(files, key=lambda file: (file.source, file.relative))
+        inputs = sorted(files, key=lambda file: file.name)
         entry = Entry(number=number, inputs=tuple(map(asdict, inputs)))
         write_json(self.output / NAME, sealed(entry))
         return entry

@@ -27,7 +27,7 @@ from pipelines.inputs.files import InputFile, input_paths
 from pipelines.inputs.hub import is_hub_dataset
 from pipelines.inputs.input_file import shown
 from pipelines.run.append import begun_files, check_base, grow, in_turn, read_base
-from pipelines.run.arrivals import Arrivals, Name, Version, name_of
+from pipelines.run.arrivals import Arrivals, Name, Version
 from pipelines.run.build import started
 from pipelines.run.commit import lag_of
 from pipelines.run.existing import seen_files
@@ -264,7 +264,7 @@ class Watch:
             before = len(self._base.generations) if self._base else 0
             self._base = read_base(self._output)
             seen = seen_files(self._base, output=self._output) if self._base else {}
-            first_seen = {name_of(file): at for file, at in self._arrivals.first_seen().items()}
+            first_seen = {file.name: at for file, at in self._arrivals.first_seen().items()}
             for generation in self._base.generations[before:] if self._base else ():
                 names = [(entry.source, entry.path) for entry in generation.inputs]
                 self._totals.add(generation, [first_seen[n] for n in names if n in first_seen])

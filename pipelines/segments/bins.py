@@ -1,4 +1,4 @@
-"""The .bins of a segment: what lies before each of 4,096 even bins of the order hash."""
+"""The .bins of a segment, what lies before each of 4,096 even bins of the order hash; .holdout."""
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,17 @@ def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYT
     tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
     table = pa.table({"documents": documents.astype(np.int64), "tokens": tokens})
     return table if within == EVERYTHING else spread_over(table, within)
+
+
+def holdout_table(order: np.ndarray, holdout: np.ndarray) -> pa.Table:
+    """Return the holdout hashes of documents, sorted, with their rows and orders.
+
+    Args:
+        order: uint64[n], the documents' orders, sorted.
+        holdout: uint64[n], their holdout hashes.
+    """
+    rows = np.argsort(holdout, kind="stable").astype(np.uint32)
+    return pa.table({"holdout": holdout[rows], "row": rows, "order": order[rows]})
 
 
 class Bins:

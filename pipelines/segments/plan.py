@@ -34,8 +34,7 @@ class PlannedSegment:
     sieved: SieveCounts
     """From documents to here as in Segment."""
     folder: str = "map"
-    """The folder of its files among the intermediate files; others are made from those in it by
-    merge/group.py and merge/ranges.py."""
+    """The folder of its files among the intermediate files: map, or ranges (merge/ranges.py)."""
     index: int = 0
     total: int = 1
     """Which of how many ranges of the order holds its rows."""
@@ -182,7 +181,7 @@ def _path(work: AnyPath, name: str) -> AnyPath:
 
 
 TASKS_VERSION = 7
-"""Raised with every change to the code that changes what dedup, merge, groups or ranges write."""
+"""Raised with every change to the code that changes what dedup, merge or ranges write."""
 
 
 def task_name(*parts: Any) -> str:

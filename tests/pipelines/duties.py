@@ -20,13 +20,6 @@ from shards.errors import DamageError, UserError
 Task = tuple[str, str]
 
 
-class Awkward(UserError):
-    """Can be pickled, but not unpickled."""
-
-    def __init__(self, path: str, size: int) -> None:
-        super().__init__(f"{path} has {size} bytes")
-
-
 class Closed(UserError):
     """Cannot be pickled at all."""
 
@@ -75,7 +68,6 @@ def _raise(folder: Path, name: str, argument: str) -> None:
         "user": UserError(f"mend {name}: 请改"),
         "damage": DamageError(f"{folder} is damaged"),
         "other": ValueError(f"{name} is broken"),
-        "awkward": Awkward("a.bin", 7),
         "closed": Closed("this error holds a function"),
         "memory": MemoryError("no more"),
     }
@@ -91,12 +83,6 @@ def _die(folder: Path, name: str, argument: str) -> None:
         os._exit(int(how[4:]))
     os.kill(os.getpid(), signal.Signals[how])
     time.sleep(20)
-
-
-def _ends(folder: Path, name: str, argument: str) -> None:
-    """Wait until this many tasks have ended."""
-    del name
-    wait_for(lambda: sum(event == "end" for event, _, _ in read_events(folder)) >= int(argument))
 
 
 def _starts(folder: Path, name: str, argument: str) -> None:
@@ -118,7 +104,6 @@ _DUTIES = {
     "nothing": _nothing,
     "raise": _raise,
     "die": _die,
-    "ends": _ends,
     "starts": _starts,
     "sleep": _sleep,
 }

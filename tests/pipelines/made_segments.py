@@ -1,15 +1,13 @@
 """Small segments of made-up documents, for tests of what reads them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.sieve import SIGNATURE
-from pipelines.dedup.tasks import Task, TaskRecord, prepare_task
-from pipelines.engine.records import read_record
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.rows import NAME, Verdict
@@ -120,42 +118,3 @@ def random_docs(
         )
         for position, (order, holdout) in enumerate(zip(orders, holdouts, strict=True))
     ]
-
-
-def equal_texts(rng: np.random.Generator) -> list[list[Doc]]:
-    """Four segments: texts that occur in several, the last with nothing kept."""
-    parts = [
-        [
-            replace(
-                doc,
-                hash=((value * 0x9E3779B97F4A7C15) % 2**64 << 64) + value % 3,
-                reason="too-short" if value == 7 else None,
-            )
-            for doc, value in zip(
-                random_docs(rng, size), rng.integers(1, 90, size).tolist(), strict=True
-            )
-        ]
-        for size in (60, 50, 40)
-    ]
-    return [*parts, [Doc(order=5, reason="language")]]
-
-
-def distinct_texts(parts: Sequence[Sequence[Doc]]) -> dict[tuple[int, int], Doc]:
-    """By segment and order, what exact dedup of all segments keeps."""
-    docs = {
-        (doc.order, number): doc
-        for number, part in enumerate(parts)
-        for doc in part
-        if doc.reason is None
-    }
-    first = {docs[key].hash: key for key in sorted(docs, reverse=True)}
-    return {(number, order): docs[order, number] for order, number in first.values()}
-
-
-def exact_dedup(output: Path, plan: Plan, *, ranges: int) -> list[TaskRecord]:
-    """Run exact dedup in ranges named d0, d1, …, and return their records."""
-    run = prepare_task(output)
-    for index in range(ranges):
-        run(Task(name=f"d{index}", phase="dedup", plan=plan.name, index=index, ranges=ranges))
-    paths = [output / ".work" / "dedup" / f"d{index}.json" for index in range(ranges)]
-    return [read_record(TaskRecord, path) for path in paths]

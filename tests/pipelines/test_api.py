@@ -10,8 +10,6 @@ import pipelines
 from pipelines import Built, build, estimate
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import CORPORA
-from pipelines.run.command import main
-from tests.pipelines.runs import content
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -26,12 +24,6 @@ print(len(built.dataset.documents()))
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     output = tmp_path_factory.mktemp("built") / "out"
     return build("wudao", output=output, shards=2, validation="5%", keep_dropped=True)
-
-
-def test_a_call_makes_what_the_command_makes(built: Built, tmp_path: Path) -> None:
-    flags = ["--output", str(tmp_path / "out"), "--shards", "2", "--validation", "5%"]
-    assert main("pipelines.wudao", [*flags, "--keep-dropped"]) == 0
-    assert content(built.dataset.directory) == content(tmp_path / "out")  # type: ignore[arg-type]
 
 
 def test_a_call_finds_the_dataset_complete_and_leaves_logs_alone(

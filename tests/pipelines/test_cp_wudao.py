@@ -52,20 +52,6 @@ def test_tops_up_with_the_same_files_every_time(corpus: Path, tmp_path: Path) ->
     assert len(firsts) > 1
 
 
-def test_interrupted_copy_leaves_no_half_file(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("shards.storage.files.Handle.write", stop)
-    assert copy(corpus, tmp_path / "toy", "2") == 130
-    assert files_in(tmp_path / "toy") == {}
-    monkeypatch.undo()
-    assert copy(corpus, tmp_path / "toy", "2") == 0
-    assert files_in(tmp_path / "toy").items() <= files_in(corpus).items()
-
-
 @pytest.mark.parametrize("flag", ["--documents", "--fraction"])
 def test_documents_nest(flag: str, corpus: Path, tmp_path: Path) -> None:
     amounts = {"--documents": ("10", "40"), "--fraction": ("10%", "0.5")}[flag]
@@ -92,17 +78,3 @@ def test_damage_is_named_in_the_closing_line(
     assert ids_in(tmp_path / "toy") == {
         part + index for part in (0, 100, 200, 300) for index in range(25)
     } - {103}
-
-
-def test_mixed_documents_are_refused(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    toy = tmp_path / "toy"
-    assert copy(corpus, toy, "--documents", "20") == 0
-    before = files_in(toy)
-    assert copy(corpus, toy, "--documents", "60") == 2
-    assert "already exists and holds other documents" in capsys.readouterr().err
-    assert before.items() <= files_in(toy).items()
-    (toy / "part-own.json").write_bytes(b"[]")
-    assert copy(corpus, toy, "--documents", "20") == 2
-    assert "holds part-own.json, which this input does not have" in capsys.readouterr().err

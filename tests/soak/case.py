@@ -16,15 +16,15 @@ from tests.soak.world import World, make_world
 LEVELS: tuple[Mapping[str, int], ...] = (
     {},
     {},
-    {"MOST_SLICES": 0, "ROWS_PER_GROUP": 40},
-    {"MOST_SLICES": 0, "ROWS_PER_GROUP": 40, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
+    {"ROWS_PER_RANGE": 40, "MOST_SHARD_SLICES": 0},
+    {"ROWS_PER_RANGE": 40, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 )
-"""What makes shards read segments, groups of them, or ranges of the groups."""
+"""What makes shards read segments, or ranges of them, few and many."""
 
 READERS = (
-    *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins", "pipelines.merge.union"),
+    *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins"),
     *("pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout"),
-    *("pipelines.merge.group", "pipelines.merge.ranges", "pipelines.planning.sizes"),
+    "pipelines.merge.ranges",
 )
 """The modules that have these constants."""
 

@@ -10,8 +10,6 @@ from pipelines.engine import progress
 from pipelines.engine.progress import Progress
 from tests.pipelines.duties import wait_for
 
-DONE = "map 100 % | 2 documents | 2 kept | 0 dropped | 0:00"
-
 
 class Clock:
     """Time that passes only when a test sets it."""
@@ -27,11 +25,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=made.monotonic))
     return made
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def shown(work: Path, weights: Mapping[str, int], *, stream: io.StringIO | None = None) -> Progress:
@@ -60,24 +53,6 @@ def test_the_line_follows_the_records(tmp_path: Path, clock: Clock) -> None:
     finish(tmp_path, "b")
     clock.now += 3600
     assert line.line() == "map 100 % | 2,000 documents | 1,500 kept | 500 dropped | 1:01:00"
-
-
-@pytest.mark.usefixtures("clock")
-def test_a_terminal_gets_one_line_that_changes(tmp_path: Path) -> None:
-    stream = Terminal()
-    with shown(tmp_path, {"a": 1}, stream=stream) as line:
-        line._look()
-        finish(tmp_path, "a", kept=2)
-    assert stream.getvalue() == f"\r\033[Kmap   0 % | 0:00\r\033[K{DONE}\n"
-
-
-@pytest.mark.usefixtures("clock")
-def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
-    stream = io.StringIO()
-    with shown(tmp_path, {"a": 1}, stream=stream) as line:
-        line._look()
-        finish(tmp_path, "a", kept=2)
-    assert stream.getvalue() == f"map   0 % | 0:00\n{DONE}\n"
 
 
 def test_the_line_is_shown_while_the_block_runs(

@@ -34,45 +34,6 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_every_task_runs_once_in_children_that_are_reused(tmp_path: Path) -> None:
-    tasks = [(f"t{number}", "nothing") for number in range(20)]
-    run(tmp_path, *tasks)
-    events = read_events(tmp_path)
-    assert sorted(name for event, name, _ in events if event == "end") == sorted(
-        name for name, _ in tasks
-    )
-    assert len(events) == 40
-    children = {pid for _, _, pid in events}
-    assert len(children) <= 2
-    assert os.getpid() not in children
-    assert not any(alive(pid) for pid in children)
-
-
-@pytest.mark.parametrize(
-    ("error", "error_type", "message"),
-    [
-        ("user", UserError, "^mend x: 请改$"),
-        ("damage", DamageError, "is damaged$"),
-        ("other", RuntimeError, "ValueError: x is broken"),
-    ],
-)
-def test_what_a_child_cannot_answer_is_raised_in_the_driver(
-    tmp_path: Path, error: str, error_type: type[Exception], message: str
-) -> None:
-    (tmp_path / "raise").write_text(error)
-    with Workers(1, duties.work) as workers, pytest.raises(error_type, match=message):
-        workers.call(duties.answer, tmp_path)
-
-
-def test_a_child_that_dies_before_it_answers_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "die once").touch()
-    with Workers(1, duties.work) as workers:
-        assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
-        workers._children[0].process.kill()
-        workers._children[0].process.join()
-        assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
-
-
 def test_children_find_modules_imported_and_load_neither_beam_nor_pandas(tmp_path: Path) -> None:
     script = """
 import sys
@@ -182,17 +143,6 @@ def driver(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", set[int]]]
             yield process, {pid for _, _, pid in read_events(folder)}
         finally:
             process.kill()
-
-
-@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
-def test_a_driver_that_is_killed_leaves_no_children(tmp_path: Path, signum: signal.Signals) -> None:
-    with driver(tmp_path) as (process, children):
-        family = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
-        assert children <= family
-        process.send_signal(signum)
-        assert process.wait(10) == -signum
-        duties.wait_for(lambda: not any(alive(pid) for pid in family))
-    assert starts(tmp_path, "c") == 0
 
 
 def test_control_c_ends_driver_and_children(tmp_path: Path) -> None:

@@ -1,13 +1,9 @@
-import os
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.inputs.files import InputFile, match_inputs
-from pipelines.inputs.split import Link, Split, open_split, seamless, split_file
-from shards.errors import UserError
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Link, Split, seamless, split_file
 
 
 def input_file(num_bytes: int) -> InputFile:
@@ -33,32 +29,6 @@ def test_a_file_is_cut_without_gaps(num_bytes: int, split_bytes: int, edges: lis
     assert {(split.source, split.path, split.relative) for split in splits} == {("s", "/p", "r")}
     assert {(split.file_bytes, split.mtime_ns) for split in splits} == {(num_bytes, 7)}
     assert {split.etag for split in splits} == {"e"}
-    assert [Split.from_json(split.to_json()) for split in splits] == splits
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"[]", r"part-2\.json was written again after the run began: it is being changed"),
-        (b"[1]", r"part-2\.json has 3 bytes and had 2 when the run began: it is being changed"),
-        (None, r"Cannot read the input .*part-2\.json: No such file"),
-    ],
-)
-def test_a_file_that_changed_is_refused(
-    tmp_path: Path, content: bytes | None, message: str
-) -> None:
-    path = tmp_path / "part-2.json"
-    path.write_bytes(b"[]")
-    (file,) = match_inputs([str(path)], pattern="*", default_name="x")
-    (split,) = split_file(file, file.bytes)
-    with open_split(split) as stream:
-        assert stream.read() == b"[]"
-    path.unlink()
-    if content:
-        path.write_bytes(content)
-        os.utime(path, ns=(0, file.mtime_ns + 1))
-    with pytest.raises(UserError, match=message):
-        open_split(split)
 
 
 @given(st.data())

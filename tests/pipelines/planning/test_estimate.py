@@ -9,10 +9,6 @@ from pipelines.corpus.options import Options
 from pipelines.planning import sizes
 from pipelines.planning.estimate import Estimate, estimate
 from pipelines.planning.sizes import SourceSize, run_extent
-from shards.storage.remote import RemotePath
-
-FAR = RemotePath("s3://bucket/output")
-ROW_BYTES = {"documents": 40.0, "audit": 28.0, "holdout": 20.0, "hashes": 29.0}
 
 
 def made_source(splits: int = 100, **changes: Any) -> SourceSize:
@@ -26,15 +22,14 @@ def made_source(splits: int = 100, **changes: Any) -> SourceSize:
         records=50_000.0 * splits,
         documents=48_000.0 * splits,
         tokens=30e6 * splits,
-        token_bytes=2,
         rejects=0.0,
         texts=48_000.0 * splits,
         signed=0.0,
         map_seconds=20.0 * splits,
-        audit_bytes=2e6 * splits,
-        kept_bytes=0.0,
-        example_bytes=0.0,
-        row_bytes=ROW_BYTES,
+        segment_bytes=66e6 * splits,
+        token_bytes=60e6 * splits,
+        document_bytes=2e6 * splits,
+        table_bytes=2e6 * splits,
     )
     return replace(plain, **changes)
 

@@ -187,21 +187,6 @@ def test_wherever_a_file_ends_its_whole_records_are_read(
         assert as_json_has_it(read_at(edges_in(numbers, end), raw, folder)) == items
 
 
-def test_a_file_cut_anywhere_loses_one_record(tmp_path: Path) -> None:
-    records = RECORDS[2:5]
-    raw = compact(records)
-    ends = [item.offset + item.length for item in read_whole(raw, tmp_path)]
-    for cut in range(1, len(raw)):
-        items = read_whole(raw[:cut], tmp_path)
-        whole = sum(end <= cut for end in ends)
-        assert values(items) == records[:whole]
-        begun = (ends[whole - 1] if whole else 0) + 1
-        reason = (
-            (cut, 0, "unterminated-array") if begun >= cut else (begun, cut - begun, "truncated")
-        )
-        assert damages(items) == [reason]
-
-
 # Damage: what stands in the middle, its reason, and how much of it is lost.
 
 BEFORE, AFTER = {"content": "before"}, {"content": "after"}
@@ -298,51 +283,6 @@ def test_what_orjson_reads_is_read_however_deep(tmp_path: Path) -> None:
         items = read_every(size, raw, tmp_path, block_bytes=100)
         assert [value["content"] for value in values(items)] == ["deep", "after"] * 3
         assert not damages(items)
-
-
-WOUNDS: list[Any] = [
-    lambda text, _: text[: len(text) // 2],
-    lambda text, _: text.replace(b'"', b"", 1),
-    lambda text, _: text[:-2] + text[-1:],
-    lambda text, at: text[: at % len(text)] + b"\xff" + text[at % len(text) + 1 :],
-    lambda text, at: text[: at % len(text)] + b"\x00" + text[at % len(text) + 1 :],
-    lambda text, _: text.replace(b":", b": 01, ", 1),
-    lambda _, at: (b"1", b'"x"', b"null", b"[]", b"rubbish")[at % 5],
-]
-
-
-@st.composite
-def wounded(draw: Any) -> tuple[list[bytes], int]:
-    """Records of which one has a wound, and its number."""
-    content = st.text(alphabet='{}[],:"\\ \nab好\u2028', max_size=8)
-    contents = draw(st.lists(content, min_size=3, max_size=7))
-    texts = [compact({"id": number, "content": text}) for number, text in enumerate(contents)]
-    hit = draw(st.integers(0, len(texts) - 2))
-    texts[hit] = draw(st.sampled_from(WOUNDS))(texts[hit], draw(st.integers(0, 99)))
-    return texts, hit
-
-
-@given(
-    wounded=wounded(),
-    size=st.integers(1, 90),
-    separator=st.sampled_from([b",", b",\n  ", b" , "]),
-)
-@settings(max_examples=60, deadline=None)
-def test_one_wound_costs_one_record(
-    wounded: tuple[list[bytes], int],
-    size: int,
-    separator: bytes,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    texts, hit = wounded
-    raw = b"[" + separator.join(texts) + b"]"
-    folder = tmp_path_factory.mktemp("wound")
-    items = read_whole(raw, folder)
-    assert read_every(size, raw, folder) == items
-    expected = [number for number in range(len(texts)) if number != hit]
-    assert [value["id"] for value in values(items) if value.get("id") in expected] == expected
-    assert damages(items)
-    assert sum(length for _, length, _ in damages(items)) <= len(texts[hit]) + len(separator)
 
 
 # Hostile records.

@@ -1,5 +1,4 @@
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,55 +10,11 @@ from pipelines.readers.lines import LineReader, text_line
 from pipelines.readers.reading import splits
 from pipelines.readers.record import Damage, Record
 from tests.pipelines.readers.readings import (
-    damages,
     read_file,
     read_in_splits,
     reading,
-    values,
     written,
 )
-
-
-def test_the_mark_of_a_file_that_was_joined_is_no_text(tmp_path: Path) -> None:
-    mark = b"\xef\xbb\xbf"
-    file = written(
-        tmp_path / "a.txt", mark + b"a\n" + mark + b"b\n" + mark + b"\n" + mark * 2 + b" c"
-    )
-    items = read_file(file, reading())
-    assert values(items) == [{"text": "a"}, {"text": "b"}, {"text": " c"}]
-    assert [item[:2] for item in items] == [(3, 1), (5, 4), (14, 8)]
-    for split_bytes in range(1, 6):
-        assert read_in_splits(file, reading(), split_bytes=split_bytes) == items
-    assert not read_in_splits(written(tmp_path / "b.txt", mark), reading(), split_bytes=1)
-
-
-DAMAGED = [
-    (b'{"text":"a\xff"}', "bad-utf8"),
-    (b'{"text":01}', "bad-json"),
-    (b'{"text":"\\ud800", "n": 01}', "bad-json"),
-    (b'{"a":' * 1200 + b"1" + b"}" * 1199, "bad-json"),
-    (b"[1, {}]", "not-an-object"),
-    (b'{"text":"' + b"x" * 9000 + b'"}', "too-long"),
-]
-
-
-@pytest.mark.parametrize(("line", "reason"), DAMAGED)
-@pytest.mark.parametrize("place", ["first", "middle", "last", "last without its line feed"])
-def test_damage_costs_its_line(line: bytes, reason: str, place: str, tmp_path: Path) -> None:
-    good = b'{"text":"good"}\n'
-    before = b"" if place == "first" else good
-    after = b"" if place.startswith("last") else good
-    end = b"" if place.endswith("feed") else b"\n"
-    file = written(tmp_path / "a.jsonl", before + line + end + after)
-    how = reading("jsonl", max_record_bytes=8000)
-    items = read_file(file, how)
-    assert damages(items) == [(len(before), len(line), reason)]
-    assert len(values(items)) == bool(before) + bool(after)
-    (damage,) = (item for item in items if isinstance(item, Damage))
-    assert damage.raw == line
-    for split_bytes in (1, 7) if file.bytes < 100 else (300, 1000):
-        assert read_in_splits(file, how, split_bytes=split_bytes) == items
-
 
 PIECES = st.sampled_from(
     [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.inputs.files import InputFile
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import open_reader, splits
-from pipelines.readers.record import Damage, Record
+from pipelines.readers.record import Damage
 from pipelines.readers.row_groups import first_bytes, first_rows
 from tests.pipelines.readers.readings import (
     damages,
@@ -156,29 +156,6 @@ class _Broken:
         if self._left < 0:
             raise OSError("the disk is gone")
         return bytes(self._handle.read(size))
-
-
-def test_memory_is_bounded_by_a_group_and_a_batch(tmp_path: Path) -> None:
-    rows = 4000
-    content = pa.table({"text": [f"{index} " + "x" * 10_000 for index in range(rows)]})
-    file = table(tmp_path / "a.parquet", content, group=rows, compression="zstd")
-    (split,) = splits(file, reading(), split_bytes=file.bytes)
-    del content
-    reader = open_reader(split, reading())
-    arrow = pa.total_allocated_bytes()
-    peaks = [0]
-    tracemalloc.start()
-    try:
-        for item in reader:
-            assert isinstance(item, Record)
-            peaks.append(pa.total_allocated_bytes() - arrow)
-        python = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert len(peaks) == rows + 1
-    assert python < 16 << 20
-    assert max(peaks) < 20 << 20
-    assert reader.done == rows
 
 
 @given(

@@ -2,36 +2,10 @@ import math
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.readers.salvage import MAX_DEPTH, UNUSABLE, parse_object
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"n":1e400',
-        b'{"n":1e400]',
-        b'{"n":1e400}}',
-        b'{"n":1e400} {}',
-        b'{"n":1e400 1}',
-        b'{"n":"\\ud800}',
-        b'{"n":-NaN}',
-        b'{"n":NaN, "m":01}',
-        b'{"n":NaN, "m":"\\x"}',
-        b'{"n":NaN, "m":"raw \x01"}',
-        b'{"n":NaN, "m":"\xff"}',
-        b'{"n":01e400}',
-        b"[1e400]",
-        b"1e400",
-        b'{"n":NaN,"m":' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}",
-        b'{"n":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-    ],
-)
-def test_what_is_no_json_is_none(raw: bytes) -> None:
-    assert parse_object(raw) is None
+from pipelines.readers.salvage import UNUSABLE, parse_object
 
 
 @given(

@@ -2,8 +2,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import pytest
-
 from pipelines.report.projection import run_costs, text_read
 from shards.manifest import FileEntry, Manifest, ShardEntry
 
@@ -42,21 +40,3 @@ def test_costs_are_those_of_all_sources_and_phases() -> None:
     assert spent.text_bytes == text_read(report()) == 2000
     assert spent.cpu_seconds == 36 + 18
     assert (spent.tokens, spent.dataset_bytes, spent.file_bytes) == (500, 1000, 4000)
-
-
-@pytest.mark.parametrize(
-    ("changes", "later"),
-    [
-        ({"workers": 0}, 9.0),  # the process that was started
-        ({"workers": 1}, 9.0),
-        ({"seconds": {"map": 1.0}}, 0.0),
-        # three of four were finished before: each is taken to have cost as much as the fourth
-        ({"tasks": {"dedup": {"all": 4, "finished_before": 3}}, "seconds": {"dedup": 3.0}}, 24.0),
-    ],
-)
-def test_the_later_phases_are_wall_time_times_workers(
-    changes: dict[str, Any], later: float
-) -> None:
-    spent = run_costs(cast("Manifest", Made(1)), report(**changes))
-    assert spent is not None
-    assert spent.later_seconds == later

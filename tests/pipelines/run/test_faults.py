@@ -83,6 +83,3 @@ def test_what_was_harmed_between_two_runs_is_told_and_made_again(
     for victim in victims:
         if victim.suffix != ".json" or harm != "remove":
             assert str(victim) in caplog.text
-
-
-# --- inputs that change while a run goes on

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.run.command import main
 from shards import Dataset
 from tests.nightly import a_few
 from tests.pipelines.runs import AT, FLAGS, MODULE, run, shipped
@@ -36,8 +35,15 @@ EVENTS = [
     ("commit", 0, r"report\.html$", 1),
     ("commit", 0, r"/manifest\.json$", 1),
     ("clean", 0, r"rmtree .*\.work$", 1),
+    ("ranges", 0, r"\.work/ranges/.*\.audit$", 1),
+    ("ranges", 0, r"\.work/ranges/.*\.json$", 3),
+    ("ranges", 0, r"\.work/plan/", 2),
+    ("ranges", 0, r"\.work/merge/.*\.json$", 2),
 ]
 """Phase, workers (0: all in the driver), and the n-th file that is about to get its name."""
+
+IN_RANGES = Path(__file__).with_name("kill_in_ranges.py")
+"""The same, of a run whose segments are cut by ranges of the order."""
 
 
 def finished(output: Path, phase: str) -> dict[str, int]:
@@ -52,7 +58,6 @@ def finished(output: Path, phase: str) -> dict[str, int]:
 def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     reference: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
     event: tuple[str, int, str, int],
 ) -> None:
     phase, workers, pattern, nth = event
@@ -61,26 +66,28 @@ def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     if phase == "clean":
         flags.remove("--keep-segments")
     flags += ["--output", output]
-    killed = run(*flags, script=[AT, pattern, nth, "kill -9 0"])
+    script = IN_RANGES if phase == "ranges" else AT
+    killed = run(*flags, script=[script, pattern, nth, "kill -9 0"])
     assert killed.returncode == -9, killed.stderr
     assert (output / "manifest.json").exists() == (phase == "clean")
-    splits, shards = finished(output, "map"), finished(output, "merge")
+    splits, shards, cut = (finished(output, name) for name in ("map", "merge", "ranges"))
     total = len(finished(reference, "map"))
     if phase == "map":
         assert 0 < len(splits) < total
     elif phase != "clean":
         assert len(splits) == total
 
-    assert main(MODULE, list(map(str, flags))) == 0
+    again = run(*flags, script=[script, "never", 1, "true"])
+    assert again.returncode == 0, again.stderr
     assert shipped(output) == shipped(reference)
     assert Dataset.open(output).manifest.identity == Dataset.open(reference).manifest.identity
     if phase == "clean":
         return
-    told = capsys.readouterr().err
     assert splits.items() <= finished(output, "map").items(), "finished splits were mapped again"
     assert shards.items() <= finished(output, "merge").items(), "finished shards were made again"
+    assert (f"ranges: {len(cut)} of " in again.stderr) == bool(cut)
     if len(splits) == total:
-        assert "map 100 %" not in told, "a kill after the map must re-run none of it"
+        assert "map 100 %" not in again.stderr, "a kill after the map must re-run none of it"
     assert list(output.rglob(".tmp-*")) == []
 
 

@@ -1,9 +1,6 @@
-import itertools
-
 import numpy as np
-import pytest
 
-from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
+from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 
 POSITIONS = np.array([0, 1, 17, 1 << 40], np.int64)
 GOLDEN = {
@@ -33,13 +30,3 @@ def test_hashes_are_pinned_for_ever() -> None:
 def test_order_of_a_second_document_is_pinned() -> None:
     found = order("wudao", "part-1.json", POSITIONS[1:2], seed=0, ordinal=1)
     assert found.tolist() == [0x3F8739404BC9E922]
-
-
-def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
-    found = sample_hashes("wudao", "part-1.json", np.arange(50_000, dtype=np.int64), seed=0)
-    samples = [
-        set(np.flatnonzero(found < np.uint64(hash_bound(share))).tolist())
-        for share in (0.001, 0.01, 0.1, 0.5)
-    ]
-    assert [len(sample) for sample in samples] == pytest.approx([50, 500, 5000, 25000], rel=0.5)
-    assert all(small < large for small, large in itertools.pairwise(samples))

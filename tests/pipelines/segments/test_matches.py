@@ -1,6 +1,5 @@
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +9,9 @@ from hypothesis import strategies as st
 
 from pipelines.segments import matches
 from pipelines.segments.matches import matching_rows
-from shards.errors import DamageError
 from shards.range import EVERYTHING, Range
 from shards.storage.remote import AnyPath, RemotePath
-from shards.tables import column, spread_over, write_table
+from shards.tables import column, write_table
 
 NUM = 30_000
 
@@ -84,24 +82,3 @@ def test_keys_that_are_not_even_are_found_too(
     for value in (0, 5, 9_999, 49_999, 2**60, 2**63, 2**63 + 10_000, 2**64 - 1):
         check(path, keys, np.array([value], np.uint64), within=EVERYTHING)
     check(path, keys, np.append(keys[::3], keys[-1:]), within=EVERYTHING)
-
-
-@pytest.mark.parametrize(("rows", "step"), [(20, 1), (3 * 4096 + 9, 7)])
-def test_any_changed_byte_is_told_or_harmless(tmp_path: Path, rows: int, step: int) -> None:
-    rng, told = np.random.default_rng(4), list[str]()
-    keys = np.sort(rng.integers(0, 2**64, rows, np.uint64))
-    table = spread_over(pa.table({"hash": keys, "row": np.arange(rows)}), EVERYTHING)
-    write_table(tmp_path / "whole", table)
-    content = (tmp_path / "whole").read_bytes()
-    # All places of a short table; of a long one some of its end, which says where all else lies.
-    for place in range(max(0, len(content) - 1200), len(content), step):
-        changed = bytearray(content)
-        changed[place] ^= rng.integers(1, 256)
-        (tmp_path / "changed").write_bytes(changed)
-        try:
-            matching_rows(tmp_path / "changed", "hash", keys[::99], within=EVERYTHING)
-        except DamageError as error:
-            told.append(str(error))
-    assert len(told) > 20
-    named = {text.partition(" is not an Arrow file")[0] for text in told}
-    assert named == {str(tmp_path / "changed")}

@@ -3,14 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from pipelines.segments.rows import NAME
 from pipelines.transforms import (
     Clean,
     ReadCorpus,
-    RecordBatchCoder,
     Tokenize,
 )
 from shards.errors import UserError
@@ -41,22 +38,3 @@ def test_splits_that_do_not_join_up_are_told(tmp_path: Path) -> None:
         read = pipeline | ReadCorpus("wudao", input=str(path))
         seen.watch("kept", read.kept)
     assert len(seen.rows("kept")) == 4
-
-
-BATCH = pa.record_batch(
-    {
-        "text": pa.array(["一", "two", ""], pa.large_string()),
-        "language": pa.array(["zh", "en", "zh"], pa.large_string()).cast(NAME),
-        "tokens": pa.array([[1, 2], [], [3]], pa.large_list(pa.uint16())),
-        "score": pa.array([0.5, None, 1.0], pa.float32()),
-    }
-)
-
-
-def test_a_batch_comes_back_as_it_was_also_a_part_of_one() -> None:
-    coder = RecordBatchCoder()
-    for part in (BATCH, BATCH.slice(1, 1), BATCH.slice(0, 0)):
-        decoded = coder.decode(coder.encode(part))
-        assert decoded.schema == part.schema
-        assert decoded.to_pylist() == part.to_pylist()
-        assert coder.encode(part) == coder.encode(part)

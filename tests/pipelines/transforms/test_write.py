@@ -8,15 +8,11 @@ import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
-from pipelines.run.build import build
 from pipelines.transforms import (
     Clean,
     FromRows,
     IdentifyLanguage,
-    JudgeQuality,
     ReadCorpus,
-    Steps,
-    Tokenize,
     ToRows,
     WriteDataset,
 )
@@ -24,7 +20,6 @@ from shards.errors import UserError
 from shards.manifest import read_manifest
 from tests.pipelines.dedup.pages import torn_pages
 from tests.pipelines.filters.batches import batch
-from tests.pipelines.runs import many_splits
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
 
 
@@ -65,31 +60,6 @@ class Note(NamedTuple):
 
 
 NOTES = [Note(f"the note number {n} of quite a few, and no other", "me", n) for n in range(60)]
-
-
-@pytest.mark.slow
-def test_metrics_and_dropped_texts_are_those_of_the_command(tmp_path: Path) -> None:
-    rules = {"quality": ("en=gopher",), "threshold": ("gopher.min_words=100",)}
-    options = many_splits(tmp_path / "command", keep_dropped=True, dedup="minhash", **rules)
-    build("pipelines.wudao", options)
-    with running() as (pipeline, _):
-        read = pipeline | ReadCorpus("wudao", split_bytes=12_000)
-        judge = JudgeQuality("en=gopher", thresholds=rules["threshold"])
-        steps = read.kept | Steps(Clean(), IdentifyLanguage("zh", "en"), judge, Tokenize(TOKENIZER))
-        sink = WriteDataset(
-            str(tmp_path / "made"),
-            tokenizer=TOKENIZER,
-            shards=8,
-            dedup="minhash",
-            keep_dropped=True,
-            dropped=[read, steps],
-            metrics=[judge],
-        )
-        _ = steps.kept | sink
-    made, command = shipped(tmp_path / "made"), shipped(tmp_path / "command")
-    assert any(name.startswith("dropped/") for name in made)
-    assert any("bands" in name or "band-" in name for name in made)
-    assert made == command
 
 
 @pytest.mark.slow
