@@ -120,7 +120,7 @@ def _candidates(
     limits = {reason: examples_so_far.largest_order(reason) for reason in dict.fromkeys(reasons)}
     limit = np.array([limits[reason] for reason in reasons], np.uint64)
     near = examples.take(np.flatnonzero(column(examples, "order") <= limit))
-    # No two rows of a segment have the same order (union.py).
+    # No two rows of a segment have the same order.
     audit_rows = lookup(with_suffix(stem, "audit"), "order", column(near, "order"))
     heads = _heads(stem, column(near, "order")) if segment.rejects else {}
     texts = near.select(["reason", "text"]).to_pylist()
