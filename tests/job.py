@@ -19,7 +19,6 @@ import subprocess
 import sys
 import time
 import traceback
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from shards.errors import UserError
+from tests.mutants.copies import MARKS
 from tests.soak.commands import die_with_parent
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +53,9 @@ IMPORTED = {
     ),
 }
 """What is imported before the first job of a wing, if it is there, so that no job does it again."""
+KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)
 ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name in KEPT},
     "COLUMNS": "100",
     "DS_ACCELERATOR": "cpu",
     "HF_HUB_OFFLINE": "1",
@@ -95,7 +97,7 @@ def _forking(wing: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "tests.job", wing],
         cwd=ROOT,
-        env={**os.environ, **ENVIRONMENT},
+        env=ENVIRONMENT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -113,11 +115,9 @@ def main(wing: str) -> None:
 
 def _import_wing(wing: str) -> None:
     """Import what commands of a wing use."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for module in IMPORTED[wing]:
-            with suppress(ImportError):
-                importlib.import_module(module)
+    for module in IMPORTED[wing]:
+        with suppress(ImportError):
+            importlib.import_module(module)
 
 
 def _run_job(job: Job) -> int:
@@ -138,7 +138,7 @@ def _waited(pid: int) -> int:
         if time.monotonic() > end:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            raise TimeoutError(f"it did not end in {LIMIT:.0f} s")
+            return -signal.SIGKILL
         time.sleep(pause)
         pause = min(0.02, pause * 1.5)
     return os.waitstatus_to_exitcode(ended[1])
@@ -175,8 +175,6 @@ def _take_place(folder: Path, outputs: Sequence[str]) -> None:
     logging.getLogger().handlers.clear()
     # Another test may have started one: it is a child of that process, and none of this one.
     forkserver._forkserver._forkserver_pid = None  # type: ignore[attr-defined]
-    warnings.resetwarnings()
-    warnings.simplefilter("ignore")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
     # Other tests may have imported modules of these names.

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shards.console import run_module
 from shards.errors import UserError
@@ -23,9 +22,6 @@ from shards.program import called
 from trainer.command import RankCommand
 from trainer.opening import OPENED, Opening
 from trainer.settings import BATCH_TOKENS, GMASK, MASK, Settings, parse_tasks
-
-if TYPE_CHECKING:
-    pass
 
 _OF_RUNS = ("--resume", "--save", "--init-from")
 """Flags of which a run's command line has one: they say where its weights are."""

@@ -66,6 +66,8 @@ class Ranks:
             os.environ.setdefault("DS_ACCELERATOR", "cpu")
         # From inside DeepSpeed with torch 2.13 and later, once per rank.
         warnings.filterwarnings("ignore", r".*is deprecated", FutureWarning, "torch.distributed")
+        # A single process has one device, which DeepSpeed does not name to NCCL.
+        warnings.filterwarnings("ignore", r"barrier\(\): using the device", UserWarning)
         import deepspeed  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
         from deepspeed.accelerator import get_accelerator  # noqa: PLC0415 - as above
 
@@ -74,19 +76,12 @@ class Ranks:
         local_rank = int(os.environ["LOCAL_RANK"])
         if accelerator.device_name() != "cpu":
             accelerator.set_device(local_rank)
-        device = torch.device(accelerator.current_device_name())
-        backend = accelerator.communication_backend_name()
-        if device.type == "cuda":
-            # NCCL guesses the device by the rank, which is another one where nodes are unequal.
-            torch.distributed.init_process_group(
-                backend, timeout=deepspeed.constants.default_pg_timeout, device_id=device
-            )
-        deepspeed.init_distributed(backend, verbose=False)
+        deepspeed.init_distributed(accelerator.communication_backend_name(), verbose=False)
         return cls(
             rank=int(os.environ["RANK"]),
             world=int(os.environ["WORLD_SIZE"]),
             local_rank=local_rank,
-            device=device,
+            device=torch.device(accelerator.current_device_name()),
         )
 
     @property

@@ -52,7 +52,7 @@ class Ready:
     precision: str
     """bf16, fp16 or fp32."""
     fixed: Mapping[str, Any]
-    """What all its checkpoints record: `identity` and `schedule`."""
+    """What all its checkpoints record, as `identity` and `schedule`."""
 
 
 class Work(Protocol):

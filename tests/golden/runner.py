@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -15,7 +14,6 @@ from pathlib import Path
 from tests import job
 from tests.golden.outcome import outcome_of
 from tests.golden.row import Command, Row
-from tests.mutants.copies import MARKS
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -126,18 +124,13 @@ def _wait(process: subprocess.Popen) -> int:
 
 
 def _environment(rank: int, ranks: int, port: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if key in _KEPT}
-    alone = {**kept, **job.ENVIRONMENT}
     if ranks == 1:
-        return alone
+        return job.ENVIRONMENT
     return {
-        **alone,
+        **job.ENVIRONMENT,
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(ranks),
         "MASTER_ADDR": "localhost",
         "MASTER_PORT": port,
     }
-
-
-_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)

@@ -130,7 +130,7 @@ class Question:
     idx: Any
     """What the file calls it, for predictions."""
     rows: Sequence[Row] = ()
-    """They may be made when they are asked for (`rows.LazyRows`)."""
+    """They may be made when they are asked for (`LazyRows`)."""
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, by label."""
     label: int | None = None
