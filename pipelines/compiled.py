@@ -183,7 +183,7 @@ def _compile_less(compiled: Any) -> None:
             plain_named = {name: plain(kind) for name, kind in named.items()}
             return resolve(tuple(map(plain, types)), plain_named)
         finally:
-            del compiled.targetoptions["no_cpython_wrapper"]
+            compiled.targetoptions.pop("no_cpython_wrapper", None)
 
     compiled.get_call_template = template
 

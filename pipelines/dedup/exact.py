@@ -25,11 +25,11 @@ SIGNATURES = pa.schema(
 """Every distinct hash that reached dedup, with its smallest order, sorted by hash."""
 
 ROWS_PER_TASK = 2_000_000
-"""Text hashes that a task takes at most: some 0.1 GB above the size of an idle worker."""
+"""Text hashes that a task takes: some 0.1 GB above the size of an idle worker."""
 
 MANY_RANGES = 512
-"""Instead of more ranges than this, tasks take more rows, up to MOST_GROWTH times as many: every
-task opens a file of every segment."""
+"""Instead of more ranges than this, tasks take more rows, up to MOST_GROWTH times as many and as
+much memory: every task opens a file of every segment."""
 
 MOST_GROWTH = 8
 

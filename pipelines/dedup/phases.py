@@ -26,16 +26,21 @@ from shards.range import Range
 from shards.storage.remote import AnyPath
 
 BAND_ROWS_PER_TASK = 2_000_000
-"""Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
+"""Rows of a band that a task takes: some 0.1 GB above the size of an idle worker. Of very large
+corpora it takes up to MOST_GROWTH times as many, as of the other two."""
 
 CANDIDATES_PER_TASK = 1_000_000
 """Candidates of earlier generations that a task compares at most."""
 
 SLOTS_PER_TASK = 500_000
-"""Documents whose slots a task writes at most: about 0.1 GB."""
+"""Documents whose slots a task writes: about 0.1 GB."""
 
 MOST_SLICES = 10_000_000
-"""Segments x tasks that each read a part of all of them: rather than more, tasks take more rows."""
+"""Segments x tasks that each read a part of all of them: tasks take more rows to stay below it, as
+far as MOST_GROWTH allows."""
+
+TEXTS_PER_SEGMENT = 45_000
+"""About as many as a split of web pages has that is as large as --split-bytes by default."""
 
 DROPS_PER_TASK = 1_000_000
 """Most drops of one drop file; a document that several tasks found counts once for each."""
@@ -101,9 +106,9 @@ class Dedup:
         self._dedup = dedup
         self._threshold = threshold
         self._near = dedup == "minhash"
-        self._many = many_ranges(len(plan.segments), dedup)
         self._components = self._near and clusters == "components"
         self._sieved = [segment.sieved for segment in plan.segments]
+        self._many = many_ranges(sum(counts.texts for counts in self._sieved), dedup)
         if self._components and plan.earlier:
             raise UserError(
                 "--clusters components cannot be appended to: which documents of a cluster are "
@@ -236,10 +241,19 @@ class Dedup:
         )
 
 
-def many_ranges(segments: int, dedup: str) -> int:
-    """Return beyond how many ranges of each hash a run's tasks take more rows; as in Dedup."""
+def many_ranges(texts: int, dedup: str) -> int:
+    """Return beyond how many ranges of each hash a run's tasks take more rows.
+
+    It goes by the texts and not by the segments: a dataset names a file for each range, and how
+    many segments there are depends on splits and on a pipeline's bundles.
+
+    Args:
+        texts: Distinct texts of all segments.
+        dedup: As in Dedup.
+    """
     hashes = NUM_BANDS + 2 if dedup == "minhash" else 1
-    return max(1, min(MANY_RANGES, MOST_SLICES // max(1, hashes * segments)))
+    segments = texts / TEXTS_PER_SEGMENT
+    return max(1, min(MANY_RANGES, int(MOST_SLICES / max(1, hashes * segments))))
 
 
 def _known_figures(records: Iterable[TaskRecord]) -> dict[str, int]:

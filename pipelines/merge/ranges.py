@@ -112,7 +112,8 @@ def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
     short = slices > FEW_SLICES and rows < LEAST_ROWS * slices
     if slices <= MOST_SHARD_SLICES and not (remote and short):
         return 1
-    cuts = (1 << bits for bits in range((shards - 1).bit_length() + 1))
+    bits = min((shards - 1).bit_length(), MOST_MEMBERS.bit_length() - 1)
+    cuts = (1 << bit for bit in range(bits + 1))
     return min(cuts, key=lambda cut: num_slices(segments, shards, cut))
 
 

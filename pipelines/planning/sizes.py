@@ -105,9 +105,7 @@ class Extent:
         return self.text_ranges + NUM_BANDS * self.band_ranges + self.slot_ranges
 
     def _cut(self, source: SourceSize) -> int:
-        return choose_cut(
-            source.segments, source.merge_tasks, rows=source.records, remote=self.remote
-        )
+        return choose_cut(source.segments, source.shards, rows=source.records, remote=self.remote)
 
     @property
     def rewritten_bytes(self) -> float:
@@ -143,7 +141,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options) -> Extent:
         round(sum(getattr(source, name) for source in sources.values()))
         for name in ("texts", "signed")
     )
-    many = many_ranges(sum(source.segments for source in sources.values()), options.dedup)
+    many = many_ranges(texts, options.dedup)
     ranges = partial(num_ranges, many=many)
     near = options.dedup == "minhash"
     local = near and options.clusters == "local"

@@ -66,6 +66,8 @@ class Arrivals:
         """
         self._settle = settle
         self._files: dict[Name, _Arrival] = {}
+        self._hidden: dict[Name, _Arrival] = {}
+        """Those that cannot be read now, or are in a folder that cannot be listed."""
         self._odd: dict[str, tuple[str, float, bool]] = {}
         """Why something is not taken, since when, and whether that was said; by path."""
 
@@ -77,7 +79,7 @@ class Arrivals:
             dataset: The files that the dataset was made from, None where the version is not known.
             now: The time, in seconds since 1970.
         """
-        before, self._files = self._files, {}
+        before, self._files = self._files | self._hidden, {}
         odd = {file.path: why for file, why in listing.refused.items() if not _unfinished(file)}
         for file in listing.files:
             name = file.name
@@ -88,6 +90,11 @@ class Arrivals:
                 seen = self._files[name] = _seen(before.get(name), file, now)
                 if now - seen.first >= NAMED_AFTER and not seen.has_settled(self._settle, now):
                     odd[file.path] = GROWING
+        self._hidden = {
+            name: each
+            for name, each in before.items()
+            if name not in self._files and name not in dataset and listing.may_have(*name)
+        }
         self._name_odd(odd, now)
 
     def ready(self, now: float) -> dict[InputFile, float]:

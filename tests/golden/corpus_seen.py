@@ -211,6 +211,6 @@ def steps_of_transforms(folder: Path) -> None:
 
 
 def many_short(folder: Path) -> None:
-    """So many short texts that splits of a few bytes become more than one group of segments."""
+    """So many short texts that splits of a few bytes become many segments."""
     texts = ({"text": f"Text {at} of many, with the words of {at * at}."} for at in range(1300))
     put_lines(folder / "short/a.jsonl", texts)

@@ -168,3 +168,26 @@ def test_a_page_repeated_many_times_costs_a_row_per_segment(tmp_path: Path) -> N
     found, _ = deduplicated(tmp_path, plan)
     dropped = list(verdicts(tmp_path, plan, found).values())
     assert (dropped.count(EXACT), dropped.count(NEAR)) == (5 * num - 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "exact", "minhash"),
+    [
+        (2_000_000, (1, 512), (4, 512)),
+        (66_000_000, (64, 512), (256, 426)),
+        (1_000_000_000, (512, 450), (256, 28)),
+        (33_000_000_000, (4096, 13), (16384, 1)),
+    ],
+)
+def test_how_many_files_of_a_hash_there_are_goes_by_the_texts_alone(
+    texts: int, exact: tuple[int, int], minhash: tuple[int, int]
+) -> None:
+    for dedup_flag, rows_per_task, (ranges, many) in (
+        ("exact", dedup.ROWS_PER_TASK, exact),
+        ("minhash", dedup_phases.SLOTS_PER_TASK, minhash),
+    ):
+        assert dedup_phases.many_ranges(texts, dedup_flag) == many
+        found = dedup.num_ranges(texts, rows_per_task=rows_per_task, many=many)
+        assert found == ranges
+        if ranges > 1:
+            assert texts / ranges <= dedup.MOST_GROWTH * rows_per_task

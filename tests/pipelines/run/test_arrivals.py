@@ -68,3 +68,16 @@ def test_a_file_that_failed_is_tried_again_later_and_when_it_changes() -> None:
     arrivals.tried([], failed={changed(A): "odd"}, now=NOW + now)
     arrivals.tried([changed(A)], failed={}, now=NOW + now)
     assert arrivals.failed() == {}
+
+
+def test_a_file_in_a_folder_that_cannot_be_listed_for_a_while_is_not_forgotten() -> None:
+    arrivals = Arrivals(0)
+    inside = replace(A, path="/in/d/a", relative="d/a")
+    folder = replace(A, path="/in/d", relative="d/")
+    look(arrivals, 0, inside)
+    arrivals.tried([], failed={inside: "odd"}, now=NOW)
+    arrivals.look(Listing(files=[], refused={folder: "no permission"}), dataset={}, now=NOW + 1)
+    assert arrivals.first_seen() == {}
+    assert look(arrivals, 2, inside) == []
+    assert arrivals.first_seen() == {inside: NOW}
+    assert arrivals.failed() == {inside: "odd"}
