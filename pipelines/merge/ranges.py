@@ -285,11 +285,13 @@ def _write_documents(
     tables = []
     with atomic_write(with_suffix(stem, "tokens")) as handle:
         for piece in pieces:
-            slices = side_by_side(
-                lambda item, piece=piece: with_tokens(item[0], item[1].between(piece)),  # type: ignore[misc]
-                zip(stems.values(), found, strict=True),
-                where=stem,
-            )
+            parts = [
+                (each, part.between(piece))
+                for each, part in zip(stems.values(), found, strict=True)
+            ]
+            # Files of tokens from which nothing is taken are not opened; one says the types.
+            read = [part for part in parts if len(part[1].starts)] or parts[:1]
+            slices = side_by_side(lambda part: with_tokens(*part), read, where=stem)
             documents, tokens = merge_slices(slices, dtype=dtype)
             tables.append(documents)
             for chunk in tokens:
