@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -175,6 +176,8 @@ def _take_place(folder: Path, outputs: Sequence[str]) -> None:
     logging.getLogger().handlers.clear()
     # Another test may have started one: it is a child of that process, and none of this one.
     forkserver._forkserver._forkserver_pid = None  # type: ignore[attr-defined]
+    # What runs by its name has been imported before.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
     # Other tests may have imported modules of these names.
