@@ -9,6 +9,7 @@ a process that runs all kinds of tests, with a gigabyte in memory, it would take
 reads jobs as lines of JSON and answers each with the exit code.
 """
 
+import atexit
 import importlib
 import json
 import logging
@@ -95,7 +96,7 @@ def run(wing: str, job: Job) -> int:
 @cache
 def _forking(wing: str) -> "subprocess.Popen[str]":
     """The process that jobs are forked from; it ends when this one closes its input."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "tests.job", wing],
         cwd=ROOT,
         env=ENVIRONMENT,
@@ -103,6 +104,8 @@ def _forking(wing: str) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         text=True,
     )
+    atexit.register(process.__exit__, None, None, None)
+    return process
 
 
 def main(wing: str) -> None:

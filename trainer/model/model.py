@@ -67,7 +67,6 @@ class GLM(nn.Module):
         self.config = config
         self.attention: Literal["auto", "sdpa", "flex"] = attention
         self.smoothing = smoothing
-        self.chunk: int | None = None  # tokens whose logits are made at a time; None: by the device
         self.cross_entropy = cross_entropy
         self.word_embeddings = TiedEmbedding(
             config.vocab_size, config.hidden_size, std=config.init_std
@@ -194,7 +193,7 @@ class GLM(nn.Module):
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
         smoothing = self.smoothing if self.training else 0.0
-        chunk = self.chunk or max(1, _logits_at_once(tokens.device) // self.config.vocab_size)
+        chunk = max(1, _logits_at_once(tokens.device) // self.config.vocab_size)
 
         def sums_of(hidden: Tensor, project: Project) -> LossSums:
             return loss_sums(
