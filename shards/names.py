@@ -114,7 +114,8 @@ class Names:
             wanted = [position for _, _, position in self._places]
             rows = np.flatnonzero(np.isin(documents["position"].to_numpy(), wanted))
             paths, positions = (_plain(documents[name].take(rows)) for name in ("path", "position"))
-            yield self._named(pc.binary_join_element_wise(paths, positions, _COLON), rows)
+            colon = pa.scalar(":", _TEXT)
+            yield self._named(pc.binary_join_element_wise(paths, positions, colon), rows)
         urls = _plain(documents["url"]) if self._patterns and "url" in columns else _NO_TEXTS
         for name, pattern in enumerate(self._patterns, start=len(self._value_set)):
             matched = pc.fill_null(pc.match_substring_regex(urls, pattern), False)
@@ -130,7 +131,6 @@ class Names:
 
 
 _NO_TEXTS = pa.chunked_array([], _TEXT)
-_COLON = pa.scalar(":", _TEXT)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

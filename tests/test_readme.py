@@ -1,14 +1,15 @@
 """The commands of README's sections are run, and say what the page shows."""
 
-import os
 import re
+import shlex
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests import job
 
 ROOT = Path(__file__).parents[1]
 GROWING = {"README.md": "## A corpus that grows", "README.zh.md": "## 不断增长的语料"}
@@ -70,23 +71,20 @@ def commands(page: str, headings: Mapping[str, str] = GROWING) -> list[Command]:
 
 def run(command: Command, folder: Path) -> str:
     """Return what a command says on both of its channels, run where the page means it to be."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    }
-    done = subprocess.run(
-        ["bash", "-c", command.text],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command.text}\n{done.stdout}"
-    return done.stdout
+    output = folder.with_name(f"{folder.name}.txt")
+    words = shlex.split(command.text)
+    if words[:2] == ["python", "-m"]:
+        wing = words[2].partition(".")[0]
+        code = job.run(wing, job.Job(words[2:], str(folder), outputs=[str(output)] * 2))
+    else:
+        with output.open("w") as file:
+            done = subprocess.run(
+                ["bash", "-c", command.text], cwd=folder, stdout=file, stderr=file, check=False
+            )
+        code = done.returncode
+    said = output.read_text("utf-8")
+    assert code == 0, f"{command.text}\n{said}"
+    return said
 
 
 def make_place(folder: Path) -> Path:

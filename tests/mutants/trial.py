@@ -25,6 +25,7 @@ import pytest
 
 _LIBRARIES = (
     "numpy",
+    "psutil",
     "pyarrow.compute",
     "pyarrow.parquet",
     "pandas",
@@ -43,8 +44,11 @@ _LIBRARIES = (
     "zstandard",
     "torch",
     "deepspeed",
+    "deepspeed.runtime.superoffload.superoffload_stage3",
+    "deepspeed.runtime.zero.muon.muon_optimizer",
+    "torch.nn.attention.flex_attention",
     "torch.utils.tensorboard",
-    "torch._dynamo",
+    "torchmetrics.functional.text",
 )
 _MEMORY_BYTES = 6 << 30
 _TEST_SECONDS, _ROW_SECONDS = 15.0, 90.0
@@ -166,6 +170,7 @@ def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
     output = os.open(scratch / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    importlib.import_module("tests.job").fork_wings()
     files = list(dict.fromkeys(test.partition("::")[0] for test in limits))
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     # Libraries that are warm already bring plugins.

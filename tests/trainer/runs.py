@@ -1,66 +1,45 @@
 """Runs of the trainer in processes of their own, forked from one that has torch loaded already."""
 
 import json
-import multiprocessing
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shards.console import run_module
+from tests import job
 from tests.ports import free_port
 from tests.trainer.corpus import SHAPE, build
 
-_PRELOADED = [
-    "trainer.evaluating",
-    "trainer.finetune.items",
-    "trainer.training",
-    # What those load lazily: a second or more in each process.
-    "deepspeed.runtime.superoffload.superoffload_stage3",
-    "deepspeed.runtime.zero.muon.muon_optimizer",
-    "pandas",
-    "torch._dynamo",
-    "torch.utils.tensorboard",
-]
-
 Prepare = Callable[[], None]
 """Called in a process before it trains; a function of a module, so that it can be sent there."""
-
-
-def _context() -> Any:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
-    return context
 
 
 @dataclass
 class Running:
     """The ranks of a run."""
 
-    processes: list[Any]
+    processes: list[job.Started]
     outputs: list[Path]
 
     def wait(self, seconds: float = 300) -> "Running":
         for process in self.processes:
-            process.join(seconds)
-            assert process.exitcode is not None, f"still running: {self.output()}"
+            assert process.wait(seconds) is not None, f"still running: {self.output()}"
         return self
 
     def signal(self, number: int, *ranks: int) -> None:
         for rank in ranks or range(len(self.processes)):
-            os.kill(self.processes[rank].pid, number)
+            self.processes[rank].signal(number)
 
     def kill(self) -> None:
         for process in self.processes:
             process.kill()
-            process.join()
 
-    def codes(self) -> list[int]:
-        return [process.exitcode for process in self.processes]
+    def codes(self) -> list[int | None]:
+        """Return the exit code of each rank, None of one that runs."""
+        return [process.wait(0) for process in self.processes]
 
     def output(self) -> str:
         return "".join(path.read_text() for path in self.outputs if path.is_file())
@@ -125,12 +104,14 @@ class Trial:
                 "MASTER_PORT": str(port),
             }
             arguments = [*self.flags, *map(str, flags)]
-            process = _context().Process(
-                target=_train,
-                args=(command or self.command, arguments, environment, here, output, prepare),
+            asked = job.Job(
+                words=[f"trainer.{command or self.command}", *arguments],
+                folder=str(here),
+                outputs=[str(output)] * 2,
+                env=environment,
+                pickled=job.before(prepare),
             )
-            process.start()
-            running.processes.append(process)
+            running.processes.append(job.start("trainer", asked))
             running.outputs.append(output)
         self.started.append(running)
         return running
@@ -149,29 +130,10 @@ def put_stages(folder: Path) -> None:
         (folder / f"zero{stage}.json").write_text(json.dumps(content))
 
 
-def _train(
-    command: str,
-    arguments: list[str],
-    environment: Mapping[str, str],
-    here: Path,
-    output: Path,
-    prepare: Prepare | None,
-) -> None:
-    os.environ.update(environment)
-    os.chdir(here)
-    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    sys.argv = [command, *arguments]
-    if prepare is not None:
-        prepare()
-    sys.exit(run_module(f"trainer.{command}", arguments))
-
-
 def wait_for_step(run: Path, step: int, running: Running) -> None:
     """Return once a run has logged a step."""
     while not any(event["step"] >= step for event in events(run)):
-        assert all(process.is_alive() for process in running.processes), running.output()
+        assert set(running.codes()) == {None}, running.output()
         time.sleep(0.02)
 
 
