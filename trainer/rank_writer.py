@@ -63,7 +63,7 @@ class RankWriter:
         with self.stepper.answering():
             for first in range(begin, begin + share, self.batch_size):
                 if self.stop.exit_code():
-                    break
+                    return None
                 numbers = range(first, min(first + self.batch_size, begin + share, num_prompts))
                 own += self.ranks.together(partial(self._batch, numbers, prompt_of))
         if self.stop.exit_code():

@@ -48,7 +48,7 @@ class Kind:
     def form(self) -> str:
         """The format of most of them; "" if none could be read."""
         forms = Counter(head.form for head in self.heads if head.records)
-        return forms.most_common(1)[0][0] if forms else ""
+        return max(forms, key=forms.__getitem__, default="")
 
     @property
     def records(self) -> float:

@@ -247,12 +247,12 @@ class ShardSearch:
 
 
 def _block_end(shard: Shard, row: int, *, decode: bool) -> int:
-    """Return the row after a block that begins at a row; it has one at least."""
+    """Return the row after a block that begins at a row."""
     stop = min(row + _BLOCK_ROWS, len(shard))
     if decode:
         most = int(shard.offsets[row]) + _BLOCK_TOKENS
         stop = row + int(np.searchsorted(shard.offsets[row:stop], most))
-    return max(stop, row + 1)
+    return stop
 
 
 def _matching(shard: Shard, wanted: Wanted, rows: range) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ A fault is a comparison, constant, argument, `and`, return or call that is chang
 seed draws them from the whole code, or from the folders that are named. Each is put into a copy of
 the repository, and the tests that reach its function are run there, the tables of golden commands
 and refusals among them. Results are kept in `build/mutants`, and a run that was stopped goes on.
+Those that no test can see are listed in `unseen.py`, with the reason.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import hashlib
 import json
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ from tests.mutants.choice import Choice
 from tests.mutants.copies import PACKAGES, ROOT, product_files
 from tests.mutants.faults import Fault, faults_of
 from tests.mutants.reach import current_reach
+from tests.mutants.unseen import UNSEEN
 from tests.mutants.worker import key, run_faults
+
+_PATIENCE = 4.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = {} if asked.again else _kept(kept)
     if asked.survivors:
         results = {key: value for key, value in results.items() if value["caught_by"]}
-    waiting = [fault for fault in faults if key(fault) not in results]
+    waiting = [fault for fault in faults if key(fault) not in results | UNSEEN]
     print(f"{len(faults)} faults of seed {asked.seed}, {len(waiting)} to run", flush=True)
-    choice = Choice(ROOT, reach, below=tuple(asked.tests))
+    patience = _PATIENCE if asked.survivors else 1.0
+    choice = Choice(ROOT, reach, below=tuple(asked.tests), patience=patience)
     with kept.open("a") as file:
         for number, result in enumerate(run_faults(folder, choice, waiting, asked.processes), 1):
             results[result["key"]] = result
@@ -57,7 +62,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tests", nargs="+", default=["tests/"], help="only tests below these")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--again", action="store_true", help="run those with a result too")
-    parser.add_argument("--survivors", action="store_true", help="run those again that survived")
+    parser.add_argument(
+        "--survivors",
+        action="store_true",
+        help=f"run those again that survived, with {_PATIENCE:g} times as much time for tests",
+    )
     return parser.parse_args(arguments)
 
 
@@ -90,18 +99,18 @@ def _kept(path: Path) -> dict[str, dict[str, Any]]:
 
 def _print_table(faults: Sequence[Fault], results: Mapping[str, dict[str, Any]]) -> None:
     """Print the survivors, a row for each package, and the sum."""
-    caught: Counter[str] = Counter()
-    drawn: Counter[str] = Counter()
+    of_package: dict[str, Counter[str]] = defaultdict(Counter)
     for fault in faults:
-        package = fault.path.partition("/")[0]
-        found = bool(results[key(fault)]["caught_by"])
-        drawn[package] += 1
-        caught[package] += found
-        if not found:
-            print(fault)
-    for package, number in sorted(drawn.items()):
-        print(f"{package}: {caught[package]} of {number}")
-    print(f"caught {caught.total()} of {drawn.total()}")
+        if key(fault) in UNSEEN:
+            of = "unseen"
+        elif results[key(fault)]["caught_by"]:
+            of = "caught"
+        else:
+            of = "survived"
+            print(f"{key(fault)}  {fault}")
+        of_package[fault.path.partition("/")[0]][of] += 1
+    for name, of in (*sorted(of_package.items()), ("all", sum(of_package.values(), Counter()))):
+        print(f"{name}: caught {of['caught']} of {of.total()}; {of['unseen']} cannot be seen")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ class Choice:
     """Only tests in these files or folders."""
     unreliable: set[str] = field(default_factory=set)
     """Tests that were seen to fail without a fault."""
+    patience: float = 1.0
+    """How many times the usual time tests may take."""
 
     def tests(self, fault: Fault) -> list[str]:
         """Return the tests for a fault, in the order in which they are run."""
@@ -46,7 +48,9 @@ class Choice:
         for test in self._reaching(fault):
             groups[next(group for group in groups if test.startswith(group))].append(test)
         ordered = [
-            test for group, seconds in _GROUPS for test in self._cheapest(groups[group], seconds)
+            test
+            for group, seconds in _GROUPS
+            for test in self._cheapest(groups[group], seconds * self.patience)
         ]
         # What one cheap test sees need not wait for whole commands.
         return sorted(ordered, key=lambda test: test.startswith("tests/golden/"))

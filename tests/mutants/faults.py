@@ -165,7 +165,10 @@ def _condition(node: ast.expr, parent: ast.AST) -> Iterator[ast.AST]:
 
 def _return(node: ast.Return, _: ast.AST) -> Iterator[ast.AST]:
     value = node.value
-    if value is None or (isinstance(value, ast.Constant) and value.value is None):
+    # True and False are changed as constants.
+    if value is None or (
+        isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, bool))
+    ):
         return
     if isinstance(value, ast.Compare | ast.BoolOp):
         yield ast.Return(ast.UnaryOp(ast.Not(), value))

@@ -54,6 +54,7 @@ def _faults(tmp_path: Path, source: str) -> list[Fault]:
         ("x: tuple[int, 2] = a", []),
         ("_LOG.warning('text')", []),
         ("def f(a=1): return a", ["(2)", "return None"]),
+        ("def f(a): return False", ["(True)"]),
         ("def f(a): return a > 0", ["(a >= 0)", "(1)", "return not a > 0"]),
         ("while a:\n    break", ["(not a)", "continue"]),
         ("if __name__ == '__main__': f()", []),
@@ -150,7 +151,7 @@ def test_the_table_names_survivors_and_ends_with_the_sum(
     results = {fault.draw[:16]: {"caught_by": "test_a"} for fault in faults[1:]}
     _print_table(faults, {**results, faults[0].draw[:16]: {"caught_by": ""}})
     assert capsys.readouterr().out.splitlines() == [
-        str(faults[0]),
-        f"product.py: {len(faults) - 1} of {len(faults)}",
-        f"caught {len(faults) - 1} of {len(faults)}",
+        f"{faults[0].draw[:16]}  {faults[0]}",
+        f"product.py: caught {len(faults) - 1} of {len(faults)}; 0 cannot be seen",
+        f"all: caught {len(faults) - 1} of {len(faults)}; 0 cannot be seen",
     ]

@@ -71,10 +71,12 @@ def write_segment(
     relative: str = "part-1.json",
     dedup: bool = True,
 ) -> Segment:
-    """Write a segment of one batch."""
+    """Write a segment of two batches."""
     segments = SegmentBuilder(relative=relative, dedup=dedup)
     kept, dropped = judged(docs)
-    segments.add(kept, [dropped])
+    middle = kept.num_rows // 2
+    segments.add(kept.slice(0, middle), [dropped])
+    segments.add(kept.slice(middle), [])
     return segments.close(stem)
 
 

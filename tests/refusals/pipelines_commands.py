@@ -143,6 +143,7 @@ COPY = (
     "",
     "0",
     "x",
+    "1 --seed -1",
     "--documents 3 --output other",
 )
 COPYING = (

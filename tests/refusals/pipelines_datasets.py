@@ -119,6 +119,13 @@ OF_APPEND = {
     "append: no signatures": together(new, sealed("generations.0.signatures", [])),
 }
 
+other_bounds = together(
+    made_with("--quality zh=glm"),
+    pages("part-2.json", 6, 9),
+    sealed("options.quality.bounds.zh.0.bounds.min_chars", 99.0),
+)
+"""A dataset that another version made, in which the bounds of a profile were others."""
+
 ROWS = (
     refused("made with other options", f"{RUN} {' '.join(OPTIONS)}", scene=more),
     Accepted(
@@ -130,6 +137,9 @@ ROWS = (
     ),
     *(refused(name, RUN, scene=scene) for name, scene in OF_RUN.items()),
     *(refused(name, APPEND, scene=scene) for name, scene in OF_APPEND.items()),
+    refused(
+        "append: a profile with other bounds", f"{APPEND} --quality zh=glm", scene=other_bounds
+    ),
     refused(
         "append: another corpus",
         f"pipelines.text --input in {TOKENIZER} --output data --append",

@@ -30,7 +30,7 @@ _COMMANDS = (
     f"{_TRAIN} --eval-every -1",
     f"{_TRAIN} --save s3://b/run",
     f"{_TRAIN} --eval-task lambada=x --eval-every 0",
-    f"{_TRAIN} --sample-every 5",
+    f"{_TRAIN} --sample-every 1",
     f"{_TRAIN} --sample-prompts x",
     f"{_TRAIN} --at-end wait",
     f"{_TRAIN} --extend-positions",

@@ -4,9 +4,9 @@ import pytest
 
 from pipelines.quality import Quality
 from pipelines.quality.catalog import find_profile
-from pipelines.quality.compiled import measures
+from pipelines.quality.compiled import measures, proven_measure
 from pipelines.quality.profile import Bounds
-from pipelines.quality.words import MeasuredText
+from pipelines.quality.words import MeasuredText, Splitters
 from tests.pipelines.native import loaded
 from tests.pipelines.quality.texts import TEXTS
 
@@ -18,6 +18,16 @@ def test_a_splitter_of_ones_own_finds_the_words(native: bool) -> None:
     )
     judged = loaded(lambda: quality.judge(["人工智能正在改变我"], ["zh"]), native=native)
     assert judged.metrics["gopher.words"].tolist() == [5]
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_process_gets_the_measure_that_it_wants(native: bool) -> None:
+    profile = find_profile("gopher")
+    measure = loaded(
+        lambda: proven_measure(profile, profile.defaults, "en", splitters=Splitters()),
+        native=native,
+    )
+    assert (measure is profile.measure) is not native
 
 
 def one_more(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
@@ -35,8 +45,10 @@ def test_a_measure_that_differs_is_not_used(
     measure: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def judged(*, native: bool) -> tuple[object, ...]:
-        quality = loaded(lambda: Quality.parse(["gopher"]), native=native)
-        found = loaded(lambda: quality.judge(TEXTS, ["en"] * len(TEXTS)), native=native)
+        quality = Quality.parse(["gopher"])
+        found = loaded(
+            lambda: quality.judge(TEXTS, ["en"] * len(TEXTS)), native=native, differs=True
+        )
         return found.texts, found.reasons, [each.tobytes() for each in found.metrics.values()]
 
     monkeypatch.setattr(measures, "MEASURES", {"gopher@paper": measure})

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiktoken
 from hypothesis import given, settings
 
 from pipelines.tokenizers import bpe
@@ -26,6 +27,22 @@ def test_published_patterns(name: str, monkeypatch: Any) -> None:
     assert definition["pat_str"] == encoding.pattern
     assert definition["special_tokens"]["<|endoftext|>"] == encoding.end_of_text
     assert max(definition["special_tokens"].values()) + 1 == encoding.size
+
+
+def test_an_encoding_that_tiktoken_fetches(
+    gpt2_ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = len(gpt2_ranks) + 2  # behind two ids that stand for nothing
+    library = tiktoken.Encoding(
+        "gpt2",
+        pat_str=ENCODINGS["cl100k_base"].pattern,
+        mergeable_ranks=gpt2_ranks,
+        special_tokens={"<|endoftext|>": end, "<|fim_prefix|>": end + 1},
+    )
+    monkeypatch.setattr(tiktoken, "get_encoding", {"gpt2": library}.__getitem__)
+    tokenizer = load_tokenizer("tiktoken:gpt2")
+    assert (tokenizer.special["eos"], tokenizer.pieces) == (end, end + 2)
+    assert ids(tokenizer, "so it is, 1234") == library.encode("so it is, 1234")
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ def test_what_a_vocabulary_keeps_gives_the_same_ids(
     tokenizer, entry, content = kept
     again = restore_tokenizer(entry, content, where="v.arrow")
     assert again.special == tokenizer.special
+    assert again.engine == tokenizer.engine
     assert again.vocabulary() == tokenizer.vocabulary()
     assert [ids(again, text) for text in SENTENCES] == [ids(tokenizer, text) for text in SENTENCES]
 
