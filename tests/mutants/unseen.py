@@ -17,7 +17,7 @@ UNSEEN = {
     "d83dbcbd97020b60": f"pipelines/transforms/read.py, reshuffle: {_COST}, a further spread",
     "b6366ed37f01bd84": f"pipelines/transforms/collect.py, _close: {_COST}, a larger segment",
     "6df786f5433b4b4d": "pipelines/run/build.py, silence_beam: Beam's chatter on a busy machine",
-    "6298a76e3bd190b1": "shards/compact.py, rejects: row groups without rows in gigabytes of rejects",
+    "6298a76e3bd190b1": "shards/compact.py, rejects: empty row groups, in gigabytes of rejects",
     "20724b2e7e622757": f"trainer/training.py, peak_flops: {_GPU}",
     "73b5df7c1eff1508": f"trainer/export/export.py, DS_ACCELERATOR: {_GPU}",
     "7d56d3969ea0ad6f": "shards/removals.py, files: a link that somebody puts into a dataset",
