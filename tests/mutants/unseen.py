@@ -13,6 +13,7 @@ UNSEEN = {
     "f04c0f11c6c2c235": f"pipelines/quality/english.py, rules is None: {_COST}, spaCy is asked",
     "3860ed28631bd55c": f"pipelines/quality/english.py, len - length: {_COST}, more is compared",
     "cf4c0b74959cf651": f"pipelines/quality/compiled/english.py, shape < num_codes: {_COST}",
+    "a84906f76710bc42": f"pipelines/dedup/minhash.py, capacity + 1: {_COST}, a longer table",
     "479803f01e3e6108": f"pipelines/readers/stream.py, 64 << 10: {_COST}, a larger buffer",
     "d83dbcbd97020b60": f"pipelines/transforms/read.py, reshuffle: {_COST}, a further spread",
     "b6366ed37f01bd84": f"pipelines/transforms/collect.py, _close: {_COST}, a larger segment",

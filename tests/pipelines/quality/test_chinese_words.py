@@ -93,7 +93,7 @@ def test_another_jieba_does_its_own_work(
         monkeypatch.setattr("importlib.metadata.version", lambda _: "0.43")
     else:
         monkeypatch.setattr(chinese_words, "_DICTIONARY", "0" * 64)
-    fresh = loaded(lambda: fresh_splitters("zh"), native=True)
+    fresh = loaded(lambda: fresh_splitters("zh"), native=True, differs=True)
     assert fresh.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
     spans = MeasuredText("北京 大学", "zh", splitters=fresh).spans(SPACES)
     assert spans.ends.tolist() == [2, 4]
