@@ -206,7 +206,9 @@ def _plain(kind: Any) -> type | None:
     names = {"str": str, "bool": bool}
     (option,) = options
     name = getattr(option, "__name__", "")
-    return names.get(name) or (int if name[:3] == "int" else float if name[:5] == "float" else None)
+    return names.get(name) or (
+        int if name.startswith("int") else float if name.startswith("float") else None
+    )
 
 
 def _union(kind: Any) -> Sequence[Any]:

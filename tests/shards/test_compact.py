@@ -4,11 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shards.__main__ import main
 from shards.compact import Compaction
 from shards.manifest import TRAIN, VALIDATION, SourceEntry, read_manifest, write_manifest
+from shards.merged import least_shards
 from shards.reader import Dataset
 from shards.verify import verify
 from tests.shards.datasets import tree
@@ -110,6 +112,14 @@ def test_a_kind_of_signatures_that_one_lacks_is_dropped(dataset: Path) -> None:
     assert main(["compact", str(dataset)]) == 0
     (made,) = read_manifest(dataset).generations
     assert {Path(table.path).stem for table in made.signatures} == {"exact-00000"}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shards"),
+    [([10], 1), ([11], 2), ([20], 2), ([21], 4), ([0], 1), ([5, 5], 1), ([1, 10], 2), ([1, 11], 4)],
+)
+def test_shards_have_at_most_the_limit(tokens: list[int], shards: int) -> None:
+    assert least_shards(np.array(tokens), 10) == shards
 
 
 def test_a_generation_without_documents(dataset: Path) -> None:

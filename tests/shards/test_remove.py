@@ -93,3 +93,8 @@ def test_a_process_that_dies_while_it_writes(library: Path, file: str) -> None:
     assert removed(library) == {}
     take_down(library, "news-2-5")
     assert list(verify(Dataset.open(library))) == []
+
+
+def test_nothing_is_locked_where_no_dataset_is(tmp_path: Path) -> None:
+    assert main(["remove", str(tmp_path), "--id", "a", "--reason", "a letter"]) == 2
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from shards.errors import UserError
 from tests.trainer.alone import ALONE
@@ -12,6 +13,14 @@ def test_together() -> None:
     assert ALONE.together(lambda: 5) == 5
     with pytest.raises(AgreedError, match=r"^no$"):
         ALONE.together(fail)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
+def test_sums_are_exact(dtype: torch.dtype) -> None:
+    values = torch.tensor([2**24 + 1], dtype=dtype)
+    total = ALONE.sum(values)
+    assert total.dtype == dtype
+    assert total.tolist() == [2**24 + 1]
 
 
 @pytest.mark.parametrize(

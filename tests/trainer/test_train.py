@@ -121,6 +121,14 @@ def test_activation_checkpointing_changes_nothing(made: Callable[..., Path]) -> 
     assert losses(made(*flags, "--checkpoint-activations")) == losses(made(*flags))
 
 
+def test_steps_six_to_eight_are_traced(trial: Trial) -> None:
+    run = trial.folder / "traced"
+    trial.run("--profile", "--max-steps", 17, "--eval-every", 0, "--save", run)
+    events = json.loads((run / "profile" / "rank-00000.json").read_text())["traceEvents"]
+    steps = {event["name"] for event in events if "ProfilerStep#" in event["name"]}
+    assert steps == {f"ProfilerStep#{number}" for number in (5, 6, 7)}  # counted from 0
+
+
 def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
     run, settings = trial.folder / "monitored", trial.folder / "monitors.json"
     section = {"enabled": True, "output_path": str(trial.folder / "csv"), "job_name": "small"}

@@ -1,6 +1,9 @@
 from pathlib import Path
 
+import pytest
+
 from pipelines.inputs.files import Listing, list_inputs, match_inputs
+from pipelines.inputs.input_file import NAMES_SHOWN, some_of
 from tests.pipelines.privileges import without_privileges
 
 
@@ -31,3 +34,9 @@ def test_a_file_may_be_in_a_folder_that_cannot_be_searched(corpus: Path) -> None
         "sub/part-1a.json",
     ]
     assert not listing.may_have("other", files[-1].relative)
+
+
+@pytest.mark.parametrize(("further", "more"), [(0, ""), (1, " and 1 more")])
+def test_of_many_names_some_are_named(further: int, more: str) -> None:
+    names = [f"{number}" for number in range(NAMES_SHOWN + further)]
+    assert some_of(names) == ", ".join(names[:NAMES_SHOWN]) + more

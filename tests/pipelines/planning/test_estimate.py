@@ -8,7 +8,7 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning import sizes
 from pipelines.planning.estimate import Estimate, estimate
-from pipelines.planning.sizes import SourceSize, run_extent
+from pipelines.planning.sizes import SourceSize, run_extent, validation_share
 
 
 def made_source(splits: int = 100, **changes: Any) -> SourceSize:
@@ -37,6 +37,19 @@ def made_source(splits: int = 100, **changes: Any) -> SourceSize:
 def made_estimate(source: SourceSize, *, workers: int = 64, **options: Any) -> Estimate:
     extent = run_extent({"web": source}, Options(**options))
     return estimate(extent, workers=workers, model_bytes=1e9)
+
+
+@pytest.mark.parametrize(
+    ("documents", "fraction", "share"),
+    [
+        (48_000, 0.0, 0.0),
+        (48_000, 0.01, 0.01),
+        (1_600, 0.01, 0.02),  # 32 of them, the least
+        (10, 0.01, 0.05),  # the most
+    ],
+)
+def test_the_share_of_validation(documents: int, fraction: float, share: float) -> None:
+    assert validation_share(made_source(documents=documents), fraction) == share
 
 
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:

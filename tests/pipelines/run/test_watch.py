@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from pipelines.run.command import main
+from pipelines.run.watch import Totals
 from pipelines.wudao import RECIPE
 from shards.manifest import NAME, read_manifest
 from tests.nightly import a_few
 from tests.pipelines.deadly import EXIT
 from tests.pipelines.runs import AT, content, page
+from tests.shards.generations import grow
 
 pytestmark = pytest.mark.slow
 
@@ -288,3 +290,14 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     with watching(folder, *OFTEN) as watch:
         watch.until_committed("a.jsonl")
         watch.end()
+
+
+def test_the_rate_is_that_since_the_generation_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (generation,) = grow(tmp_path / "dataset").generations
+    tokens = sum(shard.tokens for shard in generation.shards())
+    monkeypatch.setattr(time, "time", lambda: 1_010.0)
+    totals = Totals(since=1_000.0)
+    totals.add(generation, [])
+    assert (totals.tokens, totals.rate) == (tokens, tokens / 10)

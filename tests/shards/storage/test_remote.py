@@ -2,6 +2,7 @@ import errno
 import logging
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,35 @@ def test_a_transient_failure_is_retried(
     assert fault.calls == 4
     assert waits == [0.5, 1.0, 2.0]
     assert "Reduce your rate; trying again in 0.5 s" in caplog.text
+
+
+class Answer(OSError):
+    """What S3 answers, as s3fs hands it on."""
+
+    def __init__(self, code: str, status: int) -> None:
+        super().__init__(code)
+        about = {"HTTPStatusCode": status}
+        self.response = {"Error": {"Code": code}, "ResponseMetadata": about}
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "again"),
+    [
+        ("IncompleteBody", 400, True),
+        ("SlowDown", 429, True),
+        ("InternalError", 500, True),
+        ("InvalidArgument", 400, False),
+    ],
+)
+@pytest.mark.usefixtures("waits")
+def test_which_answers_are_transient(
+    folder: RemotePath, monkeypatch: pytest.MonkeyPatch, code: str, status: int, *, again: bool
+) -> None:
+    fault = Fault("pipe_file", Answer(code, status), times=1)
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", fault)
+    with nullcontext() if again else pytest.raises(UserError, match=code):
+        (folder / "a").write(b"abc")
+    assert fault.calls == 1 + again
 
 
 def test_retries_are_limited(
