@@ -5,7 +5,7 @@ code may change.
 """
 
 _SAME, _COST = "nothing differs", "only time or memory differs"
-_GPU = "it takes a GPU"
+_GPU, _LOOK = "it takes a GPU", "how a picture looks"
 
 UNSEEN = {
     "85c5897c39ef45fb": f"shards/trace.py, len - 1: {_SAME}, one window more is looked at anyway",
@@ -19,6 +19,16 @@ UNSEEN = {
     "b6366ed37f01bd84": f"pipelines/transforms/collect.py, _close: {_COST}, a larger segment",
     "6df786f5433b4b4d": "pipelines/run/build.py, silence_beam: Beam's chatter on a busy machine",
     "6298a76e3bd190b1": "shards/compact.py, rejects: empty row groups, in gigabytes of rejects",
+    "77bedd4e73ae8066": f"shards/view/audit.py, total: {_SAME}, nobody asks for it there",
+    "afd7d1510bf16380": f"trainer/start.py, return 0: {_SAME}, opening the data says what is wrong",
+    "a29f8757d3da33a0": f"pipelines/tokenizers/sentencepiece_model.py, count: {_SAME}, any other",
+    "2a2df46fd61e84a5": f"pipelines/training_texts.py, sample < limit: {_SAME} but for one in 2^64",
+    "1a66a20d9ed1f9f6": f"pipelines/map/unread.py, 100: {_SAME}, one record more is looked at",
+    "341d764b25494094": f"trainer/blanks/spans.py, ends >= budgets: {_COST}, more is drawn",
+    "349f84b8f6f69c42": f"trainer/plot.py, linewidth: {_LOOK}",
+    "7ecbb48e8ad233be": f"trainer/plot.py, linewidth: {_LOOK}",
+    "56972c1c800ca0ec": "shards/exports/formats.py, 100_000_000: a file of that many tokens",
+    "4fec6a2ac6b22537": "pipelines/engine/loopback.py, SIGINT: tests of clusters are left out",
     "20724b2e7e622757": f"trainer/training.py, peak_flops: {_GPU}",
     "73b5df7c1eff1508": f"trainer/export/export.py, DS_ACCELERATOR: {_GPU}",
     "7d56d3969ea0ad6f": "shards/removals.py, files: a link that somebody puts into a dataset",
