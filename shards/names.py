@@ -114,6 +114,7 @@ class Names:
             wanted = [position for _, _, position in self._places]
             rows = np.flatnonzero(np.isin(documents["position"].to_numpy(), wanted))
             paths, positions = (_plain(documents[name].take(rows)) for name in ("path", "position"))
+            # Made here: the first scalar has pyarrow import pandas, which takes half a second.
             colon = pa.scalar(":", _TEXT)
             yield self._named(pc.binary_join_element_wise(paths, positions, colon), rows)
         urls = _plain(documents["url"]) if self._patterns and "url" in columns else _NO_TEXTS

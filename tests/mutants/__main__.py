@@ -25,6 +25,7 @@ from tests.mutants.unseen import UNSEEN
 from tests.mutants.worker import key, run_faults
 
 _PATIENCE = 4.0
+"""How many times the usual time tests have against those that survived."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,8 @@ from tests.mutants.copies import MARKS, ROOT, add_marks, copy_repository
 from tests.mutants.faults import Fault, faults_of
 from tests.mutants.reach import Reach
 from tests.mutants.trial import run_trial
-from tests.mutants.worker import put
+from tests.mutants.unseen import UNSEEN
+from tests.mutants.worker import key, put
 
 _TESTS = """
 from product import area
@@ -66,7 +67,9 @@ def test_faults_of_a_line(tmp_path: Path, line: str, changed: list[str]) -> None
 
 
 def test_every_fault_of_the_product_is_python_and_a_change() -> None:
-    for fault in _drawn(["pipelines", "shards", "trainer"], size=300, seed=5):
+    faults = _drawn(["pipelines", "shards", "trainer"], size=10**6, seed=5)
+    assert UNSEEN.keys() <= {key(fault) for fault in faults}, "these are no faults any more"
+    for fault in faults[:300]:
         source = (ROOT / fault.path).read_bytes()
         assert ast.dump(ast.parse(fault.applied(source))) != ast.dump(ast.parse(source)), fault
 
