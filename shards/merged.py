@@ -1,4 +1,4 @@
-"""Several generations as one: shards, tables and signatures by ranges of the order or a hash.
+"""Segments or generations as one: shards, tables and signatures by ranges of the order or a hash.
 
 slices of segments or shards ── merged_order ──▶ one shard
 a source of all generations  ── MergedSource ──▶ its slices, and how many shards they become

@@ -139,7 +139,7 @@ class Run:
         return self.batches[following - 1].size
 
     def position_of(self, step: int) -> int:
-        """Return the position of a step's first sample: the number of samples before it."""
+        """Return the position of the first sample of a step, the first step being 0."""
         return sum((end - first) * size for first, end, size in self._spans(step))
 
     def step_of(self, position: int) -> int:

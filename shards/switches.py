@@ -18,7 +18,6 @@ from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.mixture import Mix, WeightedData, open_mixture, parse_data, parse_mix
 from shards.order.sampler import Sampler
-from shards.order.stages import MixtureStage
 from shards.order.unseen import Group, stages_until_seen, weigh
 from shards.run import Run
 
@@ -196,16 +195,14 @@ def planned(run: Run) -> Run:
 
 
 def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
-    """Return a sampler of all streams in which the last mix does not have its stage yet."""
+    """Return a sampler of all streams: what is drawn before the last mix begins decides there."""
     mixture = open_mixture(mixes, stride=run.window.stride)
-    stages = tuple(stage for stage in mixture.stages if stage.start < mixes[-1].start)
-    equal = MixtureStage(start=0, weights={stream.name: 1 for stream in mixture.streams})
     return Sampler(
         mixture.streams,
         seed=run.seed,
         num_scatters=run.scatters,
         window=run.window,
-        stages=stages or (equal,),
+        stages=mixture.stages,
     )
 
 

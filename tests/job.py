@@ -46,7 +46,7 @@ IMPORTED = {
     ),
     "shards": ("shards.dataset_commands", "shards.compact", "shards.trace", "pandas"),
     "trainer": (
-        "trainer.training",
+        "trainer.pretraining",
         "trainer.finetune.items",
         "trainer.evaluating",
         "trainer.decode.writer",

@@ -161,7 +161,7 @@ class Follower:
                 return dict(current)
             numbers = [view for view in seen if isinstance(view, int)]
             if len(numbers) < len(seen):
-                self._end(directory, number)
+                self._stop_following(directory, number)
                 return dict(current)
             newest[directory] = min(numbers)
         return newest
@@ -183,7 +183,7 @@ class Follower:
         widest = max(ranges, key=len)
         return NodeShare(scatters=tuple(widest), num_scatters=run.scatters)
 
-    def _end(self, directory: str, number: int) -> None:
+    def _stop_following(self, directory: str, number: int) -> None:
         self._problem = (
             f"{directory} was overwritten or compacted since it was opened as "
             f"{directory}@{number}: the run does not follow it any more, and cannot resume later, "

@@ -215,7 +215,7 @@ class Learning(RankCommand):
         return cls(**options_of(cls, {**values, "deepspeed": found.deepspeed}))
 
     def schedule_of(self, steps: int) -> Schedule:
-        """Return the learning rate of a run of so many steps."""
+        """Return the schedule of the learning rate of a run of so many steps."""
         decay = self.decay_steps or steps
         return Schedule(
             peak=self.lr,

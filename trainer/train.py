@@ -16,7 +16,7 @@ class Train(Settings):
     """Trains GLM on token shards."""
 
     PROGRAM = "trainer.train"
-    WORK = "trainer.training:train"
+    WORK = "trainer.pretraining:train"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A split is a byte range of an input file; how files are cut, and whether their splits join.
+"""A split is a byte range of an input file; how a file is cut, and whether its splits join.
+
+`splits` of `pipelines/readers/reading.py` decides by format whether a file is cut at all.
 
 The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
 the same way for any number of workers.

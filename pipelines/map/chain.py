@@ -109,8 +109,9 @@ class Chain:
         self._own.sort(key=lambda own: not own.bounds)  # what measures follows the rules at once
         self.steps: Sequence[Step] = tuple(self._in_order())
         """In order; each drops or quarantines before the next one works."""
-        measuring = [own for own in self._own if own.bounds]
-        for step in [self.identify, *([self.judge] * bool(self.judge.fields)), *measuring][:-1]:
+        judging = [self.judge] if self.judge.fields else []
+        measures = [self.identify, *judging, *(own for own in self._own if own.bounds)]
+        for step in measures[:-1]:
             step.defers_drops = True
 
     def _in_order(self) -> Iterator[Step]:

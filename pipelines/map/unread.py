@@ -140,7 +140,7 @@ class Unread:
 
     def _remedy(self, reason: str, item: Record | Damage) -> str:
         if reason == "bad-utf8":
-            encoding = other_encoding(item.head) or "GB18030"
+            encoding = other_encoding(item.head) or "ENCODING"
             return f"Convert the files, as in: iconv -f {encoding.split()[0]} -t UTF-8 FILE > NEW."
         if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipelines.corpus.options import MOST_VALIDATION
-from pipelines.merge.merge import find_held_out
+from pipelines.merge.slices import find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import NUM_BINS, with_suffix

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.merge.merge import (
+from pipelines.merge.slices import (
     dropped_rows,
     find_held_out,
     merged_rows,

@@ -101,7 +101,7 @@ class LineReader:
         return len(BOM), b"", max(self._stream.end, len(BOM) + 1)
 
     def _walk(self, offset: int, data: bytes, end: int) -> Generator[Record | Damage, None, int]:
-        """Yield the lines that begin in [at, end), where `data` are; return where the next does."""
+        """Yield lines that begin in [offset, end), where `data` are; return where the next does."""
         while offset < end:
             *lines, data = data.split(b"\n")
             for line in lines:

@@ -190,7 +190,7 @@ class Build:
         self.died = False
         """Whether processes of an earlier run died while they read the input."""
         self.shards: Mapping[str, int] = {}
-        """How many shards a source gets that has no such option; of others, segments decide."""
+        """Shards of each source; one that is not named gets as many as its tokens need."""
         self.output = self.options.output
         self.runner = runner
         number = uuid.uuid4().hex

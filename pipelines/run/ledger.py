@@ -47,7 +47,7 @@ class Ledger:
         """Return the generation that was begun and is not in the manifest yet.
 
         Args:
-            number: Of the last generation in the manifest; 0 if there is none.
+            number: The manifest number of its last generation; 0 if there is none.
 
         Raises:
             DamageError: The ledger is damaged.

@@ -172,7 +172,7 @@ def disarm_symbols(content: bytes) -> bytes:
         text = piece.text.decode(errors="replace").replace(SHOWN_SPACE, " ")
         if piece.kind == USER_DEFINED and text.strip():
             piece.kind = CONTROL
-    disarmed: bytes = model.SerializeToString(deterministic=True)
+    disarmed: bytes = model.SerializeToString()
     return disarmed
 
 

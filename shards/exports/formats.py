@@ -211,22 +211,31 @@ def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Byt
     )
 
 
-FORMATS: Mapping[str, Callable[[SplitStream, str, Settings], Iterator[ExportFile]]] = {
-    LLM_C: _llm_c,
-    "datatrove": _datatrove,
-    "olmo": _olmo,
-    "numpy": _numpy,
-}
-"""The files of a split, by format."""
+@dataclass(frozen=True)
+class Format:
+    """A format of an export."""
 
-_OPENED = {
-    LLM_C: './train_gpt2cu -i "{output}/{prefix}_train_*.bin" -j "{output}/{prefix}_val_*.bin"',
-    "datatrove": 'DatatroveFolderDataset("{output}/train", seq_len=…, token_size={size})',
-    "olmo": 'NumpyFSLDatasetConfig(paths=["{output}/train/*.npy"], expand_glob=True, '
-    "dtype=NumpyDatasetDType.uint{bits}, …)",
-    "numpy": 'numpy.load("{output}/train/000000_{source}.npy", mmap_mode="r")',
+    files: Callable[[SplitStream, str, Settings], Iterator[ExportFile]]
+    """The files of a split."""
+    opened: str
+    """How the other project opens an export."""
+
+
+FORMATS: Mapping[str, Format] = {
+    LLM_C: Format(
+        _llm_c,
+        './train_gpt2cu -i "{output}/{prefix}_train_*.bin" -j "{output}/{prefix}_val_*.bin"',
+    ),
+    "datatrove": Format(
+        _datatrove, 'DatatroveFolderDataset("{output}/train", seq_len=…, token_size={size})'
+    ),
+    "olmo": Format(
+        _olmo,
+        'NumpyFSLDatasetConfig(paths=["{output}/train/*.npy"], expand_glob=True, '
+        "dtype=NumpyDatasetDType.uint{bits}, …)",
+    ),
+    "numpy": Format(_numpy, 'numpy.load("{output}/train/000000_{source}.npy", mmap_mode="r")'),
 }
-"""How the other project opens an export."""
 
 
 def check_flags(to: str, *, prefix: str | None, tokens_per_file: int | None) -> None:
@@ -269,7 +278,7 @@ def files(splits: Mapping[str, SplitStream], settings: Settings) -> list[ExportF
         file
         for split in (VALIDATION, TRAIN)
         if splits[split].tokens
-        for file in FORMATS[settings.format](splits[split], split, settings)
+        for file in FORMATS[settings.format].files(splits[split], split, settings)
     ]
 
 
@@ -319,6 +328,6 @@ def notes(splits: Mapping[str, SplitStream], settings: Settings, output: object)
             f"has {rows:,}: give the model as many"
         )
     size = train.tokenizer.token_dtype.itemsize
-    yield _OPENED[settings.format].format(
+    yield FORMATS[settings.format].opened.format(
         output=output, prefix=settings.prefix, size=size, bits=8 * size, source=train.sources[0]
     )

@@ -16,7 +16,7 @@ def blank(batch): return [""] * len(batch)
 def texts(batch): return {"text": batch["text"]}
 def unnamed(batch): return {"x": [1.0] * len(batch)}
 def breaks(batch): return 1 / 0
-gopher = classifier = clean = long_ones
+gopher = classifier = clean = contamination = long_ones
 number = 3
 
 
@@ -105,6 +105,7 @@ SPECS = (
     "rules:Measured?max_chars=many",
     "rules:Measured?min_chars=inf",
     "clean=rules:Measured",
+    "rules:contamination",
     "rules:Misnamed",
     "rules:NoBound",
     "rules:ListOfBounds",

@@ -71,6 +71,7 @@ FILES = {
 
 DAMAGE = {
     "text: GB 18030": text("a.txt", (page(1)["content"] + "\n").encode("gb18030") * 9),
+    "text: Latin 1": text("a.txt", "l'été à la forêt\n".encode("latin-1") * 9),
     "parquet: without its beginning": parquet(table(a="text")[100:]),
     "damage: gzip cut off": text("a.jsonl.gz", GZ[: len(GZ) // 2]),
     "damage: zstd cut off": text("a.jsonl.zst", zstandard.compress(LINES.encode())[:-5]),

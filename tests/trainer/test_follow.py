@@ -20,7 +20,7 @@ from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SHAPE, build, grow
 from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses, put_stages
-from trainer import follow, run, training
+from trainer import follow, pretraining, run
 from trainer.data import RunData
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
             self._saver.finish(bad_streak=0)  # else the checkpoint may not be whole yet
             kill_minus_nine()
 
-    vars(training)["_POLL"] = 0.05
+    vars(pretraining)["_POLL"] = 0.05
     setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
     setattr(run.Running, "_take_step", take_step)  # noqa: B010 - as above
 
@@ -134,6 +134,9 @@ def test_without_follow_a_run_stays_with_its_manifest(trial: Trial) -> None:
     again = trial.run("--data", data, "--save", run, "--max-steps", 5, "--decay-steps", STEPS)
     assert f"the data are {data}@1; there are newer manifests, which" in again.output()
     assert Run.load(run / "run.json").mixes == (Mix(start=0, data=(f"{data}@1",)),)
+    # With the flag it looks as it starts, not only at the next checkpoint.
+    trial.run("--data", data, "--save", run, "--max-steps", 7, "--decay-steps", STEPS, "--follow")
+    assert switches(run) == {"1": 0, "2": 5 * 8}
 
 
 def test_an_earlier_checkpoint_repeats_later_switches(
@@ -201,15 +204,17 @@ def test_waiting_reads_all_text_exactly_once(trial: Trial, world: int) -> None:
     prepare = partial(generations_come, data, {})
     running = trial.start(*flags, world=world, prepare=prepare)
     wait_for_text(running, WAITS)
-    grow(data, shards=1, sources=("web", "notes"))
-    wait_for_text(running, WAITS, 2)
+    for times, sources in ((2, ("web", "notes")), (3, ("web",))):  # two batches, then one
+        grow(data, shards=1, sources=sources)
+        wait_for_text(running, WAITS, times)
     running.signal(signal.SIGTERM, world - 1)
     assert running.wait(30).codes() == [128 + signal.SIGTERM] * world
     last = events(run, "train")[-1]["step"]
     assert (run / f"step-{last}" / "whole-00000.json").is_file()
     grow(data)
     again = trial.start(*flags, world=world, prepare=prepare)
-    wait_for_text(again, WAITS)
+    wait_for_text(again, f"{data}@4")  # after one more wait, where step 9 has looked already
+    wait_for_text(again, WAITS, again.output().partition(f"{data}@4")[0].count(WAITS) + 1)
     again.signal(signal.SIGTERM, 0)
     assert again.wait(30).codes() == [128 + signal.SIGTERM] * world
     saved = Run.load(run / "run.json")

@@ -1,13 +1,14 @@
-"""Checkpoints: complete or absent, on one disk for all nodes or on each node's own.
+"""Checkpoints: whole or absent, on one disk for all nodes or on each node's own.
 
     RUN/step-200/*.pt                  what DeepSpeed wrote: one node's ranks, or all ranks
     RUN/step-200/whole-00000.json      their list, written last, by the first of those ranks
     RUN/latest                         step-200, for DeepSpeed's own tools; never read here
 
 The list holds the size and crc32c of each file, the ranks that wrote them, and the state of the
-run. A crash leaves a folder without a list, and may leave nodes at different steps; at the start
-all ranks agree on the newest step that is complete for every one of them. What was saved while
-losses were not finite says so (`bad_streak`), and nothing resumes from it unless it is named.
+run. A checkpoint is whole if there are lists of all ranks, and the files are as they say. A crash
+leaves a folder without a list, and may leave nodes at different steps; at the start all ranks agree
+on the newest step that is whole for every one of them. What was saved while losses were not finite
+says so (`bad_streak`), and nothing resumes from it unless it is named.
 """
 
 import logging

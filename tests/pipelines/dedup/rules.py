@@ -13,7 +13,7 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
-from pipelines.merge.merge import merged_rows
+from pipelines.merge.slices import merged_rows
 from pipelines.segments.plan import Plan
 from shards.range import EVERYTHING
 from tests.pipelines.inline import InlineRunner

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.merge.merge import take_range
+from pipelines.merge.slices import take_range
 from pipelines.segments.segment import NUM_BINS
 from shards.merged import ShardSlice, write_merged_shard
 from shards.range import Range

@@ -1,8 +1,7 @@
-"""Merge: one range of the order hash in, one shard out.
+"""What a merge task takes out of segments for a range of the order: documents, audit rows, rejects.
 
-A task takes the range's slice of every segment of the source, leaves out what dedup dropped and
-what is held out, sorts by order and writes the shard, and with it the final audit rows and rejects
-of the range. Validation shards are gathered from the held-out rows.
+What dedup dropped and what is held out is left out; the validation shard takes what is held out.
+`shards/merged.py` sorts the slices by order, and `tasks.py` writes them as a shard.
 """
 
 from collections.abc import Mapping, Sequence
