@@ -66,6 +66,7 @@ def test_faults_of_a_line(tmp_path: Path, line: str, changed: list[str]) -> None
     assert sorted(found) == sorted(changed)
 
 
+@pytest.mark.slow
 def test_every_fault_of_the_product_is_python_and_a_change() -> None:
     faults = _drawn(["pipelines", "shards", "trainer"], size=10**6, seed=5)
     assert UNSEEN.keys() <= {key(fault) for fault in faults}, "these are no faults any more"
@@ -74,6 +75,7 @@ def test_every_fault_of_the_product_is_python_and_a_change() -> None:
         assert ast.dump(ast.parse(fault.applied(source))) != ast.dump(ast.parse(source)), fault
 
 
+@pytest.mark.slow
 def test_a_draw_is_the_same_each_time_and_another_for_another_seed() -> None:
     draws = [[str(fault) for fault in _drawn(["shards"], size=50, seed=seed)] for seed in (1, 1, 2)]
     assert draws[0] == draws[1]
@@ -95,6 +97,7 @@ def test_a_fault_is_put_in_and_taken_out(tmp_path: Path) -> None:
         assert path.read_text(encoding="utf-8") == source
 
 
+@pytest.mark.slow
 def test_a_trial_names_the_test_that_fails(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()

@@ -29,6 +29,7 @@ def test_every_kind_of_file_is_mutated(victim: Victim) -> None:
     assert sorted(victim.files()) == sorted(kind for group in GROUPS for kind in group)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS, ids="+".join)
 def test_a_mutation_is_told_or_harmless(
     victim: Victim, group: tuple[str, ...], tmp_path: Path

@@ -44,6 +44,7 @@ def is_killed_compacting(directory: Path, moment: int | str) -> bool:
     return is_killed_at(moment, lambda: main(["compact", str(directory)]))
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_file_costs_that_file(
     grown: Path, dataset: Path, compacted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
         assert scatters > 1 or grown[:common] == alone[:common]
 
 
+@pytest.mark.slow
 def test_datasets_keep_their_shares(data: Path, tmp_path: Path) -> None:
     build(tmp_path / "other", seed=1)
     run = run_on(f"{data}@1=0.3", f"{tmp_path / 'other'}@1=0.7")

@@ -36,6 +36,7 @@ def documents(tracer: Tracer) -> Iterator[TracedDocument]:
                 yield TracedDocument(stream=i, shard=j, row=row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

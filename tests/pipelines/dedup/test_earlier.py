@@ -185,6 +185,7 @@ def made_generations(
     return generations
 
 
+@pytest.mark.slow
 def test_what_lies_behind_a_url_is_read_there() -> None:
     output = RemotePath(f"memory://{uuid.uuid4().hex}")
     generations = made_generations(8, [(20, 9), (12,), (12,)])
@@ -251,6 +252,7 @@ def texts(draw: st.DrawFn) -> list[Parts]:
     return [spread(rng, parts) for parts in generations]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(generations=texts(), ranges=st.sampled_from([1, 2, 8]))
 def test_equal_texts_are_found_in_any_generation(

@@ -61,6 +61,7 @@ def test_what_is_dropped_is_what_the_rules_say(
     check_account(tmp_path, plan, found)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(
     seed=st.integers(0, 2**32),

@@ -1,6 +1,7 @@
 import re
 
 import ftfy
+import pytest
 from ftfy.badness import MOJIBAKE_CATEGORIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ def reference(text: str) -> str:
     return ftfy.fix_text(text, CONFIG)
 
 
+@pytest.mark.slow
 def test_every_character_of_the_basic_plane() -> None:
     for character in PLANE:
         assert repair(character) == reference(character)
@@ -45,6 +47,7 @@ def test_repair_is_ftfy(text: str) -> None:
     assert repair(text) == reference(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 40), st.lists(st.one_of(mojibake, entities), min_size=1, max_size=3))
 def test_repair_is_ftfy_where_long_lines_are_cut(back: int, parts: list[str]) -> None:

@@ -55,6 +55,7 @@ def train(path: Path, *, loss: str, **settings: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
 @pytest.mark.parametrize("kind", ["plain", "coded", "installed"])
 def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> None:
@@ -79,6 +80,7 @@ BENCHMARK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
 @pytest.mark.parametrize(
     "name", ["items.jsonl", "items.json", "items.txt", "items.jsonl.gz", "items.parquet"]
@@ -104,6 +106,7 @@ def test_benchmarks(tmp_path: Path, name: str, seed: int, number: int) -> None:
         check_all(harmed_json(content, seed=seed, number=number // 2), path, use)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
 def test_blocklists(tmp_path: Path, seed: int, number: int) -> None:
     path = tmp_path / "domains.txt"

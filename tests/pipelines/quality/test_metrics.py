@@ -118,7 +118,8 @@ def test_repeated_words_measure_as_defined(words: list[str]) -> None:
     check_definitions([" ".join(words)], words)
 
 
-@pytest.mark.parametrize("choices", [CHOICES, pytest.param(BY_SPACY, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("choices", [CHOICES, BY_SPACY])
 def test_texts_measure_as_before(choices: Sequence[tuple[str, str, Sequence[str]]]) -> None:
     check(
         [*TEXTS, *(text for text in EDGES if "\ud800" not in text or choices != BY_SPACY)], choices
@@ -155,6 +156,7 @@ def test_the_same_letters_in_other_words_measure_as_before(
     check([" ".join(words)], [("en", "gopher-repetition", ())])
 
 
+@pytest.mark.slow
 def test_every_character_measures_as_before() -> None:
     """Spaces, letters, marks, line breaks and small letters are those of Python."""
     every = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]

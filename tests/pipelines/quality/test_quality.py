@@ -61,6 +61,7 @@ SOME_TEXTS = [MANY_TEXTS[row] for row in SOME]
 SOME_LANGUAGES = [LANGUAGES[row] for row in SOME]
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(st.tuples(st.sampled_from(RULES), BOUNDS), max_size=6))
 def test_other_bounds_on_the_metrics_are_as_good_as_judging_again(

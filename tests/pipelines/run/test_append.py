@@ -42,6 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_bytes_depend_on_the_sets_alone(tmp_path: Path, folder: Path) -> None:
     outputs = [tmp_path / "one", tmp_path / "two"]
     for output, workers in zip(outputs, (0, 2), strict=True):

@@ -46,6 +46,7 @@ def test_the_number_of_shards_does_not_change_the_order(reference: Path, tmp_pat
     assert len(ours) > 400
 
 
+@pytest.mark.slow
 def test_changed_versions_are_told_and_only_then_work_is_redone(
     reference: Path,
     tmp_path: Path,

@@ -73,6 +73,7 @@ def whole(kind: str, request: pytest.FixtureRequest) -> dict[str, bytes]:
     return {"tokenizer.json": request.getfixturevalue(kind).read_bytes()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "number"), [(1, 16), pytest.param(2, 96, marks=pytest.mark.nightly)]
 )

@@ -106,6 +106,7 @@ def kept_and_dropped(output: Path) -> list[list[int]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
     stream = numbered(TestStream().advance_watermark_to(0), 0, 1, 2, 4)
     stream = numbered(stream.advance_processing_time(20), 50).advance_watermark_to(60)
@@ -152,6 +153,7 @@ def files_of(output: Path, generation: str) -> dict[str, str]:
     return content(output / generation)
 
 
+@pytest.mark.slow
 def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
     seen = bounded(tmp_path, range(120))
     assert seen.by_name["made"] == [f"{tmp_path}@1", f"{tmp_path}@2"]

@@ -46,6 +46,7 @@ def drawn_windows(sampler: Sampler, end: int) -> Counter[tuple[int, ...]]:
     return Counter(zip(*(x.tolist() for x in (drawn.stream, *places[:2])), strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6),

@@ -58,6 +58,7 @@ def test_a_second_holder_waits_for_a_sign_of_life_and_is_refused(
     assert files(folder) == {}
 
 
+@pytest.mark.slow
 def test_who_waits_gets_the_folder_when_it_is_free(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_records_are_found_at_once_and_in_many_pages(
     assert places(all_pages(show(built, seconds=-1.0), target)) == expected
 
 
+@pytest.mark.slow
 def test_texts_of_removed_documents_are_shown_nowhere(
     show: Show, built: Path, tmp_path: Path
 ) -> None:

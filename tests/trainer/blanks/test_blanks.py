@@ -255,6 +255,7 @@ def test_documents_of_tokens(batch: Batch, options: BlankOptions, first: int) ->
         assert sep <= end
 
 
+@pytest.mark.slow
 def test_every_token_has_the_same_chance() -> None:
     """Documents of any length get their share; the reference gives the longest what is left."""
     lengths = [9, 200, 25, 60, 3, 120, 40]
