@@ -33,7 +33,7 @@ test-all: setup browser  ## all tests but test-engines: kills and restarts, othe
 
 nightly: setup browser engines  ## what is rare and takes hours: harm by the thousand, more engines, a long soak, mutants
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "nightly and not engine" $(ARGS)
-	.ci/in-memory $(BIN)/python -m pytest -n 0 -q -m nightly tests/engines $(ARGS)
+	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
 
@@ -50,7 +50,7 @@ engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink, Spark (n
 	@.ci/engines
 
 test-engines: setup engines  ## the same bytes on every engine, kills on clusters of Flink and Spark
-	.ci/in-memory $(BIN)/python -m pytest -n 0 -q -m "not nightly" tests/engines $(ARGS)
+	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not nightly" tests/engines $(ARGS)
 
 test-pythons: setup  ## the wheel on every other Python here from 3.11 on: the same bytes
 	@.ci/pythons

@@ -9,7 +9,7 @@ from tests.engines import flink, java, spark
 from tests.engines.runs import Run
 
 PRISM = java.ROOT / ".engines" / "bin" / "prism"
-_TABLE = pytest.StashKey[list[str]]()
+_ROW = "run on an engine"
 
 
 @pytest.fixture(scope="module")
@@ -77,26 +77,25 @@ def _check(jars: Path) -> None:
 
 
 @pytest.fixture
-def add_row(request: pytest.FixtureRequest) -> Callable[[str, str, Run], None]:
+def add_row(record_property: Callable[[str, object], None]) -> Callable[[str, str, Run], None]:
     """Add a row to the table: engine, corpus, run."""
-    rows = request.config.stash.setdefault(_TABLE, [])
 
     def add(engine: str, corpus: str, run: Run) -> None:
         busiest = " + ".join(f"{seconds:.0f}" for seconds in run.usage.busiest()[:2])
-        rows.append(
+        record_property(
+            _ROW,
             f"{engine:24} {corpus:8} {run.sha256()[:16]} {run.seconds:6.0f} s "
-            f"{run.usage.memory / 1e9:5.1f} GB   {busiest} CPU s"
+            f"{run.usage.memory / 1e9:5.1f} GB   {busiest} CPU s",
         )
 
     return add
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table: hash of all files, wall time, memory, CPU of the two busiest workers."""
-    rows = config.stash.get(_TABLE, [])
+    reports = terminalreporter.getreports("passed")
+    rows = [row for report in reports for name, row in report.user_properties if name == _ROW]
     if rows:
         terminalreporter.section("runs on engines")
         for row in rows:
-            terminalreporter.line(row)
+            terminalreporter.line(str(row))

@@ -195,6 +195,7 @@ def test_killed_anywhere_the_same_command_continues(
     assert stored(folder, name) == expected
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_overwritten_files_are_pruned(

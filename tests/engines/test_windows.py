@@ -140,6 +140,7 @@ def flink(cluster: Cluster) -> Sequence[object]:
     return [*cluster.flags, *stream]
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_and_a_killed_task_manager_cost_nothing(
     cluster: Cluster, flink: Sequence[object], tmp_path: Path
 ) -> None:
