@@ -100,7 +100,7 @@ def _choose(
     name, *rest = words
     if name not in entries:
         modules = {entry.module: known for known, entry in entries.items()}
-        meant = did_you_mean(modules.get(name, name), [*entries, *others], most=2)
+        meant = did_you_mean(modules.get(name, name), [*entries, *others], most=2, likeness=0.5)
         hint = f" {meant[:1].upper()}{meant[1:]}" if meant else ""
         raise UserError(f"there is no command {name!r}.{hint} {start} --help lists all")
     return (

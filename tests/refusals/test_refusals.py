@@ -11,7 +11,7 @@ from tests.refusals.said import said
 from tests.refusals.table import rows
 
 ROWS = rows()
-_OF_EACH = 8
+_OF_EACH = 16
 """The fast tests take the first of so many rows."""
 
 

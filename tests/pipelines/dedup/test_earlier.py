@@ -29,6 +29,8 @@ from tests.pipelines.dedup.rules import EXACT, NEAR, Model, check_account, made_
 from tests.pipelines.inline import InlineRunner
 from tests.pipelines.made_segments import Doc, write_segments
 
+pytestmark = pytest.mark.slow
+
 SIGNATURE_BYTES = 8 * NUM_BANDS + NUM_SLOTS
 
 Parts = list[list[Doc]]
@@ -185,7 +187,6 @@ def made_generations(
     return generations
 
 
-@pytest.mark.slow
 def test_what_lies_behind_a_url_is_read_there() -> None:
     output = RemotePath(f"memory://{uuid.uuid4().hex}")
     generations = made_generations(8, [(20, 9), (12,), (12,)])
@@ -197,7 +198,7 @@ def test_what_lies_behind_a_url_is_read_there() -> None:
 SIZES = [(40, 30), (25, 1, 20), (30,)]
 
 
-@pytest.mark.parametrize("ranges", [1, 2, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ranges", [1, 2, 8])
 @pytest.mark.parametrize("threshold", [0.0, 0.7])
 def test_three_generations_are_deduplicated_as_in_one_run(
     tmp_path: Path, threshold: float, ranges: int
@@ -212,7 +213,6 @@ def test_three_generations_are_deduplicated_as_in_one_run(
     assert bool(compared) == bool(threshold)
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(
     seed=st.integers(0, 2**32),
@@ -252,7 +252,6 @@ def texts(draw: st.DrawFn) -> list[Parts]:
     return [spread(rng, parts) for parts in generations]
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(generations=texts(), ranges=st.sampled_from([1, 2, 8]))
 def test_equal_texts_are_found_in_any_generation(

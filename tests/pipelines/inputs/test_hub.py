@@ -13,6 +13,8 @@ from pipelines.inputs.hub import parse_hub_dataset
 from shards.errors import UserError
 from tests.pipelines.inputs.fake_hub import Hub, Repository, serve
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("datasets", reason="the extra [hub] is not installed")
 
 WORKER = Path(__file__).parent / "ask_hub.py"

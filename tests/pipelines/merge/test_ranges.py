@@ -16,6 +16,8 @@ from shards import range as range_module
 from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.runs import MODULE, page, shipped, small, write_wudao
 
+pytestmark = pytest.mark.slow
+
 KINDS: dict[str, dict[str, Any]] = {
     "none": {"dedup": "none"},
     "exact": {"dedup": "exact"},
@@ -75,7 +77,7 @@ def figures(output: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=() if kind == "local" else pytest.mark.slow) for kind in KINDS],
+    KINDS,
 )
 def test_ranges_change_no_byte(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str

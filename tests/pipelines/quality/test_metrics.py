@@ -14,6 +14,8 @@ from pipelines.quality import Judgement, Quality
 from tests.pipelines.native import loaded
 from tests.pipelines.quality.texts import EDGES, TEXTS
 
+pytestmark = pytest.mark.slow
+
 with warnings.catch_warnings():  # jieba has invalid escapes
     warnings.simplefilter("ignore")
     from tests.pipelines.quality.oracle import ORACLES, c4_page, chinese_words
@@ -118,7 +120,6 @@ def test_repeated_words_measure_as_defined(words: list[str]) -> None:
     check_definitions([" ".join(words)], words)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("choices", [CHOICES, BY_SPACY])
 def test_texts_measure_as_before(choices: Sequence[tuple[str, str, Sequence[str]]]) -> None:
     check(
@@ -156,7 +157,6 @@ def test_the_same_letters_in_other_words_measure_as_before(
     check([" ".join(words)], [("en", "gopher-repetition", ())])
 
 
-@pytest.mark.slow
 def test_every_character_measures_as_before() -> None:
     """Spaces, letters, marks, line breaks and small letters are those of Python."""
     every = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]

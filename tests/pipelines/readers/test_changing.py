@@ -18,6 +18,8 @@ from pipelines.readers.record import Record
 from shards.errors import UserError
 from tests.pipelines.readers.readings import input_file, reading, values
 
+pytestmark = pytest.mark.slow
+
 COUNT = 30_000
 RECORDS = [{"text": f"{index:07} {index * 2654435761 % 2**32:032b}"} for index in range(COUNT)]
 

@@ -14,6 +14,8 @@ from shards.manifest import Manifest, read_manifest
 from shards.windows import glm_windows, num_windows
 from tests.pipelines.runs import many_splits, page, small, write_wudao
 
+pytestmark = pytest.mark.slow
+
 main = partial(run_module, "pipelines.rethreshold")
 
 QUALITY = ("zh=glm", "en=gopher")

@@ -30,6 +30,8 @@ from shards.manifest import Manifest, read_manifest
 from tests.pipelines.runs import content
 from tests.pipelines.transforms.pipes import TOKENIZER, Seen, running
 
+pytestmark = pytest.mark.slow
+
 TestStream.__test__ = False
 
 LATE = {
@@ -106,7 +108,6 @@ def kept_and_dropped(output: Path) -> list[list[int]]:
     return found
 
 
-@pytest.mark.slow
 def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
     stream = numbered(TestStream().advance_watermark_to(0), 0, 1, 2, 4)
     stream = numbered(stream.advance_processing_time(20), 50).advance_watermark_to(60)
@@ -125,7 +126,6 @@ def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
     assert len([*(tmp_path / ".work" / "map").glob("*.audit")]) == 1  # of the row that is too late
 
 
-@pytest.mark.slow
 def test_a_stream_makes_what_bounded_pipelines_of_its_windows_make(tmp_path: Path) -> None:
     stream = TestStream().advance_watermark_to(0)
     for end in (60, 120, 180):
@@ -153,7 +153,6 @@ def files_of(output: Path, generation: str) -> dict[str, str]:
     return content(output / generation)
 
 
-@pytest.mark.slow
 def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
     seen = bounded(tmp_path, range(120))
     assert seen.by_name["made"] == [f"{tmp_path}@1", f"{tmp_path}@2"]

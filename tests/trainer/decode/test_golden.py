@@ -12,7 +12,7 @@ from trainer.decode.reader import Reader
 from trainer.decode.search import ENDED, Filling, fill, filtered
 from trainer.model.cache import Cache
 
-pytestmark = needs_shared
+pytestmark = [needs_shared, pytest.mark.slow]
 
 READING = Reading(causal=False, positions=TASKS_SHAPE.position_rows)
 

@@ -25,7 +25,7 @@ from trainer.tasks.catalogue import find_task
 from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import TRAIN, VALIDATION
 
-pytestmark = needs_shared
+pytestmark = [needs_shared, pytest.mark.slow]
 
 CASES = (
     *("copa.p0", "copa.p0.length_penalty_1", "copa.p0.hinge", "copa.p0.generative", "copa.p0.mix"),
