@@ -1,6 +1,6 @@
 """A dataset grows: files that it has not seen become further generations.
 
-unseen files ─▶ ledger ─▶ map, dedup against what is there, merge ─▶ manifest ─▶ ledger closed
+unseen files ─▶ map ─▶ ledger ─▶ dedup against what is there, merge ─▶ manifest ─▶ ledger closed
 """
 
 import logging

@@ -218,7 +218,7 @@ class Format:
     files: Callable[[SplitStream, str, Settings], Iterator[ExportFile]]
     """The files of a split."""
     opened: str
-    """How the other project opens an export."""
+    """How the other project opens it; output, prefix, size, bits and source are filled in."""
 
 
 FORMATS: Mapping[str, Format] = {
