@@ -5,6 +5,8 @@ import pytest
 
 from pipelines import compiled
 from pipelines.inputs.files import InputFile
+from pipelines.map.chain import native_parts
+from pipelines.map.compile import compile_all
 from pipelines.map.native import native_pays
 from tests.pipelines.runs import small
 
@@ -54,3 +56,11 @@ def test_native_loops_have_to_earn_their_start(
     assert native_pays(options, files(megabytes, name), workers=workers) == pays
     part = small(Path("out"), "in", quality=quality, part=("1/1000",))
     assert not native_pays(part, files(megabytes, name), workers=workers)
+
+
+@pytest.mark.slow
+def test_what_is_compiled_ahead_is_all_that_runs_use(tmp_path: Path) -> None:
+    assert compile_all().startswith("native loops are ready after ")
+    for dedup in ("exact", "minhash"):
+        options = small(tmp_path / "out", "in", dedup=dedup, quality=(*RULES, *WORDS))
+        assert compiled.kept(native_parts(options))
