@@ -18,7 +18,7 @@ from shards.errors import UserError
 from shards.interrupt import ended_by_interrupt
 from shards.program import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, PROGRAM, Entry
 from shards.shown import print_line, print_lines
-from shards.spelling import did_you_mean
+from shards.spelling import nearest
 
 _DATASETS = "shards"
 """The word before the names of commands on datasets."""
@@ -100,8 +100,9 @@ def _choose(
     name, *rest = words
     if name not in entries:
         modules = {entry.module: known for known, entry in entries.items()}
-        meant = did_you_mean(modules.get(name, name), [*entries, *others], most=2, likeness=0.5)
-        hint = f" {meant[:1].upper()}{meant[1:]}" if meant else ""
+        known = {each.split()[-1]: each for each in (*entries, *others)}
+        near = nearest(modules.get(name, name).split()[-1], known, most=2)
+        hint = f" Did you mean {' or '.join(known[each] for each in near)}?" if near else ""
         raise UserError(f"there is no command {name!r}.{hint} {start} --help lists all")
     return (
         _start(entries[name], rest) if start.startswith(PROGRAM) else _called(entries[name], rest)

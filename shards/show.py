@@ -146,7 +146,7 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
         yield f"  bytes a token: {text_bytes / num_tokens:.2f}"
     if removed:
         yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
-    for language, count in languages.most_common():
+    for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0] or "")):
         yield f"  {language:<10} {count:>12,} documents ({count / num_documents:.1%})"
 
 

@@ -1,4 +1,4 @@
-"""Cases of one kind, of which every test run has a few and `make nightly` the rest."""
+"""Cases of one kind, of which every test run has a few and a rarer one the rest."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 
-def a_few(cases: Sequence[Any], *, of_each: int) -> list[Any]:
-    """Return cases of which the first of so many runs by day, and the others at night."""
+def a_few(
+    cases: Sequence[Any], *, of_each: int, others: pytest.MarkDecorator = pytest.mark.nightly
+) -> list[Any]:
+    """Return cases of which the first of so many has no mark, and the others that of rarer runs."""
     return [
-        case if number % of_each == 0 else pytest.param(case, marks=pytest.mark.nightly)
+        case if number % of_each == 0 else pytest.param(case, marks=others)
         for number, case in enumerate(cases)
     ]

@@ -173,7 +173,6 @@ ROWS = (
         "filter that ends its process",
         f"{TEXT} --workers 1 --filter rules:dies",
         scene=together(lines, holding("rules.py", DIES)),
-        slow=True,
     ),
     raised(
         "build of a corpus that is edited meanwhile",

@@ -42,8 +42,6 @@ class Refusal:
     """Start Python anew instead of forking this process."""
     needs: str = ""
     """A module without which the row is skipped."""
-    slow: bool = False
-    """Whether it takes more than two seconds."""
 
     def __post_init__(self) -> None:
         assert bool(self.command) != bool(self.python), f"{self.name}: a command or Python"

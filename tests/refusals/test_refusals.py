@@ -5,24 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import a_few
 from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.runner import check
 from tests.refusals.said import said
 from tests.refusals.table import rows
 
 ROWS = rows()
-_OF_EACH = 16
-"""The fast tests take the first of so many rows."""
 
 
 @pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(
-            row, id=row.name, marks=[pytest.mark.slow] if row.slow or number % _OF_EACH else []
-        )
-        for number, row in enumerate(ROWS)
-    ],
+    "row", a_few(ROWS, of_each=16, others=pytest.mark.slow), ids=[row.name for row in ROWS]
 )
 def test_the_row_is_refused_as_it_says(row: Refusal, tmp_path: Path) -> None:
     if row.needs:
