@@ -1,24 +1,23 @@
 """Profiles named after datatrove keep and drop what its own filters do, for the same reason."""
 
 import importlib
-import io
-import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
-import zstandard
 
 from pipelines.quality import Judgement, Quality
 from pipelines.quality.gopher import CHINESE_STOP_WORDS
 from pipelines.quality.punctuation import PUNCTUATION, TERMINAL
 from pipelines.quality.verdict import first_broken
+from tests.golden.corpora import articles
+from tests.golden.corpus_chinese import chinese
+from tests.golden.corpus_english import english, english_code
 from tests.pipelines.quality.texts import TEXTS
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 # Warnings are those of the libraries that datatrove imports.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -56,38 +55,28 @@ C4 = {
 MANDARIN = "cmn_Hani"
 
 
-def jsonl(path: Path, num: int) -> Iterator[str]:
-    raw = path.open("rb")
-    stream = zstandard.ZstdDecompressor().stream_reader(raw) if path.suffix == ".zst" else raw
-    with io.TextIOWrapper(stream, encoding="utf-8") as lines:  # type: ignore[arg-type, type-var]  both read
-        for line in itertools.islice(lines, num):
-            yield json.loads(line)["text"]
-
-
-def english() -> Iterator[str]:
-    yield from jsonl(DATA / "bench" / "en.jsonl.zst", 200)
-    # Whole articles and plays: their beginnings will do.
-    for name in ("00.jsonl.zst", "01.jsonl"):
-        for text in jsonl(DATA / "corpora" / "pile" / name, 30):
-            yield text[:3000]
-    table = pq.read_table(DATA / "corpora" / "fineweb" / "000_00000.parquet")
-    for text in table["text"].to_pylist()[:40]:
-        yield text[:3000]
-
-
-def chinese() -> Iterator[str]:
-    yield from jsonl(DATA / "bench" / "zh.jsonl.zst", 200)
-    for path in sorted((DATA / "corpora" / "wudao").glob("part-*.json")):
-        found = json.loads(path.read_bytes())
-        records = found["RECORDS"] if isinstance(found, dict) else found
-        yield from (record["content"] for record in records[:50])
-
-
 @pytest.fixture(scope="module")
-def real() -> dict[str, list[str]]:
-    if not DATA.is_dir():
-        pytest.skip(f"no texts to compare on: {DATA} is not there")
-    return {"en": [*english()], "zh": [*chinese()]}
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """By language: articles of the sample, small texts, and those on each side of every bound."""
+    folder = tmp_path_factory.mktemp("texts")
+    for write in (english, english_code, chinese):
+        write(folder)
+    names = {"en": ("english", "code"), "zh": ("chinese",)}
+    # Texts without words, which datatrove divides by, do not come through the stages before.
+    small = [text for text in TEXTS if text.strip()]
+    return {
+        language: [
+            *(page["text"][:3000] for page in articles(200, language=language)),
+            *(text for name in names[language] for text in written(folder / name)),
+            *small,
+        ]
+        for language in names
+    }
+
+
+def written(folder: Path) -> list[str]:
+    (path,) = folder.iterdir()
+    return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
 
 
 def datatrove(module: str) -> Any:
@@ -95,22 +84,14 @@ def datatrove(module: str) -> Any:
     return importlib.import_module(f"datatrove.{module}")
 
 
-def gopher(**options: Any) -> Any:
-    return datatrove("pipeline.filters").GopherQualityFilter(**options)
+def filter_of(name: str, **options: Any) -> Any:
+    return getattr(datatrove("pipeline.filters"), name)(**options)
 
 
-def repetition(**options: Any) -> Any:
-    return datatrove("pipeline.filters").GopherRepetitionFilter(**options)
-
-
-def c4(**options: Any) -> Any:
-    return datatrove("pipeline.filters").C4QualityFilter(**options)
-
-
-def fineweb(**options: Any) -> Any:
-    return datatrove("pipeline.filters").FineWebQualityFilter(**options)
-
-
+gopher = partial(filter_of, "GopherQualityFilter")
+repetition = partial(filter_of, "GopherRepetitionFilter")
+c4 = partial(filter_of, "C4QualityFilter")
+fineweb = partial(filter_of, "FineWebQualityFilter")
 Filter = tuple[Any, str, dict[str, str]]
 """A filter of datatrove, the family of ours, and our reasons by theirs."""
 
@@ -197,15 +178,13 @@ CHINESE: dict[str, Callable[[], list[Filter]]] = {
 
 @pytest.mark.parametrize(("language", "profiles"), [("en", ENGLISH), ("zh", CHINESE)])
 def test_verdicts_are_those_of_datatrove(
-    real: dict[str, list[str]], language: str, profiles: dict[str, Callable[[], list[Filter]]]
+    texts: dict[str, list[str]], language: str, profiles: dict[str, Callable[[], list[Filter]]]
 ) -> None:
-    # Texts without words, which datatrove divides by, do not come through the stages before.
-    texts = real[language] + [text for text in TEXTS if text.strip()]
     quality = Quality.parse((f"{language}={'+'.join(profiles)}",))
-    judgement = quality.judge(texts, [language] * len(texts))
+    judgement = quality.judge(texts[language], [language] * len(texts[language]))
     filters = {name: build() for name, build in profiles.items()}
     ours = {name: reasons(quality, judgement, language=language, profile=name) for name in profiles}
-    for index, text in enumerate(texts):
+    for index, text in enumerate(texts[language]):
         # By text, so that datatrove, which keeps the words of five texts, splits each once.
         for name in profiles:
             wanted, left = theirs(filters[name], text)
@@ -216,21 +195,21 @@ def test_verdicts_are_those_of_datatrove(
         assert len(set(ours[name])) > 3, name
 
 
-def test_the_whole_of_fineweb(real: dict[str, list[str]]) -> None:
-    texts = real["en"][::4]
+def test_the_whole_of_fineweb(texts: dict[str, list[str]]) -> None:
+    some = texts["en"][::2]
     spec = "en=gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code"
-    judgement = Quality.parse((spec,)).judge(texts, ["en"] * len(texts))
+    judgement = Quality.parse((spec,)).judge(some, ["en"] * len(some))
     recipe = [
         (repetition(), "gopher-repetition", REPETITION),
         (gopher(), "gopher", GOPHER),
         (c4(filter_no_terminal_punct=False), "c4", C4),
         (fineweb(), "fineweb", FINEWEB),
     ]
-    for index, text in enumerate(texts):
+    for index, text in enumerate(some):
         wanted, left = theirs(recipe, text)
         assert same(judgement.reasons[index], wanted), text
         assert wanted or judgement.texts[index] == left
-    assert 0 < judgement.reasons.count(None) < len(texts)
+    assert 0 < judgement.reasons.count(None) < len(some)
 
 
 def test_sets_of_characters_are_those_of_datatrove() -> None:
