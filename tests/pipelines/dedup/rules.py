@@ -1,12 +1,17 @@
-"""Dedup of whole small corpora, and what its rules say of them, written out in plain Python."""
+"""Dedup of small generations, and what its rules say of them, written out in plain Python.
+
+A generation is deduplicated against earlier ones as in one run over all of them, in which the
+earlier rank first: so the rules are those of one run, whose orders are moved up by the number of
+their generation.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pipelines.dedup.bands import are_similar
 from pipelines.dedup.drops import Drops, drop_path
@@ -14,27 +19,132 @@ from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.merge.slices import merged_rows
-from pipelines.segments.plan import Plan
+from pipelines.segments.plan import Earlier, Plan
+from shards.manifest import Generation
 from shards.range import EVERYTHING
+from shards.storage.files import files
+from shards.storage.remote import AnyPath
 from tests.pipelines.inline import InlineRunner
-from tests.pipelines.made_segments import Doc
+from tests.pipelines.made_segments import Doc, write_segments
 
 EXACT, NEAR = "duplicate", "near-duplicate"
 Key = tuple[int, int, int]
 """A signer: order, segment, number."""
+Parts = list[list[Doc]]
+"""The segments of a generation."""
+SIGNED = bytes(8 * NUM_BANDS + NUM_SLOTS)
+"""A signature."""
+
+_PER_TASK = (
+    "exact.ROWS_PER_TASK",
+    "phases.BAND_ROWS_PER_TASK",
+    "phases.CANDIDATES_PER_TASK",
+    "phases.SLOTS_PER_TASK",
+    "phases.DROPS_PER_TASK",
+    "earlier.CANDIDATES_AT_ONCE",
+)
+_AT_ONCE = {"exact.BLOCK_ROWS": 5, "near.PAIRS_AT_ONCE": 3, "bands.PAIRS_AT_ONCE": 3}
 
 
-def deduplicated(
-    output: Path, plan: Plan, *, threshold: float = 0.7, clusters: str = "local"
-) -> tuple[Deduplicated, list[Any]]:
+@dataclass(frozen=True)
+class Grown:
+    """What dedup of one generation came to."""
+
+    generation: Generation
+    plan: Plan
+    found: Deduplicated
+    dropped: dict[tuple[int, int], str]
+    """Reason of each dropped document, by segment and position."""
+    tasks: list[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """How generations are deduplicated."""
+
+    dedup: str = "minhash"
+    clusters: str = "local"
+    threshold: float = 0.7
+    ranges: int = 1
+
+
+def grow(output: AnyPath, generations: Sequence[Parts], choice: Choice) -> list[Grown]:
+    """Dedup generation after generation, each against those before."""
+    grown: list[Grown] = []
+    for parts in generations:
+        grown.append(grow_on(output, grown, parts, choice))
+    return grown
+
+
+def grow_on(output: AnyPath, before: Sequence[Grown], parts: Parts, choice: Choice) -> Grown:
+    """Dedup one generation against those before."""
+    work = output / ".work"
+    for name in files(work):
+        (work / name).unlink()
     runner = InlineRunner()
-    phases = Phases(output / ".work", runner)  # type: ignore[arg-type]  # all of a runner it uses
-    return Dedup(
-        phases, plan, output, dedup="minhash", clusters=clusters, threshold=threshold
-    ).run(), runner.tasks
+    with pytest.MonkeyPatch.context() as patch:
+        # No power fails here, and waiting for the disk would be nearly all of the time.
+        patch.setattr("shards.storage.files.os.fsync", lambda _: None)
+        plan = replace(
+            write_segments(work, parts, sources=["ab"[at % 2] for at in range(len(parts))]),
+            generation=f"g{len(before) + 1:04}-0",
+            earlier=tuple(Earlier.of(each.generation, dedup=choice.dedup) for each in before),
+        )
+        plan.save(work)
+        if choice.ranges > 1:
+            rows = -(-sum(map(len, parts)) // choice.ranges)
+            for name, limit in {**dict.fromkeys(_PER_TASK, rows), **_AT_ONCE}.items():
+                patch.setattr(f"pipelines.dedup.{name}", limit)
+        phases = Phases(work, runner)  # type: ignore[arg-type]  # all of a runner it uses
+        options = {"clusters": choice.clusters, "threshold": choice.threshold}
+        found = Dedup(phases, plan, output, dedup=choice.dedup, **options).run()
+    check_account(output, plan, found)
+    generation = Generation(
+        number=len(before) + 1,
+        name=plan.generation,
+        fingerprint="",
+        inputs=(),
+        sources={},
+        audit=(),
+        signatures=found.signatures,
+        rejects=(),
+        accounting={},
+    )
+    return Grown(generation, plan, found, verdicts(output, plan, found), runner.tasks)
 
 
-def verdicts(output: Path, plan: Plan, found: Deduplicated) -> dict[tuple[int, int], str]:
+def check(grown: Sequence[Grown], generations: Sequence[Parts], choice: Choice) -> list[int]:
+    """Check verdicts and figures against one run; return how many were known: equal, near."""
+    parts = [
+        [replace(doc, order=doc.order + (number << 64)) for doc in part]
+        for number, parts in enumerate(generations)
+        for part in parts
+    ]
+    model = Model(parts, choice.threshold)
+    expected = getattr(model, choice.clusters)()
+    first, totals = 0, [0, 0]
+    for each, mine in zip(grown, generations, strict=True):
+        numbers = range(first, first + len(mine))
+        read = {
+            (at, doc.position): doc.reason
+            for at, part in enumerate(mine)
+            for doc in part
+            if doc.reason
+        }
+        late = {(at - first, row): why for (at, row), why in expected.items() if at in numbers}
+        assert each.dropped == {**late, **read}
+        known = model.known(numbers)
+        if first:
+            assert each.found.figures["known"] == {"exact": known[0], "near": known[1]}
+            assert sum(each.found.known(source) for source in each.plan.sources) == sum(known)
+        else:
+            assert "known" not in each.found.figures
+        totals = [total + part for total, part in zip(totals, known, strict=True)]
+        first = numbers.stop
+    return totals
+
+
+def verdicts(output: AnyPath, plan: Plan, found: Deduplicated) -> dict[tuple[int, int], str]:
     """The final reason of each dropped document, by segment and position."""
     work = output / ".work"
     drops = Drops.load([drop_path(work, name) for name in found.drops], EVERYTHING)
@@ -47,7 +157,7 @@ def verdicts(output: Path, plan: Plan, found: Deduplicated) -> dict[tuple[int, i
     return reasons
 
 
-def check_account(output: Path, plan: Plan, found: Deduplicated) -> None:
+def check_account(output: AnyPath, plan: Plan, found: Deduplicated) -> None:
     """What the records count is what the audit rows say."""
     final = verdicts(output, plan, found)
     within: dict[tuple[int, int], str] = {}
@@ -81,7 +191,6 @@ class Model:
         self.reasons: dict[tuple[int, int], str] = {}
         self.signers: dict[Key, Doc] = {}
         self.edges: set[tuple[Key, Key]] = set()
-        self.compared = self.failed = 0
         texts = []
         for number, part in enumerate(self.parts):
             docs = sorted((d for d in part if d.reason is None), key=lambda doc: doc.order)
@@ -110,10 +219,7 @@ class Model:
                 groups[doc.signature[8 * band : 8 * band + 8]].append(key)
             for group in groups.values():
                 smallest, *others = group
-                self.compared += len(others)
-                similar = [key for key in others if self.similar(smallest, key)]
-                self.edges |= {(key, smallest) for key in similar}
-                self.failed += len(others) - len(similar)
+                self.edges |= {(key, smallest) for key in others if self.similar(smallest, key)}
 
     def similar(self, one: Key, other: Key) -> bool:
         if not self.threshold:
@@ -129,6 +235,17 @@ class Model:
 
     def components(self) -> dict[tuple[int, int], str]:
         return self._with({key for part in self.parts_of() for key in part[1:]})
+
+    def known(self, numbers: range) -> list[int]:
+        """How many texts of these segments are dropped for an earlier one: equal, near."""
+        reasons = self.local()
+        texts = {doc.hash for number in numbers for doc in self.parts[number] if not doc.reason}
+        near = {one for one, other in self.edges if other[1] < numbers.start}
+        places = [(key[1], self.signers[key].position) for key in near if key[1] in numbers]
+        return [
+            sum(self.exact[text][0] < numbers.start for text in texts),
+            sum(reasons[place] == NEAR for place in places),
+        ]
 
     def parts_of(self) -> list[list[Key]]:
         root = {key: key for key in self.signers}
@@ -171,7 +288,7 @@ def spread(rng: np.random.Generator, parts: Sequence[Sequence[Doc]]) -> list[lis
 
 
 def made_up(
-    rng: np.random.Generator, sizes: Sequence[int], *, families: int = 6, ties: bool = True
+    rng: np.random.Generator, sizes: Sequence[int], *, families: int = 6
 ) -> list[list[Doc]]:
     """Documents of families that share some bands, more or less similar; some equal, some unsigned.
 
@@ -182,7 +299,7 @@ def made_up(
     parts = []
     for size in sizes:
         orders = rng.choice(4 * sum(sizes), size, replace=False).astype(np.uint64)
-        scale = np.uint64(2**64 // (4 * sum(sizes)) + 1 if ties else rng.integers(1, 2**50))
+        scale = np.uint64(2**64 // (4 * sum(sizes)) + 1)
         docs = []
         for position, order in enumerate((orders * scale).tolist()):
             family = rng.integers(families)
@@ -205,3 +322,20 @@ def made_up(
             )
         parts.append(docs)
     return parts
+
+
+def made_generations(
+    seed: int, sizes: Sequence[Sequence[int]], *, families: int = 6, ties: bool = False
+) -> list[Parts]:
+    """Generations of so many documents per segment, of which many are alike in any of them."""
+    rng = np.random.default_rng(seed)
+    parts = made_up(rng, [size for part in sizes for size in part], families=families)
+    if not ties:
+        parts = spread(rng, parts)
+    for part in parts:  # so that each segment has signatures, even if none of its documents has
+        part.append(Doc(order=1, position=999, reason="empty", signature=SIGNED))
+    generations = []
+    for counts in sizes:
+        generations.append(parts[: len(counts)])
+        parts = parts[len(counts) :]
+    return generations

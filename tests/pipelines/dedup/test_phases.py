@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,122 +11,61 @@ from hypothesis import strategies as st
 
 from pipelines.dedup import exact as dedup
 from pipelines.dedup import phases as dedup_phases
-from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from shards.tables import open_table
-from tests.pipelines.dedup.rules import (
-    EXACT,
-    NEAR,
-    Model,
-    check_account,
-    deduplicated,
-    made_up,
-    spread,
-    verdicts,
-)
-from tests.pipelines.made_segments import Doc, write_segments
+from tests.pipelines.dedup.rules import EXACT, NEAR, Choice, check, grow, made_generations
+from tests.pipelines.made_segments import Doc
 
-SIGNED = bytes(8 * NUM_BANDS + NUM_SLOTS)
-"""A signature."""
-
+ONCE = [[(40,)], [(30, 1, 25, 24)], [(6,) * 12], [(80, 40)]]
+"""Documents of each segment of each generation."""
+THRICE = [(40, 30), (25, 1, 20), (30,)]
 CASES = [
-    (seed, sizes, threshold)
-    for seed, sizes in enumerate([(40,), (30, 30), (30, 1, 25, 24), (6,) * 12, (80, 40)])
-    for threshold in (0.0, 0.7)
+    *((sizes, clusters, 1) for sizes in ONCE for clusters in ("local", "components")),
+    *(pytest.param(THRICE, "local", ranges, marks=pytest.mark.slow) for ranges in (1, 2, 8)),
+    ([(30, 12, 24)], "components", 6),
 ]
 
 
-@pytest.mark.parametrize("clusters", ["local", "components"])
-@pytest.mark.parametrize(("seed", "sizes", "threshold"), CASES)
+@pytest.mark.parametrize("threshold", [0.0, 0.7])
+@pytest.mark.parametrize(("sizes", "clusters", "ranges"), CASES)
 def test_what_is_dropped_is_what_the_rules_say(
-    tmp_path: Path, seed: int, sizes: tuple[int, ...], threshold: float, clusters: str
+    tmp_path: Path,
+    sizes: Sequence[tuple[int, ...]],
+    clusters: str,
+    ranges: int,
+    threshold: float,
 ) -> None:
-    parts = made_up(np.random.default_rng(seed), sizes)
-    sources = ["ab"[at % 2] for at in range(len(parts))]
-    plan = write_segments(tmp_path / ".work", parts, sources=sources)
-    found, _ = deduplicated(tmp_path, plan, threshold=threshold, clusters=clusters)
-    model = Model(parts, threshold)
-    expected = getattr(model, clusters)()
-    final = verdicts(tmp_path, plan, found)
-    read = {
-        (at, doc.position): doc.reason
-        for at, part in enumerate(parts)
-        for doc in part
-        if doc.reason
-    }
-    assert final == {**expected, **read}
-    counts = list(expected.values())
-    assert min(counts.count(EXACT), counts.count(NEAR)) > 2
-    check_account(tmp_path, plan, found)
+    choice = Choice(clusters=clusters, threshold=threshold, ranges=ranges)
+    generations = made_generations(len(sizes[0]), sizes, ties=len(sizes) == 1)
+    grown = grow(tmp_path, generations, choice)
+    known = check(grown, generations, choice)
+    reasons = [*grown[0].dropped.values()]
+    assert min(reasons.count(EXACT), reasons.count(NEAR)) > 2
+    if ranges > 1:
+        assert len(grown[0].found.drops) > 1
+    if sizes is THRICE:
+        assert min(known) > 5
+        bands = [table for table in grown[0].generation.signatures if "band-03" in table.path]
+        assert len(bands) == ranges
+        compared = [task for task in grown[1].tasks if "similar to earlier" in str(task)]
+        assert bool(compared) == bool(threshold)
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)
-@given(
-    seed=st.integers(0, 2**32),
-    families=st.integers(1, 6),
-    cuts=st.lists(st.lists(st.integers(0, 59), max_size=12), min_size=1, max_size=3),
-    threshold=st.sampled_from([0.0, 0.7]),
-    clusters=st.sampled_from(["local", "components"]),
-)
-def test_which_documents_share_a_segment_decides_nothing(
-    tmp_path_factory: pytest.TempPathFactory,
-    seed: int,
-    families: int,
-    cuts: list[list[int]],
-    threshold: float,
-    clusters: str,
+@settings(deadline=None, max_examples=25)
+@given(data=st.data(), seed=st.integers(0, 2**32), families=st.integers(1, 6))
+def test_neither_segments_nor_ranges_nor_generations_decide_anything(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int, families: int
 ) -> None:
-    """Cut anywhere, with the documents in any order, each gets the verdict of one segment's."""
-    rng = np.random.default_rng(seed)
-    (docs,) = spread(rng, made_up(rng, (60,), families=families))
-    model = Model([docs], threshold)
-    expected = {position: why for (_, position), why in getattr(model, clusters)().items()}
-    expected |= {doc.position: doc.reason for doc in docs if doc.reason}
-    for cut in cuts:
-        mixed = [docs[at] for at in rng.permutation(len(docs)).tolist()]
-        edges = sorted({0, *cut, len(docs)})
-        parts = [mixed[low:high] for low, high in pairwise(edges)]
-        signed = Doc(order=1, position=99, reason="empty", signature=docs[0].signature or SIGNED)
-        output = tmp_path_factory.mktemp("cut")
-        plan = write_segments(output / ".work", [[*part, signed] for part in parts])
-        found, _ = deduplicated(output, plan, threshold=threshold, clusters=clusters)
-        final = verdicts(output, plan, found)
-        assert {at: why for (_, at), why in final.items() if at != 99} == expected
-        check_account(output, plan, found)
-
-
-@pytest.mark.parametrize("clusters", ["local", "components"])
-@pytest.mark.parametrize("threshold", [0.0, 0.7])
-def test_the_number_of_ranges_decides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threshold: float, clusters: str
-) -> None:
-    parts = made_up(np.random.default_rng(7), (30, 12, 24))
-    plan = write_segments(tmp_path / "one" / ".work", parts)
-    write_segments(tmp_path / "many" / ".work", parts)
-    found, tasks = deduplicated(tmp_path / "one", plan, threshold=threshold, clusters=clusters)
-    monkeypatch.setattr(dedup, "ROWS_PER_TASK", 12)
-    monkeypatch.setattr(dedup, "BLOCK_ROWS", 5)
-    monkeypatch.setattr("pipelines.dedup.near.PAIRS_AT_ONCE", 3)
-    monkeypatch.setattr("pipelines.dedup.bands.PAIRS_AT_ONCE", 3)
-    monkeypatch.setattr(dedup_phases, "BAND_ROWS_PER_TASK", 12)
-    monkeypatch.setattr(dedup_phases, "DROPS_PER_TASK", 12)
-    many, more = deduplicated(tmp_path / "many", plan, threshold=threshold, clusters=clusters)
-    assert len(more) > 3 * len(tasks)
-    assert len(many.drops) > 1
-    assert verdicts(tmp_path / "one", plan, found) == verdicts(tmp_path / "many", plan, many)
-    for name in ("exact", "near"):
-        assert found.figures[name] == many.figures[name]
-    check_account(tmp_path / "many", plan, many)
-    rows = [
-        [
-            row
-            for name in result.drops
-            for row in open_table(drop_path(tmp_path / folder / ".work", name)).to_pylist()
-        ]
-        for folder, result in (("one", found), ("many", many))
-    ]
-    assert rows[0] == rows[1]
+    generation = st.lists(st.integers(1, 12), min_size=1, max_size=5)
+    sizes = data.draw(st.lists(generation, min_size=1, max_size=4))
+    choice = Choice(
+        clusters=data.draw(st.sampled_from(["local", "components"][: 2 if len(sizes) == 1 else 1])),
+        threshold=data.draw(st.sampled_from([0.0, 0.5, 0.7])),
+        ranges=data.draw(st.sampled_from([1, 2, 8])),
+    )
+    generations = made_generations(seed, sizes, families=families)
+    grown = grow(tmp_path_factory.mktemp("grown"), generations, choice)
+    check(grown, generations, choice)
 
 
 def family(edges: Sequence[tuple[int, int]], num: int, orders: Sequence[int]) -> list[Doc]:
@@ -149,10 +87,10 @@ def test_a_long_chain_is_one_component(tmp_path: Path) -> None:
     num = 300
     orders = rng.permutation(num).tolist()
     docs = family([(n, n + 1) for n in range(num - 1)], num, [order << 50 for order in orders])
-    plan = write_segments(tmp_path / ".work", [docs[at::3] for at in range(3)])
-    found, _ = deduplicated(tmp_path, plan, clusters="components")
-    assert len(verdicts(tmp_path, plan, found)) == num - 1
-    assert found.figures["near"]["components"]["100+"] == 1
+    parts = [docs[at::3] for at in range(3)]
+    (grown,) = grow(tmp_path, [parts], Choice(clusters="components"))
+    assert len(grown.dropped) == num - 1
+    assert grown.found.figures["near"]["components"]["100+"] == 1
 
 
 def test_a_page_repeated_many_times_costs_a_row_per_segment(tmp_path: Path) -> None:
@@ -164,10 +102,9 @@ def test_a_page_repeated_many_times_costs_a_row_per_segment(tmp_path: Path) -> N
         orders = rng.integers(0, 2**63, num, dtype=np.uint64).tolist()
         parts.append([replace(page, order=o, position=at, hash=7) for at, o in enumerate(orders)])
     parts[4][7] = replace(parts[4][7], hash=9)  # one that differs only in its text
-    plan = write_segments(tmp_path / ".work", parts)
-    assert [segment.sieved.signed for segment in plan.segments] == [1, 1, 1, 1, 2]
-    found, _ = deduplicated(tmp_path, plan)
-    dropped = list(verdicts(tmp_path, plan, found).values())
+    (grown,) = grow(tmp_path, [parts], Choice())
+    assert [segment.sieved.signed for segment in grown.plan.segments] == [1, 1, 1, 1, 2]
+    dropped = list(grown.dropped.values())
     assert (dropped.count(EXACT), dropped.count(NEAR)) == (5 * num - 2, 1)
 
 
