@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pipelines.run.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
 
@@ -73,6 +75,17 @@ def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
     return path
+
+
+def own_text(number: int, size: int = 150) -> str:
+    """A text of its own for each number, unlike that of any other."""
+    chosen = np.random.default_rng(number).integers(0x4E00, 0x9F00, size)
+    return "".join(map(chr, chosen.tolist()))
+
+
+def write_pages(path: Path, *numbers: int) -> Path:
+    """Write a file with a page for each number, each with a text of its own."""
+    return write_wudao(path, [page(number, own_text(number)) for number in numbers])
 
 
 def page(number: int, text: str = "") -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,17 +13,11 @@ from shards.console import run_module
 from shards.manifest import TRAIN, VALIDATION, Manifest, read_manifest
 from shards.reader import Dataset
 from shards.verify import verify
-from tests.pipelines.runs import MODULE, page, small, write_wudao
+from tests.pipelines.runs import MODULE, own_text, page, small, write_wudao
 
 pytestmark = pytest.mark.slow
 
 MARKER, GROUP = "ZQXJ", "某人的信"
-
-
-def words(number: int) -> str:
-    """Return a text of its own for each number."""
-    rng = np.random.default_rng(number)
-    return "".join(map(chr, rng.integers(0x4E00, 0x9F00, 600)))
 
 
 def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
@@ -33,7 +26,7 @@ def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
 
 def asked_page(number: int = 7) -> dict[str, Any]:
     """The page that is taken down, under an id of its own."""
-    return {**page(7, f"{MARKER} {words(7)} {MARKER}"), "uniqueKey": f"{number:032x}"}
+    return {**page(7, f"{MARKER} {own_text(7, 600)} {MARKER}"), "uniqueKey": f"{number:032x}"}
 
 
 def changed(number: int, old: str, new: str) -> dict[str, Any]:
@@ -73,7 +66,7 @@ def files_with(directory: Path, sought: bytes) -> list[str]:
     return sorted({path.relative_to(directory).as_posix() for path in found})
 
 
-PAGES = [page(number, words(number)) for number in range(6)]
+PAGES = [page(number, own_text(number, 600)) for number in range(6)]
 
 
 def marks_of(output: Path, keys: list[str]) -> tuple[str, bytes, bytes]:
