@@ -653,6 +653,13 @@ def erased_again(folder: Path) -> None:
     put_lines(folder / "in/e.jsonl", [_page(1, id="1-once-more"), _page(63)])
 
 
+def compacted_again(folder: Path) -> None:
+    """A file with texts of generations that are one now, nearly the same ones, and a new one."""
+    near = [{**_page(at, id=f"near-{at}"), "text": _page(at)["text"] + " So."} for at in (11, 45)]
+    known = [_page(12, id="same-as-12"), _page(46, id="same-as-46")]
+    put_lines(folder / "in/e.jsonl", [*known, *near, _page(64)])
+
+
 def steps_of_a_run(folder: Path) -> None:
     """A script that saves the options of a run."""
     put(

@@ -216,7 +216,7 @@ _GROWTH = (
     ),
     Row(
         name="compacted",
-        about="generations that become one, and what prune deletes",
+        about="generations that become one, what prune deletes, and what a later one knows of them",
         after="removed",
         commands=(
             "shards compact data",
@@ -229,6 +229,8 @@ _GROWTH = (
             *_shown("data"),
             "shards stats data",
             "shards verify data",
+            Command(words=_GROW, files=corpora.compacted_again),
+            *_shown("data"),
         ),
     ),
     Row(
@@ -395,7 +397,7 @@ _TOOLS = (
         about="what lies at a path: files, fields, faults, and the corpus that reads them",
         corpora=(corpora.tokenizer, corpora.shapes, corpora.benchmark),
         commands=(
-            "pipelines.look mixed zhihu zhidao baike cc_news wudao pile",
+            "pipelines.look mixed zhihu zhidao baike cc_news openwebtext fineweb wudao pile",
             "pipelines.look mixed fields --json",
         ),
     ),

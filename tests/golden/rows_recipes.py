@@ -228,6 +228,8 @@ ROWS = (
             f"pipelines.text --input scored --output bounds {_BYTES} {_ALL} "
             "--classifier 'quality.bin:hq>=0.5000100135803223' --classifier 'quality.bin:cc<=0.7' "
             "--perplexity 'letters.arpa+letters.model<=14.537843704223633'",
+            "pipelines.rethreshold bounds "
+            "--threshold classifier.min_hq=0.3,perplexity.max_value=15",
             f"pipelines.text --input scored --output cutoffs {_BYTES} {_ALL} "
             "--classifier 'quality.bin:hq<=0.6' --classifier 'en=quality.bin:hq<=0.7310686' "
             "--perplexity 'en=letters.arpa+letters.model<=cutoff.csv:head' "

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines import compiled
-from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.run.build import build
-from tests.pipelines.mapped import CONTENT
 from tests.pipelines.runs import many_splits
 
 
@@ -47,23 +44,3 @@ def broken_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
         "Nothing is compiled, which is slower."
     )
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """The input file of tests.pipelines.mapped."""
-    path = tmp_path / "in" / "a.json"
-    path.parent.mkdir()
-    path.write_bytes(CONTENT)
-    return path
-
-
-@pytest.fixture
-def remote() -> Iterator[InputFile]:
-    """The same file behind a URL: it has an etag, and no time."""
-    system = MemoryFileSystem()
-    system.pipe("/a.json", CONTENT)
-    (found,) = match_inputs(["memory://a.json"], pattern="*", default_name="s")
-    assert found.etag
-    yield found
-    system.store.clear()

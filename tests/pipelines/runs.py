@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -75,6 +76,12 @@ def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
     return path
+
+
+def touch(path: Path) -> None:
+    """Give a file another time."""
+    before = path.stat().st_mtime_ns
+    os.utime(path, ns=(before + 10**9, before + 10**9))
 
 
 def own_text(number: int, size: int = 150) -> str:

@@ -52,21 +52,6 @@ def test_tops_up_with_the_same_files_every_time(corpus: Path, tmp_path: Path) ->
     assert len(firsts) > 1
 
 
-@pytest.mark.parametrize("flag", ["--documents", "--fraction"])
-def test_documents_nest(flag: str, corpus: Path, tmp_path: Path) -> None:
-    amounts = {"--documents": ("10", "40"), "--fraction": ("10%", "0.5")}[flag]
-    small, large = (tmp_path / "small", tmp_path / "large")
-    for folder, amount in zip((small, large), amounts, strict=True):
-        assert copy(corpus, folder, flag, amount) == 0
-        before = files_in(folder)
-        assert copy(corpus, folder, flag, amount) == 0
-        assert files_in(folder) == before
-        assert set(before) <= set(NAMES)
-    assert ids_in(small) < ids_in(large)
-    if flag == "--documents":
-        assert (len(ids_in(small)), len(ids_in(large))) == (10, 40)
-
-
 def test_damage_is_named_in_the_closing_line(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

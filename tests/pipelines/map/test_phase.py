@@ -1,10 +1,8 @@
 """The driver's side of the map, whole runs and runs in parts."""
 
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 
 from pipelines.corpus.part import parse_part
 from pipelines.run.build import build, map_part
-from shards.errors import UserError
 from tests.pipelines.runs import (
     FLAGS,
     MODULE,
@@ -92,21 +89,5 @@ def test_parts_at_the_same_time_make_the_bytes_of_one_run(reference: Path, tmp_p
     assert [process.returncode for process in started] == [0, 0, 0], outputs
     assert all("the same command with --part merge" in text for text in outputs)
     assert sum(" 0 splits are not in" in text for text in outputs) >= 1
-    build(MODULE, options(output, "merge"))
-    assert shipped(output) == shipped(reference)
-
-
-@pytest.mark.slow
-def test_a_part_that_was_killed_is_repeated(reference: Path, tmp_path: Path) -> None:
-    output = tmp_path / "out"
-    with subprocess.Popen(command(output, "2/2"), stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not list((output / ".work" / "map").glob("[!.]*.json")):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL, "the part ended before it could be killed"
-    map_part(MODULE, options(output, "1/2"))
-    with pytest.raises(UserError, match=r"of 36 splits are not mapped"):
-        build(MODULE, options(output, "merge"))
-    map_part(MODULE, options(output, "2/2"))
     build(MODULE, options(output, "merge"))
     assert shipped(output) == shipped(reference)

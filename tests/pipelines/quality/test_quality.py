@@ -3,8 +3,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pipelines.quality import Judgement, Quality
 from shards.errors import UserError
@@ -46,33 +44,6 @@ def test_reasons_come_from_metrics_alone(judged: tuple[Quality, Judgement]) -> N
     )
     assert "gopher-few-words" not in quality.reasons(blank_words).to_pylist()
     assert quality.reasons(rows.slice(0, 0)).to_pylist() == []
-
-
-RULES = sorted(
-    {
-        (rule.profile, rule.threshold)
-        for language in ("en", "zh")
-        for rule in Quality.parse(SPECS).rules(language)
-    }
-)
-BOUNDS = st.sampled_from(["off", "0", "0.05", "0.2", "0.5", "1", "3", "7.5", "40", "1000"])
-SOME = [*range(0, len(MANY_TEXTS), 5)]
-SOME_TEXTS = [MANY_TEXTS[row] for row in SOME]
-SOME_LANGUAGES = [LANGUAGES[row] for row in SOME]
-
-
-@pytest.mark.slow
-@settings(max_examples=12)
-@given(st.lists(st.tuples(st.sampled_from(RULES), BOUNDS), max_size=6))
-def test_other_bounds_on_the_metrics_are_as_good_as_judging_again(
-    judged: tuple[Quality, Judgement], changes: list[tuple[tuple[str, str], str]]
-) -> None:
-    metrics = {name: column[SOME] for name, column in judged[1].metrics.items()}
-    rows = pa.table({"language": SOME_LANGUAGES, **metrics})
-    written = [f"{profile}.{threshold}={bound}" for (profile, threshold), bound in changes]
-    quality = Quality.parse(SPECS, written)
-    again = quality.judge(SOME_TEXTS, SOME_LANGUAGES)
-    assert quality.reasons(rows).to_pylist() == again.reasons
 
 
 def test_the_description_is_the_same_for_the_same_meaning() -> None:

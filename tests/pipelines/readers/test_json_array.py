@@ -275,16 +275,6 @@ def test_what_is_kept_and_what_is_named(
         assert read_every(size, raw, tmp_path) == items
 
 
-def test_what_orjson_reads_is_read_however_deep(tmp_path: Path) -> None:
-    """Python's reader stops at 1,000 less the frames of its caller."""
-    deep = b'{"content":"deep","n":' + b"[" * 1020 + b"]" * 1020 + b"}"
-    raw = b"[" + b",".join([deep, compact(AFTER)] * 3) + b"]"
-    for size in (700, 2100, len(raw)):
-        items = read_every(size, raw, tmp_path, block_bytes=100)
-        assert [value["content"] for value in values(items)] == ["deep", "after"] * 3
-        assert not damages(items)
-
-
 # Hostile records.
 
 

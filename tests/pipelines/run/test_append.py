@@ -9,9 +9,10 @@ import pytest
 from pipelines.run.append import append
 from pipelines.run.build import build
 from shards import Dataset
+from shards.__main__ import main
 from shards.manifest import Manifest, write_manifest
 from tests.pipelines.privileges import without_privileges
-from tests.pipelines.runs import MODULE, content, small, write_pages
+from tests.pipelines.runs import MODULE, content, own_text, page, small, write_pages, write_wudao
 
 
 def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
@@ -78,3 +79,17 @@ def test_other_libraries_are_told_and_recorded(
     caplog.clear()
     grown(output, folder)
     assert "ftfy" not in caplog.text, "it is told once"
+
+
+@pytest.mark.slow
+def test_what_stood_at_one_place_then_and_later_is_known_when_they_are_one(tmp_path: Path) -> None:
+    # Both have the same order; a third file has a text that is similar to the later one.
+    folder, output = tmp_path / "in", tmp_path / "out"
+    options = {"dedup": "minhash", "validation": 0.05}
+    for pages in ([own_text(1), own_text(2)], [own_text(3), own_text(2)]):
+        write_wudao(folder / "part-1.json", [page(n, one) for n, one in enumerate(pages)])
+        grown(output, folder, allow_changed=True, **options)
+    assert main(["compact", str(output)]) == 0
+    write_wudao(folder / "part-2.json", [page(n, f"{own_text(n)}後") for n in (1, 3, 4)])
+    made = grown(output, folder, **options)
+    assert made.generations[-1].accounting["wudao"]["dropped"] == {"near-duplicate": 2}

@@ -11,8 +11,7 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.run import existing
 from pipelines.run.build import build
 from shards.errors import UserError
-from tests.pipelines.mapped import touch
-from tests.pipelines.runs import MODULE, page, small, write_wudao
+from tests.pipelines.runs import MODULE, page, small, touch, write_wudao
 
 
 def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:

@@ -171,9 +171,7 @@ def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     assert shipped(output) == shipped(command.whole)
     assert [*output.rglob(".tmp-*"), *output.glob(NAME)] == []
     if "--keep-segments" in flags:
-        assert splits.items() <= finished(output, "map").items(), (
-            "splits were mapped again"
-        )
+        assert splits.items() <= finished(output, "map").items(), "splits were mapped again"
         assert shards.items() <= finished(output, "merge").items(), "shards were made again"
         assert not mapped or "map 100 %" not in again.stderr, "it must not map anything again"
     assert (f"ranges: {len(cut)} of " in again.stderr) == bool(cut)

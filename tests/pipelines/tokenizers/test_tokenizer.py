@@ -1,7 +1,3 @@
-import dataclasses
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -32,20 +28,3 @@ def test_special_strings_are_text(tokenizer: Tokenizer) -> None:
     allowed = {tokenizer.special["unk"], 0}  # what WordPiece and SentencePiece give for the unknown
     for name in filter(None, names):
         assert set(ids(tokenizer, f"a {name} b{name}")) & (set(special.tolist()) - allowed) == set()
-
-
-def test_failures_cost_their_text_only(tokenizer: Tokenizer) -> None:
-    class PanicException(BaseException):
-        """Like pyo3's, it is no Exception."""
-
-    def panicking(texts: Sequence[str]) -> Any:
-        if "bad" in texts:
-            raise PanicException("capacity overflow")
-        return tokenizer._model.encode(texts)
-
-    fragile = Tokenizer(dataclasses.replace(tokenizer._model, encode=panicking))
-    tokens, lengths, failures = fragile.encode_batch(["the dog", "bad", "the"])
-    assert failures == [(1, "PanicException: capacity overflow")]
-    assert tokens.dtype == tokenizer.dtype
-    assert lengths.tolist() == [len(ids(tokenizer, "the dog")), 0, len(ids(tokenizer, "the"))]
-    assert tokens.tolist() == ids(tokenizer, "the dog") + ids(tokenizer, "the")
