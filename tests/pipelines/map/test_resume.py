@@ -1,8 +1,10 @@
 """Which splits of an unfinished run are used again, of files on a disk and behind a URL."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -25,16 +27,20 @@ def mapped(options: Options) -> int:
 
 def test_a_finished_split_is_used_while_its_bytes_are_the_same(tmp_path: Path) -> None:
     path = write_wudao(tmp_path / "in" / "part-1.json", map(page, range(12)))
-    content = path.read_bytes()
+    content, times = path.read_bytes(), path.stat()
+    other = content.replace("打磨".encode(), "磨光".encode(), 1)
     options = small(tmp_path / "out", path.parent, split_bytes=1000, keep_segments=True)
     number = mapped(options)
     assert number > 4
-    assert mapped(options) == 0
+    path.write_bytes(other)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert mapped(options) == 0, "a file of the same time is not read"
+    path.write_bytes(content)
     touch(path)
     assert mapped(options) == 0
     shutil.copytree(path.parent, tmp_path / "copy", copy_function=shutil.copyfile)
     assert mapped(replace(options, input=(str(tmp_path / "copy"),))) == 0
-    path.write_bytes(content.replace("打磨".encode(), "磨光".encode(), 1))
+    path.write_bytes(other)
     touch(path)
     assert mapped(options) == 1
     path.write_bytes(content + b"\n")
@@ -47,13 +53,15 @@ def test_a_file_behind_a_url_is_used_while_its_bytes_are_the_same(tmp_path: Path
     options = small(
         tmp_path / "out", "memory://resumed/part-1.json", split_bytes=1000, keep_segments=True
     )
-    found = []
-    for words in (b"", b"", "磨光".encode(), "磨光".encode()):
-        content = path.read_bytes().replace("打磨".encode(), words or "打磨".encode(), 1)
-        system.pipe("/resumed/part-1.json", content)  # it gets another etag
+    content = path.read_bytes()
+    other = content.replace("打磨".encode(), "磨光".encode(), 1)
+    found, etag = [], datetime(2026, 1, 1, tzinfo=UTC)
+    for held, days in ((content, 0), (other, 0), (content, 1), (other, 2), (other, 3)):
+        system.pipe("/resumed/part-1.json", held)
+        system.store["/resumed/part-1.json"].created = etag + timedelta(days=days)
         found.append(mapped(options))
     system.store.clear()
-    assert found == [found[0], 0, 1, 0]
+    assert found == [found[0], 0, 0, 1, 0]
     assert found[0] > 4
 
 
