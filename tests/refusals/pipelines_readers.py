@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+from collections.abc import Mapping
 from functools import cache
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from tests.refusals.refusal import begun, mapped, refused
-from tests.refusals.scenes import LINES, PAGES, TOKENIZER, Scene, holding, page
+from tests.refusals.scenes import LINES, PAGES, TOKENIZER, Scene, holding, page, together
 
 OUT = f"{TOKENIZER} --output out"
 TEXT = f"pipelines.text {OUT} --input in"
@@ -79,6 +80,28 @@ DAMAGE = {
     "damage: text that is a number": text("a.jsonl", '{"text": 5}\n' * 3),
 }
 
+BODY, TITLED = '{"body": "bad"}\n', '{"summary": "a", "article": "the longest of all"}\n'
+INNER = '{"id": null, "meta": {"text": "words"}}\n'
+
+FIRST = {
+    "1,100 are bad": {"a": BODY * 1100},
+    "all of two files are bad": {"a": BODY * 3, "b": '{"text": 3}\n' * 2},
+    "the last of 1,001 is good": {"a": BODY * 1000 + '{"text": "good"}\n'},
+    "the last of 5,001 is good": {"a": BODY * 5000 + '{"text": "good"}\n'},
+    "one of two files is good": {"a": BODY * 5000, "b": '{"text": "good"}\n'},
+    "one of eight files is good": {n: BODY * 2000 for n in "abcdefg"} | {"h": '{"text": "a"}\n'},
+    "one is empty": {"a": '{"text": ""}\n'},
+}
+"""By name the records of some files, of which the first are looked at."""
+
+FIELDS = {"sumary": TITLED, "body": INNER, "meta": INNER, "id": INNER}
+"""By --text-field a record without that text."""
+
+
+def files(contents: Mapping[str, str]) -> Scene:
+    return together(*(text(f"{name}.jsonl", content) for name, content in contents.items()))
+
+
 ARCHIVES = {
     "zip": b"PK\x03\x04xx",
     "7z": b"7z\xbc\xaf\x27\x1c",
@@ -93,6 +116,16 @@ ROWS = (
     *(begun(name, WUDAO, scene=scene) for name, scene in ARRAYS.items()),
     *(begun(name, TEXT, scene=scene) for name, scene in FILES.items()),
     *(mapped(name, TEXT, scene=scene) for name, scene in DAMAGE.items()),
+    *(mapped(f"first: {name}", TEXT, scene=files(each)) for name, each in FIRST.items()),
+    *(
+        mapped(f"field {name}", f"{TEXT} --text-field {name}", scene=text("a.jsonl", record))
+        for name, record in FIELDS.items()
+    ),
+    mapped(
+        "first: of two sources",
+        f"pipelines.text {OUT} --input x=good --input y=in",
+        scene=together(text("a.jsonl", BODY), holding("good/a.jsonl", LINES)),
+    ),
     mapped("array: GB 18030", WUDAO, scene=wudao(PAGES.encode("gb18030"))),
     mapped("array: empty", WUDAO, scene=wudao(b"[]"), found="0 documents | 0 kept | 0 dropped"),
     begun(

@@ -1,7 +1,4 @@
-"""A process that answers, for each line of its input, what an input names: files, or an error.
-
-The hub's libraries read HF_ENDPOINT and its like once, when they are imported.
-"""
+"""Print, for each word of the command line, what an input names: files, or an error."""
 
 import dataclasses
 import json
@@ -28,5 +25,5 @@ def answer(spec: str) -> object:
     return {"files": [dataclasses.asdict(file) for file in files], "contents": contents}
 
 
-for line in sys.stdin:
-    print(json.dumps(answer(line.strip())), flush=True)
+for spec in sys.argv[1:]:
+    print(json.dumps(answer(spec)), flush=True)

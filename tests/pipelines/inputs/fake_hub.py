@@ -6,12 +6,16 @@ Who pushes has the token hf_OWNER.
 import base64
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -301,3 +305,31 @@ def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def answers(script: Path, endpoint: str, *specs: str, home: Path, **variables: str) -> list[Any]:
+    """Return what a script prints of each spec, each a line of JSON, with this hub as its own.
+
+    The hub's libraries read their environment once, so each environment is a process.
+    """
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HF_") and not name.lower().endswith("_proxy")
+    }
+    settings = {
+        "HF_HOME": str(home),
+        "HF_ENDPOINT": endpoint,
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, str(script), *specs],
+        env={**inherited, **settings, **variables},
+        cwd=home,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,15 +1,12 @@
 """Tokenizers of models on the hub, read through the library's own cache."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.pipelines.inputs.fake_hub import Repository, serve
+from tests.pipelines.inputs.fake_hub import Repository, answers, serve
 
 LOAD = """
 import json, sys
@@ -21,23 +18,6 @@ for spec in sys.argv[1:]:
     except UserError as error:
         print(json.dumps(str(error)), flush=True)
 """
-"""The hub's library reads its environment once, so each environment is a process."""
-
-
-def load(home: Path, endpoint: str, *specs: str, offline: str = "0") -> list[str]:
-    environment = {**os.environ, "HF_HOME": str(home), "HF_ENDPOINT": endpoint}
-    environment["HF_HUB_OFFLINE"] = offline
-    environment.pop("HF_TOKEN", None)
-    done = subprocess.run(
-        [sys.executable, "-c", LOAD, *specs],
-        env=environment,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert not done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.slow
@@ -52,9 +32,9 @@ def test_a_model_of_the_hub_has_its_tokenizer(
         "o/gated": Repository(files=files, gated=True),
     }
     with serve(models) as (endpoint, hub):
+        (tmp_path / "load.py").write_text(LOAD)
+        load = partial(answers, tmp_path / "load.py", endpoint, home=tmp_path)
         found = load(
-            tmp_path,
-            endpoint,
             "hf:google-bert/bert",
             f"hf:{bert_lines_path}",
             "hf:o/both@v1",
@@ -73,6 +53,6 @@ def test_a_model_of_the_hub_has_its_tokenizer(
         assert "Write hf:OWNER/NAME[@REVISION], or hf:FOLDER" in told
     # What the cache has needs no hub; what it has not says so.
     specs = ("hf:google-bert/bert", "hf:o/both@v1", "hf:o/new")
-    again = load(tmp_path, endpoint, *specs, offline="1")
+    again = load(*specs, HF_HUB_OFFLINE="1")
     assert again[:2] == [found[0], found[2]]
     assert "the hub cannot be reached" in again[2]
