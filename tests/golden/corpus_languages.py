@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipelines.filters.langid import installed_model
 from tests.golden.corpus_words import CHINESE, ENGLISH, endless, plain, write_lines
 
 _TEXTS = {
@@ -25,12 +26,28 @@ _TEXTS = {
     "Latin": "Lorem ipsum dolor sit amet, consectetur adipiscing elit.",
 }
 
+_LABELS = {
+    "zh": "zho_Hans",
+    "en": "eng_Latn",
+    "ja": "jpn_Jpan",
+    "sq": "als_Latn",
+    "yue": "yue_Hant",
+}
+
 
 def languages(folder: Path) -> None:
     """Write the texts."""
     texts = {f"alone: {name}": text for name, text in _TEXTS.items()}
     texts |= dict(_mixed()) | dict(_long())
     write_lines(folder / "languages" / "languages.jsonl", texts)
+
+
+def own_labels(folder: Path) -> None:
+    """Write lid.176 with some labels as GlotLID and NLLB write them."""
+    content = installed_model().read_bytes()
+    for code, label in _LABELS.items():
+        content = content.replace(f"__label__{code}\0".encode(), f"__label__{label}\0".encode())
+    (folder / "glot.ftz").write_bytes(content)
 
 
 def _mixed() -> Iterator[tuple[str, str]]:

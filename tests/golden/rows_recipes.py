@@ -5,7 +5,7 @@ from tests.golden.corpus_cleaning import damaged
 from tests.golden.corpus_copies import copies, versions
 from tests.golden.corpus_english import english, english_code, english_lines, english_long
 from tests.golden.corpus_filters import addresses, contaminated, edges
-from tests.golden.corpus_languages import languages
+from tests.golden.corpus_languages import languages, own_labels
 from tests.golden.corpus_models import (
     byte_tokenizer,
     classifier,
@@ -113,8 +113,9 @@ ROWS = (
     ),
     Row(
         name="languages",
-        about="labels and scores of texts, the threshold from both sides, and how much is read",
-        corpora=(byte_tokenizer, languages),
+        about="labels and scores of texts, the threshold from both sides, how much is read, and a "
+        "model with labels of its own",
+        corpora=(byte_tokenizer, languages, own_labels),
         commands=(
             f"pipelines.text --input languages --output data {_BYTES}",
             f"pipelines.text --input languages --output all {_BYTES} {_ALL} --lid-chars 0",
@@ -123,6 +124,12 @@ ROWS = (
             f"pipelines.text --input languages --output above {_BYTES} "
             "--languages en --language-threshold 0.90277178",
             f"pipelines.text --input languages --output short {_BYTES} --lid-chars 20 {_ALL}",
+            f"pipelines.text --input languages --output own {_BYTES} --lid-model glot.ftz {_ALL}",
+            f"pipelines.text --input languages --output some {_BYTES} --lid-model glot.ftz "
+            "--lid-chars auto --languages zho_Hans,eng_Latn --quality zho_Hans=glm "
+            "--threshold zho_Hans:glm.min_chars=110",
+            "pipelines.rethreshold some --threshold zho_Hans:glm.min_chars=120",
+            "pipelines.rethreshold some --languages eng_Latn",
         ),
     ),
     Row(

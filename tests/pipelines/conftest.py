@@ -1,5 +1,3 @@
-import importlib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,19 +26,3 @@ def unwarned() -> Iterator[None]:
     compiled.use_native(False)
     for function in remembering:
         function.cache_clear()
-
-
-@pytest.fixture
-def broken_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A numba that is installed and cannot be imported; the one line that says so."""
-    folder = tmp_path / "broken"
-    folder.mkdir()
-    (folder / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less.')")
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
-    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
-    importlib.invalidate_caches()
-    return (
-        "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
-        "Nothing is compiled, which is slower."
-    )

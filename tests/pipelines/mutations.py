@@ -182,7 +182,8 @@ def _parsed(content: bytes) -> list[tuple[int, Any]]:
     return fields
 
 
-def _serialized(fields: list[tuple[int, Any]]) -> bytes:
+def serialized(fields: list[tuple[int, Any]]) -> bytes:
+    """Return a message of keys and values."""
     parts = []
     for key, value in fields:
         parts.append(_coded(key))
@@ -202,7 +203,7 @@ def _harm_fields(
     if not inside and key >> 3 in _MESSAGES and value and rng.random() < 0.8:
         inner = _parsed(value)
         _harm_fields(inner, rng, inside=True)
-        fields[place] = key, _serialized(inner)
+        fields[place] = key, serialized(inner)
         return
     action = rng.randrange(5)
     if action == 0:
@@ -221,4 +222,4 @@ def harmed_messages(content: bytes, *, seed: int, number: int) -> Iterator[tuple
     for index in range(number):
         fields = _parsed(content)
         _harm_fields(fields, rng)
-        yield f"fields-{index}", _serialized(fields)
+        yield f"fields-{index}", serialized(fields)

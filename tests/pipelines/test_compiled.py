@@ -165,18 +165,25 @@ def test_a_process_decides_which_kernels_it_uses() -> None:
 
 
 def test_numba_that_cannot_be_imported_costs_one_line(
-    broken_numba: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def unasked() -> None:
         raise AssertionError
 
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less.')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     compiled.use_native(True)
     for name in ("Halving", "Doubling"):
         assert proven(name, unasked, wrong_half, plain=third, part="a") is third
     with compiling("a"):
         pass
     assert not kept(["a"])
-    assert caplog.messages == [broken_numba]
+    assert caplog.messages == [
+        "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
+        "Nothing is compiled, which is slower."
+    ]
     assert proven("Halving", lambda: half, wrong_half, plain=None) is half
 
 

@@ -3,7 +3,8 @@
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,105 +19,80 @@ from shards.errors import UserError
 from tests.pipelines.mutations import harmed_bytes, harmed_json
 from tests.pipelines.quality.models import LINES
 
-SEEDS = [pytest.param(1, 20), pytest.param(2, 120, marks=pytest.mark.nightly)]
 FAILURE = re.compile("cannot be loaded|Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n")
 """What is no sentence of ours: the library or our own code failed in a way of its own."""
 
 
-def told(load: Callable[[], object]) -> str:
-    try:
-        try_in_child(load, "it")
-    except UserError as error:
-        return str(error)
-    return ""
-
-
-def check_all(harmed: Iterator[tuple[str, bytes]], path: Path, load: Callable[[], object]) -> None:
-    messages = {}
-    for name, content in harmed:
-        path.write_bytes(content)
-        messages[name] = told(load)
-    for name, message in messages.items():
-        assert not FAILURE.search(message), f"{name}: {message}"
-        assert len(message) < 1000, name
-    assert any(messages.values()), "nothing was harmed"
-
-
-def train(path: Path, *, loss: str, **settings: int) -> Path:
-    fasttext = pytest.importorskip("fasttext_new", reason="it trains")
-    lines = path.with_suffix(".txt")
-    lines.write_text("\n".join(LINES * 30) + "\n", encoding="utf-8")
-    settings = {"dim": 6, "bucket": 300, "minn": 2, "maxn": 4, **settings}
-    quantize = settings.pop("quantize", 0)
-    library = fasttext.train_supervised(str(lines), loss=loss, thread=1, verbose=0, **settings)
-    if quantize:
-        library.quantize(str(lines), qnorm=True, qout=quantize > 1, verbose=0)
-    library.save_model(str(path))
-    return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-@pytest.mark.parametrize("kind", ["plain", "coded", "installed"])
-def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> None:
-    if kind == "installed":
-        content = installed_model().read_bytes()
-        number //= 3
-    else:
-        model = tmp_path / "trained.bin"
-        content = train(model, loss="hs", quantize=int(kind == "coded")).read_bytes()
-    path = tmp_path / "model.bin"
-
-    def use() -> None:
-        load_identifier(path).identify(["the cat", "猫 坐 在", "", "x" * 3000])
-
-    check_all(harmed_bytes(content, seed=seed, number=number), path, use)
-
-
 QUESTION = "Which of the following words would a teacher of chemistry in Ohio never say aloud to us"
-BENCHMARK = [
+ITEMS = [
     {"text": QUESTION, "id": 5},
     {"question": QUESTION, "choices": ["yes", "no"], "answer": {"label": "A", "more": [QUESTION]}},
 ]
+JSON_LINES = "\n".join(map(json.dumps, ITEMS)).encode()
+BLOCKED = "# list\nexample.com\n*.xn--bcher-kva.ch\nbücher.example/shop # why\n10.0.0.1\n"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-@pytest.mark.parametrize(
-    "name", ["items.jsonl", "items.json", "items.txt", "items.jsonl.gz", "items.parquet"]
-)
-def test_benchmarks(tmp_path: Path, name: str, seed: int, number: int) -> None:
-    path = tmp_path / name
-    lines = "\n".join(map(json.dumps, BENCHMARK)).encode()
+def trained(path: Path, *, quantize: bool) -> bytes:
+    """The bytes of a small model of languages."""
+    fasttext = pytest.importorskip("fasttext_new", reason="it trains")
+    lines = path.with_suffix(".txt")
+    lines.write_text("\n".join(LINES * 30) + "\n", encoding="utf-8")
+    settings = {"dim": 6, "bucket": 300, "minn": 2, "maxn": 4, "thread": 1, "verbose": 0}
+    library = fasttext.train_supervised(str(lines), loss="hs", **settings)
+    if quantize:
+        library.quantize(str(lines), qnorm=True, verbose=0)
+    library.save_model(str(path))
+    return path.read_bytes()
+
+
+def table() -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"text": [QUESTION] * 3, "id": [1, 2, 3]}), sink)
-    content = {
-        "items.jsonl": lines,
-        "items.jsonl.gz": gzip.compress(lines, mtime=0),
-        "items.json": json.dumps(BENCHMARK).encode(),
-        "items.txt": f"{QUESTION}\n{QUESTION} again\n".encode(),
-        "items.parquet": sink.getvalue().to_pybytes(),
-    }[name]
+    return sink.getvalue().to_pybytes()
 
-    def use() -> None:
+
+FILES: dict[str, Callable[[Path], bytes]] = {
+    "plain.bin": partial(trained, quantize=False),
+    "coded.bin": partial(trained, quantize=True),
+    "installed.bin": lambda _: installed_model().read_bytes(),
+    "items.jsonl": lambda _: JSON_LINES,
+    "items.json": lambda _: json.dumps(ITEMS).encode(),
+    "items.txt": lambda _: f"{QUESTION}\n{QUESTION} again\n".encode(),
+    "items.jsonl.gz": lambda _: gzip.compress(JSON_LINES, mtime=0),
+    "items.parquet": lambda _: table(),
+    "domains": lambda _: BLOCKED.encode(),
+}
+"""The bytes of models of languages, of benchmarks and of a list of addresses."""
+
+
+def use(path: Path) -> None:
+    """Load a file and use it as a run does."""
+    if path.suffix == ".bin":
+        load_identifier(path).identify(["the cat", "猫 坐 在", "", "x" * 3000])
+    elif path.stem.startswith("items"):
         load_contamination([str(path)]).hits([QUESTION, ""])
-
-    check_all(harmed_bytes(content, seed=seed, number=number // 2), path, use)
-    if name == "items.json":
-        check_all(harmed_json(content, seed=seed, number=number // 2), path, use)
+    else:
+        urls = ["http://www.example.com/x", "", "//[::1]/", "http://%zz"]
+        load_blocklist([str(path)]).blocked(urls)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "number"), SEEDS)
-def test_blocklists(tmp_path: Path, seed: int, number: int) -> None:
-    path = tmp_path / "domains.txt"
-    content = (
-        "# list\nexample.com\n*.xn--bcher-kva.ch\nbücher.example/shop # why\n10.0.0.1\n".encode()
-    )
-
-    def use() -> None:
-        load_blocklist([str(path)]).blocked(
-            ["http://www.example.com/x", "", "//[::1]/", "http://%zz"]
-        )
-
-    check_all(harmed_bytes(content, seed=seed, number=number), path, use)
+@pytest.mark.parametrize(
+    ("seed", "number"), [(1, 16), pytest.param(2, 100, marks=pytest.mark.nightly)]
+)
+@pytest.mark.parametrize("name", FILES)
+def test_a_harmed_file_is_told_or_works(tmp_path: Path, name: str, seed: int, number: int) -> None:
+    path = tmp_path / name
+    content, told = FILES[name](path), {}
+    for harm in (harmed_bytes, harmed_json) if name == "items.json" else (harmed_bytes,):
+        for label, harmed in harm(content, seed=seed, number=number):
+            path.write_bytes(harmed)
+            told[label] = ""
+            try:
+                try_in_child(partial(use, path), "it")
+            except UserError as error:
+                told[label] = str(error)
+    for label, message in told.items():
+        assert not FAILURE.search(message), f"{label}: {message}"
+        assert len(message) < 1000, label
+    assert any(told.values()), "nothing was harmed"

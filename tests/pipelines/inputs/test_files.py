@@ -16,7 +16,12 @@ def test_a_path_that_exists_is_no_name_and_a_path(tmp_path: Path) -> None:
         assert (file.source, file.relative) == ("wudao", "part-1.json")
 
 
-def test_a_file_may_be_in_a_folder_that_cannot_be_searched(corpus: Path) -> None:
+def test_a_file_may_be_in_a_folder_that_cannot_be_searched(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    (corpus / "sub").mkdir(parents=True)
+    for name in ("part-2.json", "part-10.json", "sub/part-1a.json"):
+        (corpus / name).write_bytes(b"[]")
+
     def look() -> Listing:
         with without_privileges():
             return list_inputs(

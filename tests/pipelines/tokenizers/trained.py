@@ -15,6 +15,7 @@ from pipelines.tokenizers.sentencepiece_model import (
     disarm_symbols,
     read_cuttable_model,
 )
+from tests.pipelines.mutations import serialized
 
 SENTENCES = [
     "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",
@@ -85,15 +86,4 @@ def save_bert(path: Path, words: Sequence[str]) -> Path:
 
 def field(number: int, value: int | bytes) -> bytes:
     """Return a serialized field, whose value is a number of at least 0, or bytes."""
-    if isinstance(value, int):
-        return _varint_bytes(number << 3) + _varint_bytes(value)
-    return _varint_bytes(number << 3 | 2) + _varint_bytes(len(value)) + value
-
-
-def _varint_bytes(value: int) -> bytes:
-    parts = bytearray()
-    while value > 0x7F:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
+    return serialized([(number << 3 | 2 * isinstance(value, bytes), value)])

@@ -1,0 +1,20 @@
+import pytest
+
+from pipelines.corpus.languages import plain_code
+
+
+@pytest.mark.parametrize(
+    ("label", "code"),
+    [
+        ("zho_Hant", "zh"),
+        ("cmn_Hani", "zh"),
+        ("yue_Hant", "yue"),
+        ("eng_Latn", "en"),
+        ("als_Latn", "sq"),
+        ("als", "als"),
+        ("arb_Arab", "ar"),
+        ("abk_Cyrl", "abk_Cyrl"),
+    ],
+)
+def test_what_a_label_means(label: str, code: str) -> None:
+    assert plain_code(label) == code
