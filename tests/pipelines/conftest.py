@@ -5,6 +5,7 @@ import pytest
 
 from pipelines import compiled
 from pipelines.run.build import build
+from tests.pipelines.own_code import forget
 from tests.pipelines.runs import many_splits
 
 
@@ -26,3 +27,14 @@ def unwarned() -> Iterator[None]:
     compiled.use_native(False)
     for function in remembering:
         function.cache_clear()
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of modules that can be imported."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    forget()
+    yield folder
+    forget()

@@ -1,8 +1,5 @@
-import importlib
 import itertools
 import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +7,7 @@ import pytest
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.recipe import CORPORA, SAMPLE
 from shards.errors import UserError
+from tests.pipelines.own_code import forget
 
 _SECONDS = itertools.count(1_000_000_000)
 
@@ -28,24 +26,6 @@ def write(folder: Path, *, package: str, suffix: str) -> None:
     forget()
 
 
-def forget() -> None:
-    """Make this process look at the files again, as a new one would."""
-    for name in [name for name in sys.modules if name.startswith(("mine", "notes_of_", "rules"))]:
-        del sys.modules[name]
-    importlib.invalidate_caches()
-    code_hash.cache_clear()
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of modules that can be imported."""
-    folder = tmp_path / "code"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(str(folder))
-    yield folder
-    forget()
-
-
 def test_every_corpus_of_this_package_is_listed() -> None:
     paths = SAMPLE.parent.glob("*.py")
     assert {path.stem for path in paths if "\nRECIPE = " in path.read_text()} == {*CORPORA}
@@ -55,18 +35,18 @@ def test_every_corpus_of_this_package_is_listed() -> None:
     ("package", "module"), [("mine", "mine.notes_of_mine"), ("", "notes_of_mine")]
 )
 def test_code_is_the_module_and_what_it_imports_of_its_own(
-    folder: Path, package: str, module: str
+    code: Path, package: str, module: str
 ) -> None:
-    write(folder, package=package, suffix="!")
+    write(code, package=package, suffix="!")
     first = code_hash(module)
     assert len(first) == 16
-    home = folder / package
+    home = code / package
     (home / "unrelated.py").write_text("X = 1\n")
     forget()
     assert code_hash(module) == first
-    write(folder, package=package, suffix="?")
+    write(code, package=package, suffix="?")
     assert code_hash(module) != first
-    write(folder, package=package, suffix="!")
+    write(code, package=package, suffix="!")
     assert code_hash(module) == first
     with (home / "notes_of_mine.py").open("a") as source:
         source.write("# edited\n")
@@ -74,37 +54,37 @@ def test_code_is_the_module_and_what_it_imports_of_its_own(
     assert code_hash(module) != first
 
 
-def test_what_others_wrote_is_not_the_corpus_and_is_not_imported(folder: Path) -> None:
-    write(folder, package="", suffix="!")
-    notes = folder / "notes_of_mine.py"
+def test_what_others_wrote_is_not_the_corpus_and_is_not_imported(code: Path) -> None:
+    write(code, package="", suffix="!")
+    notes = code / "notes_of_mine.py"
     lazy = "\n\ndef never():\n    import lazy_one, ftfy\n    from lazy_package.inner import x\n"
     notes.write_text(notes.read_text() + lazy)
-    others = folder / ".venv" / "lib" / "site-packages"
+    others = code / ".venv" / "lib" / "site-packages"
     others.mkdir(parents=True)
     (others / "ftfy.py").write_text("X = 1\n")
-    (folder / "lazy_package").mkdir()
-    (folder / "lazy_package" / "__init__.py").write_text("raise RuntimeError('imported')\n")
-    (folder / "lazy_package" / "inner.py").write_text("x = 1\n")
+    (code / "lazy_package").mkdir()
+    (code / "lazy_package" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    (code / "lazy_package" / "inner.py").write_text("x = 1\n")
     forget()
     first = code_hash("notes_of_mine")
     (others / "ftfy.py").write_text("X = 2\n")
     forget()
     assert code_hash("notes_of_mine") == first
-    (folder / "lazy_package" / "inner.py").write_text("x = 2\n")
+    (code / "lazy_package" / "inner.py").write_text("x = 2\n")
     forget()
     assert code_hash("notes_of_mine") != first
 
 
-def test_relative_imports_and_packages_are_followed(folder: Path) -> None:
-    write(folder, package="mine", suffix="!")
-    notes = folder / "mine" / "notes_of_mine.py"
+def test_relative_imports_and_packages_are_followed(code: Path) -> None:
+    write(code, package="mine", suffix="!")
+    notes = code / "mine" / "notes_of_mine.py"
     notes.write_text(notes.read_text().replace("from mine.rules", "from .rules"))
     forget()
     first = code_hash("mine.notes_of_mine")
-    (folder / "mine" / "rules.py").write_text("SUFFIX = '?'\n")
+    (code / "mine" / "rules.py").write_text("SUFFIX = '?'\n")
     forget()
     second = code_hash("mine.notes_of_mine")
-    (folder / "mine" / "__init__.py").write_text("X = 1\n")
+    (code / "mine" / "__init__.py").write_text("X = 1\n")
     forget()
     assert len({first, second, code_hash("mine.notes_of_mine")}) == 3
 

@@ -1,9 +1,6 @@
 """Corpora of one's own, by module path and by the name of an entry point, and formats of theirs."""
 
 import gzip
-import importlib
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from pipelines.corpus.sources import MODULE, match_corpora, other_modules
 from pipelines.run.build import build
 from pipelines.zhihu import ZhihuOptions
 from shards.manifest import Manifest
+from tests.pipelines.own_code import install
 from tests.pipelines.runs import page, shipped, small, write_wudao
 
 NOTES = """
@@ -42,30 +40,12 @@ RECIPE = Recipe(
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own(code: Path) -> Path:
     """A folder that holds the package mine with the module notes."""
-    folder = tmp_path / "code"
-    (folder / "mine").mkdir(parents=True)
-    (folder / "mine" / "__init__.py").touch()
-    (folder / "mine" / "notes.py").write_text(NOTES)
-    monkeypatch.syspath_prepend(str(folder))
-    yield folder
-    forget()
-
-
-def forget() -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
-        del sys.modules[name]
-    importlib.invalidate_caches()
-    code_hash.cache_clear()
-
-
-def install(folder: Path) -> None:
-    """Make the folder a place where a package with an entry point is installed."""
-    about = folder / "mine-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[corpusmill.corpora]\nmemos = mine.notes\n")
+    (code / "mine").mkdir()
+    (code / "mine" / "__init__.py").touch()
+    (code / "mine" / "notes.py").write_text(NOTES)
+    return code
 
 
 @pytest.fixture
@@ -95,7 +75,7 @@ def test_a_corpus_by_its_module_or_the_name_of_an_installed_package(
     assert account["quarantined"] == {"bad-archive": 1, "nul": 1, "truncated": 1}
     assert account["kept"] > 500
     assert corpus_module("memos") is None
-    install(own)
+    install(own, "[corpusmill.corpora]\nmemos = mine.notes\n")
     assert corpus_module("memos") == "mine.notes"
     assert corpus_module("pile") == "pipelines.pile"
     assert "memos" in corpus_names()

@@ -1,6 +1,5 @@
 """What makes a filter of one's own the same one, and where it may come from."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from pipelines.filters.filter_spec import parse_filter
 from pipelines.filters.user_filter import UserFilter
 from pipelines.quality import Quality
 from shards.errors import UserError
+from tests.pipelines.own_code import install
 
 MODULE = """
 import numpy as np
@@ -38,10 +38,8 @@ class Halved:
 
 
 @pytest.fixture
-def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "own_steps_here.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "own_steps_here", raising=False)
+def name(code: Path) -> str:
+    (code / "own_steps_here.py").write_text(MODULE)
     return "own_steps_here"
 
 
@@ -49,7 +47,9 @@ def own(spec: str) -> UserFilter:
     return UserFilter(parse_filter(spec))
 
 
-def test_its_identity_is_its_code_its_options_and_its_files(name: str, tmp_path: Path) -> None:
+def test_its_identity_is_its_code_its_options_and_its_files(
+    name: str, code: Path, tmp_path: Path
+) -> None:
     model = tmp_path / "model.bin"
     model.write_bytes(b"one")
     plain, with_model = own(f"{name}:Halved"), own(f"{name}:Halved?model={model}")
@@ -62,7 +62,7 @@ def test_its_identity_is_its_code_its_options_and_its_files(name: str, tmp_path:
     assert changed.identity != with_model.identity
     long = "a" * 300  # no path
     assert long in own(f"{name}:Halved?model={long}").identity
-    (tmp_path / "own_steps_here.py").write_text(MODULE + "\n")
+    (code / "own_steps_here.py").write_text(MODULE + "\n")
     code_hash.cache_clear()
     assert own(f"{name}:Halved").code != plain.code
 
@@ -75,13 +75,11 @@ def test_options_are_written_as_in_an_address() -> None:
 
 
 @pytest.mark.usefixtures("name")
-def test_an_installed_package_offers_filters_and_profiles(tmp_path: Path) -> None:
-    about = tmp_path / "mine-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(
+def test_an_installed_package_offers_filters_and_profiles(code: Path) -> None:
+    install(
+        code,
         "[corpusmill.filters]\nhalved = own_steps_here:Halved\n"
-        "[corpusmill.profiles]\nloud = own_steps_here:shouting\n"
+        "[corpusmill.profiles]\nloud = own_steps_here:shouting\n",
     )
     assert own("halved?least=2").identity == own("own_steps_here:Halved?least=2").identity
     with pytest.raises(UserError, match="there are halved"):

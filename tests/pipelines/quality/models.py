@@ -33,16 +33,3 @@ def write_classifier(
     )  # fmt: skip
     model.save_model(str(path))
     return path
-
-
-def write_arpa(path: Path, unigrams: Mapping[str, float]) -> Path:
-    """Write a language model of log10 probabilities, with one bigram, from <s> to the first."""
-    first = next(iter(unigrams))
-    lines = [
-        "\\data\\", f"ngram 1={len(unigrams) + 3}", "ngram 2=1", "",
-        "\\1-grams:", "-5\t<unk>", "0\t<s>\t-0.25", "-0.5\t</s>",
-        *(f"{score}\t{word}\t0" for word, score in unigrams.items()), "",
-        "\\2-grams:", f"-0.125\t<s> {first}", "", "\\end\\", "",
-    ]  # fmt: skip
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -60,6 +61,16 @@ class Note(NamedTuple):
 
 
 NOTES = [Note(f"the note number {n} of quite a few, and no other", "me", n) for n in range(60)]
+
+
+def test_identity_does_not_depend_on_how_an_engine_hands_rows_on() -> None:
+    rows = [*NOTES[:3], Note("two", None, np.int64(2))]  # type: ignore[arg-type]
+    with running() as (pipeline, seen):
+        made = pipeline | beam.Create(rows, reshuffle=False).with_output_types(Note)
+        seen.watch("at once", made | "At once" >> FromRows())
+        seen.watch("through", made | beam.Reshuffle() | "Through" >> FromRows())
+    at_once, through = (seen.rows(name) for name in ("at once", "through"))
+    assert [row["order"] for row in at_once] == [row["order"] for row in through]
 
 
 @pytest.mark.slow
