@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.testing.test_stream import TestStream
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount
 from apache_beam.transforms.window import FixedWindows
 
 from pipelines.transforms import (
@@ -205,12 +207,24 @@ def _shouted(row: Any) -> Any:
     return beam.Row(**{**row.as_dict(), "text": row.text.upper()})
 
 
+def _unbounded(runner: str | None) -> Any:
+    """A stream of batches."""
+    stream = beam.Pipeline(runner) | TestStream()
+    return stream | beam.Map(lambda _: None).with_output_types(pa.RecordBatch)
+
+
 def refused() -> None:
     """What cannot be composed says why."""
     read = beam.Pipeline("FnApiRunner") | ReadCorpus("text", input="in")
     again = beam.Pipeline("FnApiRunner")
     batches = again | beam.Create([1]) | beam.Map(lambda _: None).with_output_types(pa.RecordBatch)
     windows = batches | beam.WindowInto(FixedWindows(5))
+    repeated = batches | "Repeated" >> beam.WindowInto(
+        FixedWindows(5),
+        trigger=AfterCount(1),
+        accumulation_mode=AccumulationMode.ACCUMULATING,
+        allowed_lateness=9,
+    )
 
     def sink(output: str = "other", **more: Any) -> WriteDataset:
         return WriteDataset(output, tokenizer=TOKENIZER, **more)
@@ -250,6 +264,12 @@ def refused() -> None:
         "all outputs": lambda: read | sink(),
         "windows": lambda: windows | "y" >> sink("w", overwrite=True),
         "other windows": lambda: batches | "z" >> sink("w", dropped=[windows]),
+        "other options": lambda: windows | "o" >> sink("apart", dedup="none"),
+        "firings that repeat": lambda: repeated | "r" >> sink("w"),
+        "a stream in one window": lambda: _unbounded(None) | sink("w"),
+        "a stream on what ends": lambda: (
+            _unbounded("FnApiRunner") | beam.WindowInto(FixedWindows(5)) | sink("w")
+        ),
         "the same twice": lambda: batches | "s" >> sink("s", dropped=[batches]),
         "one output": lambda: (batches | "t" >> sink("t"), batches | "u" >> sink("t")),
         "before the end": lambda: sink("v", commit=False).commit(),

@@ -25,7 +25,6 @@ from apache_beam.transforms.window import (
 
 from pipelines.engine import beam
 from pipelines.transforms import Clean, FromRows, WriteDataset
-from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
 from tests.pipelines.runs import content
 from tests.pipelines.transforms.pipes import TOKENIZER, Seen, running
@@ -195,36 +194,6 @@ def test_no_worker_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         _ = to_dataset(rows_of(created, GlobalWindows()), tmp_path)
         monkeypatch.setattr(os, "fork", fork)
     assert read_manifest(tmp_path).generations
-
-
-@pytest.mark.parametrize(
-    ("when", "options", "message"),
-    [
-        (
-            LATE | {"accumulation_mode": AccumulationMode.ACCUMULATING},
-            {},
-            r"ACCUMULATING, of which each firing repeats .*=AccumulationMode\.DISCARDING",
-        ),
-        ({}, {"dedup": "none"}, r"made with other options: --dedup is none, the dataset has exact"),
-    ],
-)
-def test_what_no_window_can_do_is_refused(
-    tmp_path: Path, when: dict[str, Any], options: dict[str, Any], message: str
-) -> None:
-    if "dedup" in options:
-        bounded(tmp_path, [1])
-    batches = rows_of(beam.Pipeline() | beam.Create([1]), FixedWindows(60), **when)
-    with pytest.raises(UserError, match=message):
-        to_dataset(batches, tmp_path, **options)
-
-
-def test_a_stream_that_would_never_fire_is_refused(tmp_path: Path) -> None:
-    stream = beam.Pipeline() | TestStream()
-    with pytest.raises(UserError, match="an unbounded collection in the global window, which nev"):
-        to_dataset(rows_of(stream, GlobalWindows()), tmp_path)
-    stream = beam.Pipeline(runner=beam.FnApiRunner()) | TestStream()
-    with pytest.raises(UserError, match=r"FnApiRunner, which ends a stream .*--runner=PrismRunner"):
-        to_dataset(rows_of(stream, FixedWindows(60)), tmp_path)
 
 
 def test_rows_that_are_batched_before_there_are_windows_are_told(tmp_path: Path) -> None:
