@@ -1,7 +1,8 @@
 """A small dataset: two sources, one of them in four shards (one empty) with validation."""
 
 import shutil
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,22 @@ from shards.manifest import InputEntry, Manifest, ShardEntry, TableEntry, write_
 from shards.order.streams import Stream
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
-from tests.shards.datasets import put_dataset, put_shard
+from shards.storage.remote import AnyPath, RemotePath
+from tests.shards.datasets import put_dataset
+from tests.shards.library import build as put_library
 
 EOS, MASK = 256, 257
 PIECES = [bytes([i]) for i in range(256)] + [b"<|endoftext|>", b"[MASK]"]
 GENERATION = "g0001-3f9c12ab"
-WUDAO: tuple[list[str], ...] = (
-    ["你好。", "天气 fine"],
-    [],
-    ["a", "bc", "def."],
-    ["[MASK] is text"],
-)
+TEXTS: Mapping[str, Sequence[str]] = {
+    f"{GENERATION}/wudao/00000": ["你好。", "天气 fine"],
+    f"{GENERATION}/wudao/00001": [],
+    f"{GENERATION}/wudao/00002": ["a", "bc", "def."],
+    f"{GENERATION}/wudao/00003": ["[MASK] is text"],
+    f"{GENERATION}/wudao/validation-00000": ["held out"],
+    f"{GENERATION}/pile/00000": ["one", "two"],
+}
+"""By shard."""
 
 
 def of_texts(texts: Sequence[str], *, order: int) -> dict[str, Any]:
@@ -37,17 +43,9 @@ def of_texts(texts: Sequence[str], *, order: int) -> dict[str, Any]:
     }
 
 
-def put_texts(directory: Path, path: str, texts: Sequence[str], *, order: int) -> ShardEntry:
-    """Write a shard of texts."""
-    return put_shard(directory, path, **of_texts(texts, order=order))
-
-
-def build(directory: Path) -> Manifest:
+def build(directory: Path, texts: Mapping[str, Sequence[str]] = TEXTS) -> Manifest:
     """Write a whole dataset."""
-    wudao = f"{GENERATION}/wudao"
-    shards = {f"{wudao}/{i:05d}": of_texts(texts, order=i << 62) for i, texts in enumerate(WUDAO)}
-    shards[f"{wudao}/validation-00000"] = of_texts(["held out"], order=5)
-    shards[f"{GENERATION}/pile/00000"] = of_texts(["one", "two"], order=7)
+    shards = {path: of_texts(held, order=int(path[-5:]) << 62) for path, held in texts.items()}
     with atomic_write(directory / GENERATION / "audit" / "0.parquet") as handle:
         handle.write(b"audit rows")
     audit = TableEntry(path=f"{GENERATION}/audit/0.parquet", rows=9, **vars(handle.entry))
@@ -73,6 +71,28 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("pristine") / "dataset"
     build(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of two generations whose documents have names; no test changes it."""
+    directory = tmp_path_factory.mktemp("library") / "dataset"
+    put_library(directory)
+    return directory
+
+
+@pytest.fixture
+def remote() -> Iterator[RemotePath]:
+    """An empty folder behind a URL."""
+    path = RemotePath(f"memory://{uuid.uuid4().hex}")
+    yield path
+    path.remove([*path.files()])
+
+
+@pytest.fixture(params=["disk", "URL"])
+def either(request: pytest.FixtureRequest, tmp_path: Path, remote: RemotePath) -> AnyPath:
+    """An empty folder on a disk, and one behind a URL."""
+    return tmp_path if request.param == "disk" else remote
 
 
 @pytest.fixture

@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shards.__main__ import main
 from shards.manifest import (
     TRAIN,
     VALIDATION,
     Generation,
     Manifest,
-    Removal,
     ShardEntry,
     SourceEntry,
-    TableEntry,
     TokenizerEntry,
     read_manifest,
     write_manifest,
 )
-from shards.removals import SCHEMA
-from shards.storage.files import atomic_write
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 
@@ -135,28 +132,6 @@ def manifest_of(
     )
 
 
-def with_sources(manifest: Manifest, **sources: SourceEntry) -> Manifest:
-    """Return a manifest of one generation with these sources, others as they were."""
-    (generation,) = manifest.generations
-    changed = replace(generation, sources={**generation.sources, **sources})
-    return replace(manifest, generations=(changed,))
-
-
-def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number: int = 2) -> None:
-    """Remove rows (source, split, shard, row) of the first generation, as manifest `number`."""
-    manifest = read_manifest(directory)
-    names = [manifest.generations[0].name] * len(rows)
-    table = pa.table([names, *map(list, zip(*rows, strict=True))], schema=SCHEMA)
-    path = directory / "removals" / f"{number:04d}.arrow"
-    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
-        writer.write_table(table)
-    entry = TableEntry(path=f"removals/{path.name}", rows=len(rows), **vars(handle.entry))
-    removal = Removal(number=number, reason="asked", documents=entry)
-    write_manifest(
-        directory, replace(manifest, number=number, removals=(*manifest.removals, removal))
-    )
-
-
 def tree(folder: Path) -> dict[str, bytes]:
     """The content of all files of a folder but its lock."""
     return {
@@ -164,3 +139,19 @@ def tree(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != ".lock"
     }
+
+
+def take_down(directory: Path | str, *names: str) -> None:
+    """Remove documents by their names."""
+    flags = [flag for name in names for flag in ("--id", name)]
+    assert main(["remove", str(directory), *flags, "--reason", "letter"]) == 0
+
+
+def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number: int = 2) -> None:
+    """Remove rows (source, split, shard, row) of the first generation, as manifest `number`."""
+    sources = read_manifest(directory).generations[0].sources
+    names = [
+        f"{sources[source].split(split)[shard].path}:{row}" for source, split, shard, row in rows
+    ]
+    take_down(directory, *names)
+    assert read_manifest(directory).number == number

@@ -1,3 +1,6 @@
+"""A folder is held by one process, or by several that share it: on a disk, and behind a URL."""
+
+import json
 import os
 import subprocess
 import sys
@@ -8,69 +11,96 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
+from shards.storage import lease
+from shards.storage.files import files
 from shards.storage.lock import locked
+from shards.storage.remote import AnyPath, RemotePath
 
 HOLD = """
-import pathlib, sys
+import sys
+from pathlib import Path
 from shards.storage.lock import locked
-with locked(pathlib.Path(sys.argv[1])):
+from shards.storage.remote import RemotePath
+with locked((RemotePath if "://" in sys.argv[1] else Path)(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
-def test_a_folder_is_held_alone_or_shared(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(UserError), locked(tmp_path, shared=True):
-        pytest.fail("it is held alone")
-    with (
-        locked(tmp_path, shared=True),
-        locked(tmp_path, shared=True),
-        pytest.raises(UserError, match="is being written by"),
-        locked(tmp_path),
-    ):
-        pytest.fail("it is shared")
-    with locked(tmp_path):
-        pass
-
-
-def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, tmp_path / "d"],
+def holding(folder: AnyPath) -> subprocess.Popen[str]:
+    """Start a process that holds a folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with (
-            pytest.raises(
-                UserError,
-                match=rf"d is being written by process {holder.pid} on host \S+; wait for it "
-                "or choose another --output",
-            ),
-            locked(tmp_path / "d"),
-        ):
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+@pytest.fixture(autouse=True)
+def _settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "SETTLED_AFTER", 0.0)
+    monkeypatch.setattr(lease, "RENEWED_AFTER", 0.02)
+
+
+def held(folder: AnyPath) -> list[str]:
+    """The holders whose files are there; of a folder on a disk none can be seen."""
+    return [] if isinstance(folder, Path) else list(files(folder))
+
+
+@pytest.mark.slow
+def test_a_folder_is_held_alone_or_shared(either: AnyPath) -> None:
+    message = f"is being written by process {os.getpid()} on host"
+    with locked(either):
+        for shared in (True, False):
+            with pytest.raises(UserError, match=message), locked(either, shared=shared):
+                pytest.fail("it is held alone")
+    with (
+        locked(either, shared=True),
+        locked(either, shared=True),
+        pytest.raises(UserError, match="is being written by"),
+        locked(either),
+    ):
+        pytest.fail("it is shared")
+    with locked(either):
+        pass
+    assert held(either) == []
+
+
+@pytest.mark.slow
+def test_who_waits_gets_the_folder_when_it_is_free(either: AnyPath) -> None:
+    taken: list[str] = []
+
+    def take() -> None:
+        with locked(either, wait=True):
+            taken.append("second")
+
+    with locked(either):
+        thread = threading.Thread(target=take)
+        thread.start()
+        # Behind a URL the second has seen a renewal by then, and tries again.
+        time.sleep(0.2 if isinstance(either, Path) else 2.5)
+        taken.append("first")
+    thread.join()
+    assert taken == ["first", "second"]
+    assert held(either) == []
+
+
+def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    with holding(tmp_path / "d") as holder:
+        message = (
+            rf"d is being written by process {holder.pid} on host \S+; wait for it "
+            "or choose another --output"
+        )
+        with pytest.raises(UserError, match=message), locked(tmp_path / "d"):
             pytest.fail("the block must not run")
         holder.kill()
         holder.wait()
     with locked(tmp_path / "d"):
         assert str(os.getpid()) in (tmp_path / "d" / ".lock").read_text()
-
-
-def test_who_waits_gets_the_folder_when_it_is_free(tmp_path: Path) -> None:
-    taken: list[str] = []
-    with locked(tmp_path):
-        thread = threading.Thread(target=take, args=(tmp_path, taken))
-        thread.start()
-        time.sleep(0.2)
-        taken.append("first")
-    thread.join()
-    assert taken == ["first", "second"]
-
-
-def take(folder: Path, taken: list[str]) -> None:
-    with locked(folder, wait=True):
-        taken.append("second")
 
 
 def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None:
@@ -83,3 +113,106 @@ def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None
     assert str(tmp_path / ".lock") not in descriptors
     with locked(tmp_path):
         pass
+
+
+def left_by_a_holder(folder: RemotePath, name: str = "alone", **changes: object) -> RemotePath:
+    """The file of a holder that never renews it, by default a process of another machine."""
+    state = {
+        "token": "0",
+        "host": "elsewhere",
+        "process": os.getpid(),
+        "count": 0,
+        **changes,
+    }
+    path = folder / ".lock" / name
+    path.write(json.dumps(state).encode())
+    return path
+
+
+def holder_of(folder: RemotePath) -> dict[str, object]:
+    state: dict[str, object] = json.loads((folder / ".lock" / "alone").read())
+    return state
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_holder_elsewhere_that_gives_a_sign_of_life(
+    remote: RemotePath, monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    """Whatever it writes: a lease of another version may have any content."""
+    name = "alone" if shared else "shared-1"
+    other = left_by_a_holder(remote, name)
+    monkeypatch.setattr(lease.time, "sleep", lambda _: other.write(b"{}"))
+    with (
+        pytest.raises(UserError, match=r"process .* on host elsewhere"),
+        locked(remote, shared=shared),
+    ):
+        pytest.fail("it is held")
+    assert held(remote) == [f".lock/{name}"]
+
+
+def test_a_silent_holder_elsewhere_is_taken_over(
+    remote: RemotePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_by_a_holder(remote)
+    monkeypatch.setattr(lease, "DEAD_AFTER", 0.5)
+    with locked(remote):
+        assert holder_of(remote)["host"] != "elsewhere"
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that were made; TimeoutError ends the one for a sign of life."""
+    made: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        made.append(seconds)
+        if seconds:
+            raise TimeoutError("waits for a sign of life")
+
+    monkeypatch.setattr(lease.time, "sleep", sleep)
+    return made
+
+
+def test_a_killed_process_of_this_machine_is_taken_over_at_once(
+    tmp_path: Path, pauses: list[float]
+) -> None:
+    (tmp_path / ".lock").mkdir()
+    folder = RemotePath(f"file://{tmp_path}")  # what two processes both see
+    with holding(folder) as child:
+        assert holder_of(folder)["process"] == child.pid
+        with pytest.raises(TimeoutError), locked(folder):
+            pass  # it lives
+        assert pauses.pop() == 1
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and not reaped: a zombie
+        left = (folder / ".lock" / "alone").read()
+        with locked(folder):
+            assert holder_of(folder)["process"] == os.getpid()
+        child.wait()
+        (folder / ".lock" / "alone").write(left)
+        with locked(folder):
+            assert holder_of(folder)["process"] == os.getpid()
+    assert pauses == [0, 0]
+
+
+def test_a_lease_is_renewed(remote: RemotePath) -> None:
+    with locked(remote):
+        before = (remote / ".lock" / "alone").read()
+        end = time.monotonic() + 10
+        while (remote / ".lock" / "alone").read() == before and time.monotonic() < end:
+            time.sleep(0.02)
+        assert (remote / ".lock" / "alone").read() != before
+
+
+def test_a_process_that_lost_its_lease_exits(
+    remote: RemotePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exits: list[int] = []
+    monkeypatch.setattr(lease.os, "_exit", exits.append)
+    with locked(remote):
+        left_by_a_holder(remote, token="another")
+        end = time.monotonic() + 10
+        while not exits and time.monotonic() < end:
+            time.sleep(0.02)
+    assert exits
+    assert set(exits) == {2}
