@@ -217,27 +217,3 @@ def documents_of(directory: Path) -> Counter[tuple[Any, ...]]:
                 for row, values in enumerate(columns.to_pylist()):
                     found[(source, split, *values.values(), tuple(shard[row].tolist()))] += 1
     return found
-
-
-def rows_of(directory: Path, folder: str) -> list[tuple[Any, ...]]:
-    """The rows of all audit or rejects tables of a dataset, sorted."""
-    rows: list[tuple[Any, ...]] = []
-    for generation in read_manifest(directory).generations:
-        for entry in getattr(generation, folder):
-            table = pq.read_table(directory / entry.path)
-            assert len(table) == entry.rows
-            rows += [(entry.source, *row.values()) for row in table.to_pylist()]
-    return sorted(rows, key=repr)
-
-
-def signatures_of(directory: Path) -> list[tuple[Any, ...]]:
-    """The rows of all signature tables of a dataset with their kind, sorted."""
-    rows: list[tuple[Any, ...]] = []
-    for generation in read_manifest(directory).generations:
-        for entry in generation.signatures:
-            kind = Path(entry.path).stem.rpartition("-")[0]
-            with pa.ipc.open_file(directory / entry.path) as reader:
-                table = reader.read_all()
-            assert len(table) == entry.rows
-            rows += [(kind, *row.values()) for row in table.to_pylist()]
-    return sorted(rows, key=repr)

@@ -105,21 +105,20 @@ def test_groups_are_shown_in_the_order_in_which_they_are_named() -> None:
 
 
 COOK = """
-import sys, time
+import sys
 from shards.command import exit_code
 
 def work():
-    print("cooking", flush=True)
-    {work}
+    for line in range(100_000):
+        print(line)
 
 sys.exit(exit_code("cook", work, stopped="nothing is burnt"))
 """
 
 
 def test_a_reader_that_has_seen_enough_sees_no_traceback() -> None:
-    script = COOK.format(work="[print(line) for line in range(100_000)]")
     with subprocess.Popen(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", COOK],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=Path(__file__).parents[2],

@@ -13,6 +13,7 @@ from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.storage.files import canonical, read_json
 from tests.shards import generations
+from tests.shards.datasets import take_down
 from tests.shards.json_mutations import mutated, put
 
 FIRST_SEED = 15_000
@@ -25,8 +26,7 @@ def pristine_growth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory.mkdir()
     for _ in range(2):
         manifest = generations.grow(directory)
-    name = f"{manifest.shards()[0].path}:0"
-    assert main(["remove", str(directory), "--id", name, "--reason", "asked"]) == 0
+    take_down(directory, f"{manifest.shards()[0].path}:0")
     return directory
 
 
@@ -66,8 +66,13 @@ def commands(directory: Path, beside: Path) -> list[list[str]]:
     ]
 
 
-def check_commands(
-    growth: Path, pristine: Path, capsys: pytest.CaptureFixture[str], seeds: range
+@pytest.mark.parametrize(
+    "seeds",
+    [range(FIRST_SEED, FIRST_SEED + 50), pytest.param(range(3000), marks=pytest.mark.nightly)],
+    ids=["some", "thousands"],
+)
+def test_commands(
+    growth: Path, pristine_growth: Path, capsys: pytest.CaptureFixture[str], seeds: range
 ) -> None:
     whole, beside = read_json(growth / "manifest.json"), growth.parent
     codes = set()
@@ -82,19 +87,8 @@ def check_commands(
         assert {path.name for path in beside.iterdir()} == {growth.name}, f"seed {seed}"
         if command[0] == "compact":
             shutil.rmtree(growth)
-            shutil.copytree(pristine, growth)
+            shutil.copytree(pristine_growth, growth)
     assert {0, 2} <= codes
-
-
-def test_commands(growth: Path, pristine_growth: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    check_commands(growth, pristine_growth, capsys, range(FIRST_SEED, FIRST_SEED + 50))
-
-
-@pytest.mark.nightly
-def test_commands_thousands_of_times(
-    growth: Path, pristine_growth: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check_commands(growth, pristine_growth, capsys, range(3000))
 
 
 def test_reading(growth: Path) -> None:

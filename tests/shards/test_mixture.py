@@ -7,7 +7,7 @@ from shards.errors import UserError
 from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
 from shards.order.quotas import draws_per_period
-from tests.shards.conftest import put_texts
+from tests.shards.conftest import TEXTS, build
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
 STRIDE = 4
@@ -72,31 +72,10 @@ def test_weights_of_streams(pristine: Path, data: list[str], expected: dict[str,
 
 
 @pytest.fixture
-def grown(dataset: Path) -> Path:
+def grown(tmp_path: Path) -> Path:
     """A dataset whose manifest 2 brought a second generation of the pile."""
-    manifest = read_manifest(dataset)
-    (generation,) = manifest.generations
-    shard = put_texts(dataset, "g0002-aa/pile/00000", ["three"], order=1)
-    second = replace(
-        generation,
-        number=2,
-        name="g0002-aa",
-        fingerprint="aa",
-        sources={"pile": SourceEntry(shards=(shard,), validation=())},
-        audit=(),
-    )
-    write_manifest(dataset, replace(manifest, number=2, generations=(generation, second)))
-    return dataset
-
-
-def test_a_corpus_that_grows_keeps_its_streams(grown: Path) -> None:
-    mixes = [Mix(start=0, data=(f"{grown}@1",)), Mix(start=500, data=(f"{grown}@2",))]
-    mixture = open_mixture(mixes, stride=STRIDE)
-    assert [stream.name for stream in mixture.streams] == [PILE, WUDAO, "aa/pile"]
-    first, second = mixture.stages
-    assert (first.start, dict(first.weights)) == (0, {PILE: 2, WUDAO: 13})
-    assert (second.start, dict(second.weights)) == (500, {PILE: 2, WUDAO: 13, "aa/pile": 2})
-    assert {stream.dataset.manifest.number for stream in mixture.streams} == {2}
+    build(tmp_path, {**TEXTS, "g0002-aa/pile/00000": ["three"]})
+    return tmp_path
 
 
 def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:

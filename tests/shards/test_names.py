@@ -7,17 +7,12 @@ from shards.manifest import TRAIN, VALIDATION
 from shards.names import Names, read_names
 from shards.reader import Dataset
 from tests.shards.datasets import put_dataset
-from tests.shards.library import EOS, FIRST, build
+from tests.shards.library import EOS, FIRST
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    directory = tmp_path_factory.mktemp("library")
-    return Dataset(directory, build(directory))
-
-
-def found(dataset: Dataset, names: Names) -> dict[str, list[str]]:
+def found(directory: Path, names: Names) -> dict[str, list[str]]:
     """The documents of each name as SHARD:ROW."""
+    dataset = Dataset.open(directory)
     entries = [
         entry for split in (TRAIN, VALIDATION) for entry in dataset.manifest.shards(split=split)
     ]
@@ -36,7 +31,7 @@ def found(dataset: Dataset, names: Names) -> dict[str, list[str]]:
         *(f"{FIRST}/news/00000:12", f"{FIRST}/news/00004:0", "https://news-0.org/a/4"),
     ],
 )
-def test_names_of_no_document(library: Dataset, name: str) -> None:
+def test_names_of_no_document(library: Path, name: str) -> None:
     assert found(library, Names([name])) == {}
 
 
@@ -55,7 +50,7 @@ def test_names_of_no_document(library: Dataset, name: str) -> None:
         ("*NEWS-1*", []),
     ],
 )
-def test_a_pattern_is_of_whole_urls(library: Dataset, pattern: str, expected: list[int]) -> None:
+def test_a_pattern_is_of_whole_urls(library: Path, pattern: str, expected: list[int]) -> None:
     path = f"{FIRST}/news/00001"
     places = found(library, Names(patterns=[pattern]))
     assert places.get(pattern, []) == [f"{path}:{row}" for row in expected]

@@ -161,7 +161,7 @@ def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
     run = run_on(f"{data}@1")
     for position in range(2, 24, 2):
         number = 4 + position // 2
-        remove(data, [("web", "train", 0, 3)], number=number)
+        remove(data, [("web", "train", number % 4, number // 4)], number=number)
         run = switched(run, position, numbers={str(data): number}, weight=UNSEEN)
     before = len(list(descriptors.iterdir()))
     tracer = Tracer(run)

@@ -10,16 +10,7 @@ from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.trace import TracedDocument, Tracer
 from shards.windows import WindowVocabulary
-from tests.shards.library import build
 from tests.shards.windows import read_window
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """News in two generations, of which the second is common to all scatters, and books."""
-    directory = tmp_path_factory.mktemp("library")
-    build(directory)
-    return directory
 
 
 def run_on(directory: Path, **values: object) -> Run:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from datatrove.pipeline.tokens.tokenizer import TokenizedFile
-from datatrove.utils.dataset import DatatroveFolderDataset
 
 from shards.manifest import TRAIN, VALIDATION, write_manifest
 from tests.shards.datasets import put_dataset, tree
@@ -59,25 +58,3 @@ def test_counts_of_tokens_are_said_as_datatrove_says_them(tmp_path: Path, count:
     wanted = theirs(tmp_path / "theirs", "train/000000_a.ds", [document], size=2)
     found = {name: data for name, data in tree(tmp_path / "out").items() if name in wanted}
     assert found == wanted
-
-
-@pytest.mark.parametrize("size", [2, 4])
-def test_datatrove_reads_it(world: World, plain: World, tmp_path: Path, size: int) -> None:
-    chosen = world if size == 2 else plain
-    out = tmp_path / "out"
-    assert export(chosen, "datatrove", out) == 0
-    read = DatatroveFolderDataset(
-        str(out / "train"), 6, recursive=False, token_size=size, return_positions=True
-    )
-    windows, places = [], []
-    for documents in chosen.shards():
-        stream = [token for document in documents for token in document.tokens]
-        place = [i for document in documents for i in range(len(document.tokens))]
-        for start in range(0, len(stream) - 6, 7):
-            windows.append(stream[start : start + 7])
-            own = place[start : start + 7]  # counted from the window's start in its first document
-            begun = next((i for i, value in enumerate(own) if value == 0), 7)
-            places.append([*range(begun), *own[begun:]])
-    assert len(read) == len(windows) > 50
-    assert [item["input_ids"].tolist() for item in read] == windows
-    assert [item["positions"].tolist() for item in read] == places

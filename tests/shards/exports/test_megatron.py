@@ -4,7 +4,6 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,13 @@ import pytest
 
 from shards.errors import UserError
 from shards.exports.megatron import blends
-from shards.manifest import read_manifest, write_manifest
-from tests.shards.conftest import EOS, GENERATION, put_texts
-from tests.shards.datasets import with_sources
+from tests.shards.conftest import EOS, GENERATION, TEXTS, build
 
 
-def test_nothing_to_train_on(dataset: Path) -> None:
-    empty = put_texts(dataset, f"{GENERATION}/pile/00000", [], order=0)
-    manifest = read_manifest(dataset)
-    pile = replace(manifest.generations[0].sources["pile"], shards=(empty,))
-    write_manifest(dataset, with_sources(manifest, pile=pile))
+def test_nothing_to_train_on(tmp_path: Path) -> None:
+    build(tmp_path, {**TEXTS, f"{GENERATION}/pile/00000": []})
     with pytest.raises(UserError, match="there is no token to train on"):
-        blends([f"{dataset}:pile"])
+        blends([f"{tmp_path}:pile"])
 
 
 class Tokenizer:

@@ -112,29 +112,7 @@ def test_back_to_the_position(streams: list[Stream], positions: list[int], scatt
         assert position == sampler.position_of(stream, shard=shard, window=window, epoch=epoch)
 
 
-def test_going_on_with_more_data(streams: list[Stream], make_stream: Make) -> None:
-    """A new generation is a further stage: what was drawn before stays what it was."""
-    old = make_sampler(streams)
-    state = old.state_dict(777)
-    grown = [make_stream("g2", [300] * 4), *streams]
-    later = MixtureStage(start=777, weights={"wide": 1, "g2": 1})
-    saved = [MixtureStage(start=each["start"], weights=each["draws"]) for each in state["stages"]]
-    new = make_sampler(grown, stages=[*saved, later])
-    assert new.load_state_dict(state) == 777
-    before = [(stream + 1, *row) for stream, *row in rows(old, range(777))]
-    assert rows(new, range(777)) == before
-    assert {row[0] for row in rows(new, range(777, 900))} == {0, 1}
-    assert new.identity != old.identity
-
-
 def test_caps(streams: list[Stream]) -> None:
-    sampler = make_sampler(streams)
-    epochs = sampler.epochs(400)
-    drawn = sampler.draw(range(400))
-    for stream in range(4):
-        own = drawn.epoch[drawn.stream == stream]
-        assert int(own.max()) == int(np.ceil(epochs[stream])) - 1
-    assert sampler.epochs(0).tolist() == [0] * 4
     with pytest.raises(
         UserError, match=r"wide would be seen .* cap is 2\. End at position"
     ) as error:
