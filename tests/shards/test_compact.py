@@ -13,7 +13,7 @@ from shards.manifest import TRAIN, VALIDATION, SourceEntry, read_manifest, write
 from shards.merged import least_shards
 from shards.reader import Dataset
 from shards.verify import verify
-from tests.shards.datasets import tree
+from tests.shards.datasets import take_down, tree
 from tests.shards.generations import documents_of, grow
 from tests.shards.kills import is_killed_at
 
@@ -71,24 +71,16 @@ def test_a_kill_at_any_file_costs_that_file(
     }
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """Two generations, of which a compaction was killed and a document removed then."""
-    directory = tmp_path / "small"
+def test_what_is_removed_after_a_kill_stays_removed(tmp_path: Path) -> None:
     for _ in range(2):
-        grow(directory, shards=1)
-    assert is_killed_compacting(directory, "manifest.json")
-    shard = read_manifest(directory).shards("news")[0]
-    assert main(["remove", str(directory), "--id", f"{shard.path}:0", "--reason", "x"]) == 0
-    return directory
-
-
-def test_what_is_removed_after_a_kill_stays_removed(small: Path) -> None:
-    before = removed_of(small)
+        grow(tmp_path, shards=1)
+    assert is_killed_compacting(tmp_path, "manifest.json")
+    take_down(tmp_path, f"{read_manifest(tmp_path).shards('news')[0].path}:0")
+    before = removed_of(tmp_path)
     assert before.total() == 1
-    assert main(["compact", str(small)]) == 0
-    assert removed_of(small) == before
-    assert list(verify(Dataset.open(small))) == []
+    assert main(["compact", str(tmp_path)]) == 0
+    assert removed_of(tmp_path) == before
+    assert list(verify(Dataset.open(tmp_path))) == []
 
 
 def removed_of(directory: Path) -> Counter[tuple[str, tuple[Any, ...]]]:

@@ -1,7 +1,5 @@
 import shutil
-import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +8,11 @@ import pytest
 from shards.__main__ import main
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.reader import Dataset
-from shards.storage.files import files, read_json, write_json
+from shards.storage.files import read_json, write_json
 from shards.storage.remote import RemotePath
 from shards.verify import verify
-from tests.shards.generations import documents_of, grow, rows_of, signatures_of
+from tests.shards.datasets import take_down, tree
+from tests.shards.generations import documents_of, grow
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +23,7 @@ def removed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         grow(directory, shards=shards)
     first, _, third = (generation.name for generation in read_manifest(directory).generations)
     names = [f"{first}/wiki/00000:0", f"{first}/news/validation-00000:1", f"{third}/news/00001:2"]
-    flags = [flag for name in names for flag in ("--id", name)]
-    assert main(["remove", str(directory), *flags, "--reason", "letter"]) == 0
+    take_down(directory, *names)
     write_json(directory / "report.json", {"examples": {"news": {"": ["text"]}}, "seconds": 7})
     (directory / "report.html").write_text("text")
     return directory
@@ -36,51 +34,13 @@ def dataset(removed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(removed, tmp_path / "dataset"))
 
 
-def erased_orders(directory: Path) -> set[int]:
-    opened = Dataset.open(directory)
-    return {
-        opened.table(entry)["order"][row].as_py()
-        for split in (TRAIN, VALIDATION)
-        for entry in opened.manifest.shards(split=split)
-        for row in opened.removed.get(entry.path, ())
-    }
-
-
-def content(directory: Path) -> dict[str, bytes]:
-    names = [name for name in files(directory) if name not in (".lock")]
-    return {name: (directory / name).read_bytes() for name in names}
-
-
-def test_what_is_erased_is_left_out_of_everything(removed: Path, dataset: Path) -> None:
-    orders = erased_orders(removed)
-    assert len(orders) == 3
+def test_the_report_and_the_rejects_lose_their_texts(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["compact", str(dataset), "--erase"]) == 0
-    manifest = read_manifest(dataset)
-    assert (manifest.number, len(manifest.generations), manifest.removals) == (5, 1, ())
-    assert list(verify(Dataset.open(dataset))) == []
-    before = documents_of(removed)
-    assert documents_of(dataset) == Counter(
-        {document: count for document, count in before.items() if document[5] not in orders}
-    )
-    for folder in ("audit", "rejects"):
-        rows = [row for row in rows_of(removed, folder) if row[1] not in orders]
-        assert rows_of(dataset, folder) == rows
-    assert len(rows_of(dataset, "rejects")) == 2  # one is of the record of an erased document
-    assert signatures_of(dataset) == sorted(
-        [
-            (*row[:-1], 0) if row[0] == "exact" and row[-1] in orders else row
-            for row in signatures_of(removed)
-            if row[0] == "exact" or orders.isdisjoint(row)
-        ],
-        key=repr,
-    )
-    (generation,) = manifest.generations
-    assert [path.name for path in dataset.glob("g*")] == [generation.name]
-    assert list((dataset / "removals").iterdir()) == []
-
-
-def test_the_report_loses_its_texts(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compact", str(dataset), "--erase"]) == 0
+    (generation,) = read_manifest(dataset).generations
+    rows = sum(table.rows for table in generation.rejects)
+    assert rows == 2, "of three one is of the record of an erased document"
     report = read_json(dataset / "report.json")
     assert report == {"accounting": {}, "examples": {}, "groups": {}, "seconds": 7}
     assert not (dataset / "report.html").exists()
@@ -118,41 +78,32 @@ def test_killed_anywhere_the_same_command_finishes(
         assert main(["compact", str(dataset), "--erase"]) == 130
     assert list(verify(Dataset.open(dataset))) == []
     assert main(["compact", str(dataset), "--erase"]) == 0
-    assert content(dataset) == content(whole)
+    assert tree(dataset) == tree(whole)
 
 
-@pytest.fixture
-def url(removed: Path) -> Iterator[RemotePath]:
-    place = RemotePath(f"memory://{uuid.uuid4().hex}")
-    for name, data in content(removed).items():
-        (place / name).write(data)
-    yield place
-    place.remove([*place.files()])
-
-
-def test_at_a_url(url: RemotePath, dataset: Path) -> None:
+def test_at_a_url(remote: RemotePath, dataset: Path) -> None:
+    for name, data in tree(dataset).items():
+        (remote / name).write(data)
     name = read_manifest(dataset).generations[1].name
-    flags = ["--id", f"{name}/news/00000:1", "--reason", "another"]
-    for place in (str(url), str(dataset)):
-        assert main(["remove", place, *flags]) == 0
-    assert list(verify(Dataset.open(url))) == []
-    assert Dataset.open(url).manifest == Dataset.open(dataset).manifest
-    for place in (str(url), str(dataset)):
+    places = (str(remote), str(dataset))
+    for place in places:
+        take_down(place, f"{name}/news/00000:1")
+    assert list(verify(Dataset.open(remote))) == []
+    assert Dataset.open(remote).manifest == Dataset.open(dataset).manifest
+    for place in places:
         assert main(["compact", place, "--erase"]) == 0
-    local = content(dataset)
-    assert {name: (url / name).read() for name in url.files() if name[:5] != ".lock"} == local
+    names = [name for name in remote.files() if name[:5] != ".lock"]
+    assert {name: (remote / name).read() for name in names} == tree(dataset)
 
 
-def test_all_of_a_source(dataset: Path, tmp_path: Path) -> None:
+def test_all_of_a_source(dataset: Path) -> None:
     names = [
         f"{entry.path}:{row}"
         for split in (TRAIN, VALIDATION)
         for entry in read_manifest(dataset).shards("wiki", split=split)
         for row in range(entry.documents)
     ]
-    (tmp_path / "names").write_text("\n".join(names))
-    flags = ["--documents", str(tmp_path / "names"), "--reason", "all"]
-    assert main(["remove", str(dataset), *flags]) == 0
+    take_down(dataset, *names)
     assert main(["compact", str(dataset), "--erase"]) == 0
     assert list(verify(Dataset.open(dataset))) == []
     assert {document[0] for document in documents_of(dataset)} == {"news"}

@@ -1,9 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from shards.__main__ import main
 from shards.manifest import (
     Manifest,
     Removal,
@@ -42,20 +39,3 @@ def test_parse_dataset(tmp_path: Path) -> None:
     (tmp_path / "x@3").mkdir()
     assert parse_dataset(tmp_path / "x@3") == (tmp_path / "x@3", None)
     assert parse_dataset(f"{tmp_path}/x@3@1") == (tmp_path / "x@3", 1)
-
-
-@pytest.fixture
-def linked(dataset: Path, tmp_path: Path) -> Path:
-    """A dataset of links, as in a cache."""
-    for number, path in enumerate(sorted(dataset.rglob("*"))):
-        if path.is_file():
-            path.symlink_to(path.rename(tmp_path / f"blob-{number}"))
-    return dataset
-
-
-def test_a_cache_of_links_is_a_dataset(linked: Path, tmp_path: Path) -> None:
-    assert read_manifest(linked).number == 1
-    assert main(["verify", str(linked)]) == 0
-    assert main(["place", str(linked), "--check"]) == 0
-    assert main(["place", str(linked), "--to", str(tmp_path / "copy")]) == 0
-    assert main(["place", str(linked), "--check", "--to", str(tmp_path / "copy")]) == 0

@@ -1,4 +1,3 @@
-import uuid
 from pathlib import Path
 
 import pytest
@@ -71,8 +70,8 @@ def test_unfinished_files_go_alone(dataset: Path) -> None:
     assert (dataset / "mine" / UNFINISHED).exists()
 
 
-def test_work_behind_a_url() -> None:
-    work = RemotePath(f"memory://{uuid.uuid4().hex}/.work")
+def test_work_behind_a_url(remote: RemotePath) -> None:
+    work = remote / ".work"
     for name in ("map/a.json", "attempts/b.json"):
         (work / name).write(b"x")
     remove_work(work, "attempts")

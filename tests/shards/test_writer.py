@@ -36,3 +36,4 @@ def test_empty_shard(tmp_path: Path) -> None:
     shard = Shard.open(tmp_path, entry, dtype=np.dtype("<u2"))
     assert (len(shard), len(shard.tokens), len(shard.offsets)) == (0, 0, 0)
     assert shard.documents.column_names == [*REQUIRED.names, "url"]
+    assert shard.documents.schema.field("url").type == pa.large_string()

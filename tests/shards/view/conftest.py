@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from html import unescape
-from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from pipelines import api, wudao
-from shards.__main__ import main
 from shards.view.server import Server
 from shards.view.viewer import Opening
+from tests.golden.seen_pages import Browser
 from tests.shards.conftest import EOS, PIECES
 from tests.shards.datasets import put_dataset
 
@@ -117,18 +116,8 @@ class Client:
         self.server = server
         self.port: int = server.server_address[1]
         self.cookie = f"{server.cookie}={server.key}"
-
-    def ask(self, target: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
-        """Ask for a page without anything that is not given here."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-        for name, value in {"Host": f"127.0.0.1:{self.port}", **headers}.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        response = connection.getresponse()
-        body = response.read().decode()
-        connection.close()
-        return response, body
+        self.ask = Browser(server.url).ask
+        """Asks for a page without anything that is not given."""
 
     def get(self, target: str, *, status: int = 200) -> str:
         """Return a page, wherever a redirect leads."""
@@ -167,9 +156,3 @@ def show() -> Iterator[Show]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def take_down(directory: Path, *names: str) -> None:
-    """Remove documents of a dataset."""
-    flags = [flag for name in names for flag in ("--id", name)]
-    assert main(["remove", str(directory), *flags, "--reason", "letter"]) == 0

@@ -1,14 +1,11 @@
 import os
 import re
-import signal
 import socket
 import stat
-import subprocess
-import sys
 import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import Request, url2pathname, urlopen
+from urllib.request import url2pathname
 
 import pytest
 
@@ -17,34 +14,9 @@ from shards.view import command
 from shards.view.server import Server
 from tests.ports import free_port
 
-HEARING = (
-    "import signal, sys; from shards.__main__ import main; "
-    "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main())"
-)
-"""The command, even where a shell started the tests deaf to Ctrl-C."""
-
 
 def ended(_server: Server) -> None:
     raise KeyboardInterrupt
-
-
-@pytest.mark.slow
-def test_it_says_where_it_is_and_ctrl_c_ends_it_with_a_line(pristine: Path) -> None:
-    words = [sys.executable, "-c", HEARING, "view", str(pristine), "--port", "0"]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True)
-    assert process.stdout
-    url = process.stdout.readline().split()[-1]
-    assert "Ctrl-C" in process.stdout.readline()
-    assert urlsplit(url).hostname == "127.0.0.1"
-    with urlopen(url) as entry:
-        cookie = entry.headers["Set-Cookie"].partition(";")[0]
-    page = Request(url.partition("?")[0], headers={"Cookie": cookie})
-    with urlopen(page) as answer:
-        assert b"wudao" in answer.read()
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, "\nshards view: ended\n")
 
 
 def test_a_port_that_is_taken(

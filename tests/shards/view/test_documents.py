@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.shards.conftest import EOS, PIECES
-from tests.shards.datasets import put_dataset
-from tests.shards.view.conftest import HOSTILE, NEAR, Client, Show, all_pages, take_down
+from tests.shards.datasets import put_dataset, take_down
+from tests.shards.view.conftest import Client, Show, all_pages
 
 
 def found(client: Client, **wanted: str) -> list[tuple[int, int]]:
@@ -60,7 +60,7 @@ def test_words_are_found_at_their_first_token(show: Show, tmp_path: Path) -> Non
 
 
 def test_removed_documents_are_found_by_name_alone(
-    show: Show, hostile: Path, built: Path, tmp_path: Path
+    show: Show, hostile: Path, tmp_path: Path
 ) -> None:
     directory = Path(shutil.copytree(hostile, tmp_path / "hostile"))
     name = {"name": "id-6<script>"}
@@ -71,18 +71,3 @@ def test_removed_documents_are_found_by_name_alone(
     take_down(directory, name["name"])
     assert [len(found(client, **name, **more)) for more in searches] == [0, 0, 0]
     assert len(found(client, **name)) == 1
-    directory = Path(shutil.copytree(built, tmp_path / "built"))
-    client = show(directory)
-    assert len(found(client, words=NEAR[-60:])) == 1
-    take_down(directory, "n39")
-    assert found(client, words=NEAR[-60:]) == []
-    assert NEAR[-20:] not in client.get("/documents?name=n39")
-
-
-def test_the_pieces_of_a_page_are_the_text(show: Show, hostile: Path) -> None:
-    client = show(hostile)
-    for number in (0, 7, 9):
-        text = client.get(f"/document?n={number}")
-        part = text[text.index('<div class="text tokens"') : text.index("</div>")]
-        assert unescape(re.sub("<[^>]*>", "", part)) == HOSTILE[number] + "⟨<|endoftext|>⟩"
-    assert re.search(r"token 词元 0: 229 164 169\"[^>]*>天<", client.get("/document?n=9"))

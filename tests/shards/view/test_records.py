@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pyarrow.parquet as pq
 import pytest
 
-from shards.reader import Dataset
-from tests.shards.view.conftest import LONG, NEAR, Show, all_pages, take_down
+from tests.shards.datasets import take_down
+from tests.shards.view.conftest import NEAR, Show, all_pages
 
 PLACE_OF_N5 = 11101
 
@@ -42,36 +42,17 @@ def test_records_are_found_at_once_and_in_many_pages(
     assert places(all_pages(show(built, seconds=-1.0), target)) == expected
 
 
-@pytest.mark.slow
-def test_texts_of_removed_documents_are_shown_nowhere(
+def test_texts_like_those_of_removed_documents_are_not_shown(
     show: Show, built: Path, tmp_path: Path
 ) -> None:
+    """Of a duplicate and of a version: whoever asked for one removal asked for both."""
     directory = Path(shutil.copytree(built, tmp_path / "dataset"))
-    duplicate = row_with(built, "duplicate")
-    version = row_with(built, "near-duplicate")
-    before = show(built)
-    twin = re.findall(r"river[^<]*", before.get(f"/record?row={duplicate}"))[0]
     take_down(directory, "n39", "n40")
-    client = show(directory)
-    removed = Dataset.open(directory).removed
-    assert sum(map(len, removed.values())) == 2
-    for row in (duplicate, version):
-        assert "Its text is not shown" in client.get(f"/record?row={row}")
-        assert "Its text is not shown" not in before.get(f"/record?row={row}")
-    for number in range(len(Dataset.open(directory).documents("notes"))):
-        text = client.get(f"/document?n={number}&source=notes")
-        words = unescape(re.sub("<[^>]*>", "", text))
-        assert not any(each[:30] in words for each in (LONG, NEAR, twin))
-    for page in ("documents", "documents?at=20", "records"):
-        text = client.get(f"/{page}")
-        assert not any(each[:30] in text for each in (LONG, NEAR, twin))
-    removed_here = client.get("/documents?name=n40")
-    assert "removed" in removed_here
-    (target,) = re.findall(r'href="(/document\?[^"]*)"', removed_here)
-    text = client.get(unescape(target))
-    assert "its text is not shown" in text
-    assert "a.jsonl:" not in text
-    assert "Metrics" not in text
+    removed, before = show(directory), show(built)
+    for reason in ("duplicate", "near-duplicate"):
+        target = f"/record?row={row_with(built, reason)}"
+        assert "Its text is not shown" in removed.get(target)
+        assert "Its text is not shown" not in before.get(target)
 
 
 def test_columns_of_removed_documents_are_shown_and_found_nowhere(
