@@ -64,6 +64,10 @@ _TAKEN: Mapping[str, tuple[str, Scene]] = {
         r" 6 were there",
         together(dataset, exported),
     ),
+    # A cache of links is a dataset.
+    "verify data": (r"MB/s: ok$", linked),
+    "place data --check": (r"no problems", linked),
+    "place data --to copy": (r"bytes copied to copy", linked),
     "megatron data:notes": (r"^--train-data-path \d+ /", dataset),
 }
 """At bounds, on the side that is taken; more of it is in golden rows."""
