@@ -71,3 +71,4 @@ def test_removed_documents_are_found_by_name_alone(
     take_down(directory, name["name"])
     assert [len(found(client, **name, **more)) for more in searches] == [0, 0, 0]
     assert len(found(client, **name)) == 1
+    assert "stolen" not in client.get(f"/documents?{urlencode(name)}")

@@ -98,6 +98,7 @@ def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
     for client in clients:
         text = client.get(f"/document?source=notes&n={number}")
         assert "its text is not shown" in text
+        assert not any(word in text for word in ("a.jsonl:", "Metrics"))
         assert NEAR[-30:] not in shown(text)
 
 
