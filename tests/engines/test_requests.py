@@ -14,6 +14,7 @@ from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
 from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3
+from tests.soak.case import READERS
 
 pytestmark = [
     pytest.mark.engine,
@@ -43,13 +44,6 @@ LEVELS: dict[str, dict[str, int]] = {
     "ranges": {"ROWS_PER_RANGE": 120, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 }
 """What makes shards read whole files, segments, or one of their eight ranges."""
-
-READERS = (
-    "shards.storage.sparse", "shards.tables", "pipelines.segments.bins",
-    "pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout",
-    "pipelines.merge.ranges",
-)  # fmt: skip
-"""The modules that have these constants."""
 
 
 def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:

@@ -51,6 +51,17 @@ class Plain:
     def eos(self) -> int:
         return int(self.manifest["tokenizer"]["special"]["eos"])
 
+    def homes(self) -> Iterator[tuple[dict[str, Any], str, str]]:
+        """Yield generation, source and split of all that is stored."""
+        for generation in self.manifest["generations"]:
+            for source in sorted(generation["sources"]):
+                for split in ("train", "validation"):
+                    yield generation, source, split
+
+    def stored(self) -> list[Stored]:
+        """Return the documents of all generations."""
+        return [document for home in self.homes() for document in self.documents(*home)]
+
     def documents(self, generation: dict[str, Any], source: str, split: str) -> Iterator[Stored]:
         """Yield the documents of a source of a generation as they lie in its shards."""
         for shard in self.shards(generation, source, split):
@@ -114,9 +125,7 @@ class Plain:
         found = set()
         by_name = {
             (generation["name"], source, split): self.shards(generation, source, split)
-            for generation in self.manifest["generations"]
-            for source in generation["sources"]
-            for split in ("train", "validation")
+            for generation, source, split in self.homes()
         }
         for removal in self.manifest["removals"]:
             with pa.memory_map(str(self.folder / removal["documents"]["path"])) as file:

@@ -45,22 +45,11 @@ def add_generations(case: Case, world: World, output: Path) -> None:
     check_reading(rng, output)
 
 
-def all_stored(plain: Plain) -> list[Stored]:
-    """Return the documents of all generations."""
-    return [
-        document
-        for generation in plain.manifest["generations"]
-        for source in sorted(generation["sources"])
-        for split in ("train", "validation")
-        for document in plain.documents(generation, source, split)
-    ]
-
-
 def remove_some(case: Case, output: Path) -> None:
     """Remove random documents by random names."""
     rng = case.rng
     plain = Plain(output)
-    stored = all_stored(plain)
+    stored = plain.stored()
     before = plain.removed()
     names = []
     for document in rng.sample(stored, min(len(stored), rng.choice((1, 3, 10)))):
@@ -92,7 +81,7 @@ def check_compacted(case: Case, output: Path, ledger: Ledger) -> None:
     rng = case.rng
     plain = Plain(output)
     removed = plain.removed()
-    stored = all_stored(plain)
+    stored = plain.stored()
     gone = {document.place for document in stored if (document.shard, document.row) in removed}
     erase = bool(gone) and rng.random() < 0.6
     verdicts = _verdicts(plain)
@@ -101,16 +90,14 @@ def check_compacted(case: Case, output: Path, ledger: Ledger) -> None:
         case.killed(*words, last=64)
     case.succeed(*words)
     made = Plain(output)
-    now = all_stored(made)
+    now = made.stored()
     expected = [document for document in stored if not (erase and document.place in gone)]
     agree("documents after compact", _by_place(now), _by_place(expected))
     left = {document.place for document in now if (document.shard, document.row) in made.removed()}
     agree("removed after compact", left, set() if erase else gone)
-    for generation in made.manifest["generations"]:
-        for source in generation["sources"]:
-            for split in ("train", "validation"):
-                orders = [one.order for one in made.documents(generation, source, split)]
-                agree(f"order of {source} after compact", orders, sorted(orders))
+    for generation, source, split in made.homes():
+        orders = [one.order for one in made.documents(generation, source, split)]
+        agree(f"order of {source} after compact", orders, sorted(orders))
     if erase:
         verdicts = {place: value for place, value in verdicts.items() if place not in gone}
         _check_erased(case, output, [one for one in stored if one.place in gone], expected)

@@ -3,12 +3,12 @@
 import random
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.soak.case import Case, flags_of, shipped
-from tests.soak.check import Failure, agree, check_dataset
+from tests.soak.check import Failure, Ledger, agree, check_dataset
 from tests.soak.dataset import Plain
 from tests.soak.growth import add_generations, check_compacted, remove_some
 from tests.soak.loader import check_reading
@@ -33,12 +33,17 @@ class Kind:
 # --- a run, and what it made
 
 
+def made(case: Case, world: World) -> tuple[Path, Ledger]:
+    """Make a dataset in peace, compare it, and return what was compared."""
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    return output, check_dataset(output, world)
+
+
 def plain(case: Case) -> None:
     world = case.world()
     case.choose_sizes()
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
-    check_dataset(output, world)
+    output, _ = made(case, world)
     case.succeed("shards", "verify", output)
     case.succeed("shards", "inspect", output)
     case.succeed("shards", "stats", output)
@@ -102,37 +107,38 @@ def kill_workers(case: Case) -> None:
 # --- harm
 
 
-def flip(path: Path, rng: random.Random) -> None:
-    raw = bytearray(path.read_bytes())
-    raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
-    path.write_bytes(raw)
+def _flipped(raw: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(raw)
+    changed[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
 
 
-def cut(path: Path, rng: random.Random) -> None:
-    raw = path.read_bytes()
-    path.write_bytes(raw[: rng.randrange(len(raw))])
+def _cut(raw: bytes, rng: random.Random) -> bytes:
+    return raw[: rng.randrange(len(raw))]
 
 
-def grow(path: Path, rng: random.Random) -> None:
-    path.write_bytes(path.read_bytes() + rng.randbytes(rng.randint(1, 20)))
+HARMS: Sequence[tuple[str, Callable[[bytes, random.Random], bytes | None]]] = (
+    *[("flip", _flipped)] * 2,
+    *[("cut", _cut)] * 2,
+    ("grow", lambda raw, rng: raw + rng.randbytes(rng.randint(1, 20))),
+    ("empty", lambda *_: b""),
+    ("zeros", lambda raw, _: bytes(len(raw))),
+    ("remove", lambda *_: None),
+)
+"""What becomes of a file's content; None: the file goes."""
 
 
-def empty(path: Path, rng: random.Random) -> None:
-    del rng
-    path.write_bytes(b"")
-
-
-def zeros(path: Path, rng: random.Random) -> None:
-    del rng
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def remove(path: Path, rng: random.Random) -> None:
-    del rng
-    path.unlink()
-
-
-HARMS = (flip, flip, cut, cut, grow, empty, zeros, remove)
+def harm(case: Case, path: Path) -> bool:
+    """Harm a file in one way; return whether it is another one now."""
+    name, change = case.rng.choice(HARMS)
+    case.note(name, path)
+    before = path.read_bytes()
+    after = change(before, case.rng)
+    if after is None:
+        path.unlink()
+    else:
+        path.write_bytes(after)
+    return after != before
 
 
 def harm_work(case: Case) -> None:
@@ -151,24 +157,19 @@ def harm_work(case: Case) -> None:
         if path.is_file() and path.stat().st_size and path.name not in (".lock")
     ]
     for path in case.rng.sample(left, min(len(left), case.rng.choice((1, 2, 5, 20)))):
-        harm = case.rng.choice(HARMS)
-        case.note(harm.__name__, path.relative_to(output))
-        harm(path, case.rng)
+        harm(case, path)
     finish(case, world, output, expected)
 
 
 def harm_dataset(case: Case) -> None:
     """Harms files of a complete dataset, one after the other: verify says so."""
     world = case.world(small=True)
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
+    output, _ = made(case, world)
     names = [name for name in shipped(output) if (output / name).stat().st_size]
     for name in ("manifest.json", *case.rng.sample(names, min(len(names), 2))):
-        path, harm = output / name, case.rng.choice(HARMS)
+        path = output / name
         before = path.read_bytes()
-        harm(path, case.rng)
-        case.note(harm.__name__, name)
-        if path.exists() and path.read_bytes() == before:
+        if not harm(case, path):
             continue  # zeros that were zeros
         done = case.run("shards", "verify", output)
         refused = name == "manifest.json" and done.code == 2
@@ -276,9 +277,7 @@ def every_tokens(case: Case) -> None:
 def takedown(case: Case) -> None:
     """Removes documents, erases them, and adds their texts again."""
     world = case.world(small=True)
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
-    ledger = check_dataset(output, world)
+    output, ledger = made(case, world)
     for _ in range(case.rng.choice((1, 2))):
         remove_some(case, output)
     check_reading(case.rng, output)
@@ -288,9 +287,7 @@ def takedown(case: Case) -> None:
 def overwrite(case: Case) -> None:
     """Replaces a dataset by one of other options, then deletes the old one."""
     world = case.world(small=True)
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
-    check_dataset(output, world)
+    output, _ = made(case, world)
     old = shipped(output)
     world.options.values["seed"] = 99
     expected = case.calm(flags_of(world))
@@ -352,10 +349,8 @@ def engines(case: Case) -> None:
     ]
     case.engine, case.forked = case.rng.choice(ways)
     case.note("engine", f"{case.engine} forked={case.forked}")
-    output = case.folder / "out"
-    case.succeed(*flags_of(world, output=output))
+    output, _ = made(case, world)
     agree("bytes of another engine", shipped(output), expected)
-    check_dataset(output, world)
 
 
 KINDS: Mapping[str, Kind] = {

@@ -13,7 +13,7 @@ import pytest
 from tests.soak.__main__ import kind_of
 from tests.soak.case import Case, Nothing, flags_of
 from tests.soak.check import Failure, check_dataset
-from tests.soak.dataset import Plain, Stored
+from tests.soak.dataset import Plain
 from tests.soak.files import Row
 from tests.soak.kinds import KINDS
 from tests.soak.loader import check_reading
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
         with suppress(Nothing):
             case.succeed(*flags_of(world, output=output))
             check_dataset(output, world)
-            if any(one.place[1] == first.relative for one in _stored(output)):
+            if any(one.place[1] == first.relative for one in Plain(output).stored()):
                 return world, output
     raise AssertionError("no seed makes such a dataset")
 
@@ -61,7 +61,7 @@ def test_a_record_too_many_or_too_few_is_found(made: tuple[World, Path]) -> None
 
 def test_another_text_is_found(made: tuple[World, Path]) -> None:
     world, output = made
-    kept = {stored.place[:3] for stored in _stored(output)}
+    kept = {stored.place[:3] for stored in Plain(output).stored()}
     first = world.sources[0].inputs[0]
     at = next(
         i
@@ -91,16 +91,6 @@ def test_a_window_that_lacks_a_token_is_found(
     monkeypatch.setattr(Plain, "tokens", other)
     with pytest.raises(Failure, match=r"windows read once by \d ranks: missing"):
         check_reading(random.Random(1), output)
-
-
-def _stored(output: Path) -> list[Stored]:
-    plain = Plain(output)
-    generation = plain.manifest["generations"][0]
-    return [
-        one
-        for source in generation["sources"]
-        for one in plain.documents(generation, source, "train")
-    ]
 
 
 def test_a_case_is_decided_by_its_seed_and_number(tmp_path: Path) -> None:
