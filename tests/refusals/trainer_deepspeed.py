@@ -68,6 +68,10 @@ _KEYS = (
     _row("a mistyped ignored key", {"activation_checkpoint": {}}),
     _row("another optimizer", {"optimizer": {"type": "Lamb"}}),
     _row("an optimizer of no type", {"optimizer": {"params": {"lr": 1}}}),
+    *(
+        _row(f"AdamW with {params}", {"optimizer": {"type": "AdamW", "params": params}})
+        for params in ({"lr": [1]}, {"betas": [0.9]}, {"betas": "x"})
+    ),
     _row("a list", [1]),
     Refusal(name="deepspeed: no JSON", command=_COMMAND, scene=holding("ds.json", "{'a': 1}")),
     Refusal(name="deepspeed: no file", command=_COMMAND),

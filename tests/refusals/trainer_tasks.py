@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.golden.corpus_training import tokenizer
 from tests.refusals.refusal import Refusal, refused
 from tests.refusals.scenes import MODEL, Scene, holding, together
 from tests.refusals.scenes_shards import (
@@ -43,6 +44,25 @@ _DESCRIPTIONS = (
     _own("another metric", metric="bleu"),
     _own("a field that is not closed", pattern="{text [MASK]"),
     _own("a field with a form", pattern="{text:5} [MASK]"),
+    _own("two kinds of answers", answer="x"),
+    _own("another form", form="long"),
+    _own("another default", default=1),
+    _own("a pattern that is an object", pattern={"text": "[MASK]"}),
+    _own("other words", pattern=[{"text": "[MASK]", "verbalizer": {"bad": " x"}}]),
+    _own("a word that is no text", verbalizer={"a": 1, "b": " x"}),
+    _own(
+        "a filler with a blank",
+        verbalizer=None,
+        choices_field="ends",
+        pattern=[{"text": "[MASK]", "filler": "[MASK]"}],
+    ),
+    _own(
+        "a metric of choices",
+        verbalizer=None,
+        pattern="{a}",
+        answer="x",
+        metric="accuracy",
+    ),
     Refusal(name="task: no JSON", command=_OWN, scene=holding("own.json", "{")),
 )
 
@@ -142,6 +162,10 @@ def _export(name: str, command: str, scene: Scene) -> Refusal:
 _EXPORTS = (
     _export("a GLM to transformers", "run --to hf --output out", trained),
     _export("onto a file", "run --to safetensors --output out", together(trained, holding("out"))),
+    *(
+        _export(f"into {output}", f"run --to safetensors --output {output}", trained)
+        for output in (".", "run/..")
+    ),
     _export("more rows than there are", "causal --to hf --vocabulary 385 --output out", causal),
     _export("without the end of a text", "causal --to hf --vocabulary 300 --output out", causal),
 )
@@ -204,6 +228,11 @@ _USES = (
         "a prompt that is too long",
         "trainer.generate run " + "'" + "the sea and " * 40 + "'",
         trained,
+    ),
+    _written(
+        "another tokenizer",
+        "trainer.generate run x --tokenizer tiktoken:merges.txt",
+        together(trained, tokenizer),
     ),
     _written("no such device", "trainer.generate run x --device abacus", trained),
     _written(

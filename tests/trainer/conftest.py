@@ -6,14 +6,10 @@ import pytest
 
 from tests.trainer.alone import configured
 from tests.trainer.corpus import SHAPE, build
+from tests.trainer.saved import TOKENIZER
 from tests.trainer.tasks.toy import Desk, make_tokenizer
 from trainer.settings import Config
 from trainer.tokenizer import TextTokenizer
-
-
-@pytest.fixture(scope="session")
-def torch_dynamo() -> None:
-    """Import what activation checkpointing and FlexAttention otherwise load in the first test."""
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +29,12 @@ def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]
 @pytest.fixture(scope="session")
 def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> TextTokenizer:
     return make_tokenizer(tmp_path_factory.mktemp("tokenizer"))
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> TextTokenizer:
+    """Return that of the built-in sample."""
+    return TextTokenizer(TOKENIZER)
 
 
 @pytest.fixture

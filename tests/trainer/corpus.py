@@ -40,16 +40,8 @@ def build(
     directory: Path, *, sources: Sequence[str] = ("web", "notes"), seed: int = 0, size: int = SIZE
 ) -> Manifest:
     """Write the dataset: of each source 4 shards of 8 documents, and one of validation."""
-    numbers = count(seed << 20)
-    entries = {
-        source: SourceEntry(
-            shards=tuple(
-                _put(directory, f"g0001-{seed:02}/{source}/{i:05d}", numbers) for i in range(4)
-            ),
-            validation=(_put(directory, f"g0001-{seed:02}/{source}/validation-00000", numbers),),
-        )
-        for source in sources
-    }
+    name = f"g0001-{seed:02}"
+    entries = _put_sources(directory / name, sources, shards=4, first=seed << 20)
     names = [name.encode() for name in ("eos", "cls", "mask", "smask", "gmask", "sop", "eop", "dB")]
     pieces = [*names, b".", *(b"x" for _ in range(_FIRST + 1, size))]
     manifest = manifest_of(
@@ -58,7 +50,7 @@ def build(
         corpus="rule",
         pieces=pieces,
         special=SPECIAL,
-        name=f"g0001-{seed:02}",
+        name=name,
         fingerprint=f"{seed:08x}",
     )
     write_manifest(directory, manifest)
@@ -77,16 +69,8 @@ def grow(
     if number is not None and manifest.number >= number:
         return
     number = manifest.number + 1
-    name, numbers = f"g{number:04}-00", count(number << 32)
-    entries = {
-        source: SourceEntry(
-            shards=tuple(
-                _put(directory, f"{name}/{source}/{i:05d}", numbers) for i in range(shards)
-            ),
-            validation=(_put(directory, f"{name}/{source}/validation-00000", numbers),),
-        )
-        for source in sources
-    }
+    name = f"g{number:04}-00"
+    entries = _put_sources(directory / name, sources, shards=shards, first=number << 32)
     added = replace(
         manifest.generations[-1],
         number=number,
@@ -98,8 +82,23 @@ def grow(
     write_manifest(directory, replace(manifest, number=number, generations=generations))
 
 
-def _put(directory: Path, path: str, numbers: "count[int]") -> ShardEntry:
-    return put_shard(directory, path, [_document(next(numbers)) for _ in range(8)])
+def _put_sources(
+    folder: Path, sources: Sequence[str], *, shards: int, first: int
+) -> dict[str, SourceEntry]:
+    """Write the shards of a generation, of 8 documents each."""
+    numbers = count(first)
+
+    def put(path: str) -> ShardEntry:
+        documents = [_document(next(numbers)) for _ in range(8)]
+        return put_shard(folder.parent, f"{folder.name}/{path}", documents)
+
+    return {
+        source: SourceEntry(
+            shards=tuple(put(f"{source}/{i:05d}") for i in range(shards)),
+            validation=(put(f"{source}/validation-00000"),),
+        )
+        for source in sources
+    }
 
 
 def _document(number: int) -> "np.ndarray[tuple[int], np.dtype[np.uint16]]":

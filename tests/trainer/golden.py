@@ -8,6 +8,7 @@ model of three layers, and of its cases `bert` one sample, of `edges` two (no to
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,7 @@ SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "golden"
 
 TASKS = SHARED / "tasks"
 TOKENIZERS = SHARED.parent / "tokenizers"
-TASKS_SHAPE = ModelConfig(
-    num_layers=2,
-    hidden_size=32,
-    num_heads=4,
-    vocab_size=50304,
-    max_positions=256,
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
-)
+TASKS_SHAPE = replace(SHAPE, num_layers=2, hidden_size=32, vocab_size=50304, max_positions=256)
 """Of the model of the figures of tasks."""
 
 TOLERANCE = 5e-5

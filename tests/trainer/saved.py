@@ -21,6 +21,7 @@ SHAPE = ModelConfig(
     hidden_dropout=0.0,
     attention_dropout=0.0,
 )
+TOKENIZER = f"sentencepiece:{Path(__file__).parents[2] / 'pipelines' / 'sample' / 'sample.model'}"
 GPT2_SHAPE = replace(SHAPE, block_positions=False)
 
 

@@ -53,16 +53,25 @@ def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
     return trial.folder / name
 
 
-def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
-    """Let generations come just before a run looks at a position; kill it after some step."""
+def before_each_look(act: Callable[[int], None]) -> None:
+    """Let something happen just before a run looks at a position."""
     look: Callable[..., None] = follow.Follower.look
-    take: Callable[..., None] = run.Running._take_step
 
     def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
-        if os.environ["RANK"] == "0" and position in comes:
-            grow(data, number=comes[position])
+        act(position)
         self.ranks.barrier()
         look(self, run_data, position)
+
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+
+
+def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
+    """Let generations come at positions; kill the run after some step."""
+    take: Callable[..., None] = run.Running._take_step
+
+    def come(position: int) -> None:
+        if os.environ["RANK"] == "0" and position in comes:
+            grow(data, number=comes[position])
 
     def take_step(self: run.Running) -> None:
         take(self)
@@ -71,7 +80,7 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
             kill_minus_nine()
 
     vars(pretraining)["_POLL"] = 0.05
-    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+    before_each_look(come)
     setattr(run.Running, "_take_step", take_step)  # noqa: B010 - as above
 
 
@@ -161,21 +170,18 @@ def test_an_earlier_checkpoint_repeats_later_switches(
 
 def arrives_on_nodes() -> None:
     """Let a generation come to node 0 at 24, and to node 1 in part at 24 and whole at 48."""
-    look: Callable[..., None] = follow.Follower.look
     data = Path("data")
     shard, aside = data / "g0002-00" / "web" / "00002.bin", Path("aside.bin")
 
-    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+    def arrive(position: int) -> None:
         if position == 24:
             grow(data)
             if os.environ["RANK"] == "1":
                 shard.rename(aside)
         elif position == 48 and aside.is_file():
             aside.rename(shard)
-        self.ranks.barrier()
-        look(self, run_data, position)
 
-    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+    before_each_look(arrive)
 
 
 def test_nodes_switch_to_what_all_of_them_have(trial: Trial) -> None:
@@ -243,11 +249,8 @@ def test_a_dataset_that_is_overwritten_is_not_followed(trial: Trial) -> None:
 
 
 def overwrite_at(data: Path, position: int) -> None:
-    look: Callable[..., None] = follow.Follower.look
-
-    def look_at(self: follow.Follower, run_data: RunData, at: int) -> None:
+    def overwrite(at: int) -> None:
         if at == position:
             write_manifest(data, replace(read_manifest(data), lineage="1" * 64, number=2))
-        look(self, run_data, at)
 
-    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+    before_each_look(overwrite)

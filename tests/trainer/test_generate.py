@@ -1,5 +1,5 @@
 import io
-import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,46 +8,25 @@ import pytest
 import torch
 
 from shards.console import run_module
+from tests.trainer.finetune.lessons import write_model
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Reading, make_prompt
 from trainer.decode.writer import Writer, text_of
 from trainer.model.cache import Cache
-from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
 
-SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
-SHAPE: dict[str, Any] = {
-    "num_layers": 2,
-    "hidden_size": 32,
-    "num_heads": 2,
-    "vocab_size": 4096,
-    "max_positions": 64,
-    "init_std": 0.2,
-}
+SHAPE = ModelConfig(
+    num_layers=2, hidden_size=32, num_heads=2, vocab_size=4096, max_positions=64, init_std=0.2
+)
 TWO = ["Fold six [MASK] of paper.", "Bread [sMASK] and [MASK] [gMASK]", "Paper"]
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> TextTokenizer:
-    return TextTokenizer(f"sentencepiece:{SAMPLE}")
-
-
-@pytest.fixture(scope="module")
-def model() -> GLM:
-    torch.manual_seed(1)
-    return GLM(ModelConfig(**SHAPE)).eval().requires_grad_(False)
-
-
-@pytest.fixture(scope="module")
-def published(model: GLM, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The flags of the command for the model as a file."""
-    folder = tmp_path_factory.mktemp("published")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    file = folder / "mp_rank_00_model_states.pt"
-    torch.save({"module": model.state_dict()}, file)
-    flags = ["--model", str(folder / "model.json"), "--tokenizer", f"sentencepiece:{SAMPLE}"]
-    return [str(file), *flags, "--dtype", "fp32", "--device", "cpu", "--max-new-tokens", "6"]
+def published(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The flags of the command for a published model."""
+    _, *flags = write_model(tmp_path_factory.mktemp("published") / "model", SHAPE)
+    return [*flags, "--dtype", "fp32", "--device", "cpu", "--max-new-tokens", "6"]
 
 
 def main(words: list[str]) -> int:
@@ -91,7 +70,7 @@ def test_a_conversation(
 class Speller:
     """In place of a model: what it finds most probable is spelt out."""
 
-    config = ModelConfig(**SHAPE, block_positions=False)
+    config = replace(SHAPE, block_positions=False)
     word_embeddings = SimpleNamespace(weight=torch.zeros(1))
 
     def __init__(self, tokens: list[int]) -> None:
@@ -117,16 +96,16 @@ def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
 @pytest.mark.parametrize("flags", [[], ["--top-k", "5"], ["--beams", "2"]])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_model_that_diverged_writes_nothing(
-    model: GLM,
     published: list[str],
     flags: list[str],
     value: float,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    weights = {name: parameter.clone() for name, parameter in model.state_dict().items()}
-    weights["transformer.final_layernorm.bias"][0] = value
-    torch.save({"module": weights}, tmp_path / "mp_rank_00_model_states.pt")
+    name = "mp_rank_00_model_states.pt"
+    content = torch.load(Path(published[0], name))
+    content["module"]["transformer.final_layernorm.bias"][0] = value
+    torch.save(content, tmp_path / name)
     assert main([str(tmp_path), *published[1:], "Fold", *flags]) == 2
     captured = capsys.readouterr()
     assert captured.out.strip() in ("", "Fold")  # what stands before a blank is printed at once

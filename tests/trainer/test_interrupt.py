@@ -11,6 +11,20 @@ ROOT = Path(__file__).parents[2]
 INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
 
 
+def interrupted(folder: Path, library: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python where a module in a library's place interrupts it."""
+    (folder / f"{library}.py").write_text(INTERRUPTED)
+    return subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -26,35 +40,17 @@ INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); tim
 )
 def test_it_ends_quietly(command: tuple[str, ...], tmp_path: Path) -> None:
     library = "torch" if command[0].startswith("trainer") else "numpy"
-    (tmp_path / f"{library}.py").write_text(INTERRUPTED)  # in its place
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = interrupted(tmp_path, library, "-m", *command)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "\n")
 
 
 def test_a_command_that_has_begun_tells_what_it_left(tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text(INTERRUPTED)
     code = (
         "import sys; sys.argv = ['-m']; import trainer\n"
         "from shards.command import exit_code\n"
         "def run(): import model\n"
         "sys.exit(exit_code('cook', run, stopped='the bread is in the oven'))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = interrupted(tmp_path, "model", "-c", code)
     expected = (130, "\ncook: stopped; the bread is in the oven\n")
     assert (done.returncode, done.stderr) == expected

@@ -11,6 +11,7 @@ LAUNCH = Path(__file__).parents[2] / "trainer" / "launch"
 PRINTS = '#!/bin/sh\necho "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT s:" "$@"\n'
 FAKES = {
     "torchrun": PRINTS,
+    "deepspeed": PRINTS,
     "scontrol": "#!/bin/sh\necho node-a\n",
     "srun": '#!/bin/sh\nexec "$@"\n',
 }
@@ -46,27 +47,36 @@ def test_without_a_gpu_it_says_how_to_start_on_the_cpu(tmp_path: Path) -> None:
     assert done.stderr.startswith("torchrun.sh: there is no GPU here. Say how many ranks to start")
 
 
+NODES = "--nnodes 2 --node-rank 1 --nproc-per-node gpu --master-addr a --master-port 29500"
+ALONE = "--nnodes 1 --node-rank 0 --nproc-per-node gpu --master-addr node-a --master-port 29500"
+
+
 @pytest.mark.parametrize(
-    ("script", "environment", "expected"),
+    ("script", "environment", "printed"),
     [
-        ("torchrun.sh", {"GPUS": "2"}, "--standalone --nproc-per-node 2"),
+        # Time to save: 110 s, or what is asked for.
+        ("torchrun.sh", {"GPUS": "2"}, "110 s: --standalone --nproc-per-node 2 -m"),
+        (
+            "torchrun.sh",
+            {"GPUS": "2", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "300"},
+            "300 s: --standalone --nproc-per-node 2 -m",
+        ),
         (
             "torchrun-nodes.sh",
             {"NODES": "2", "NODE": "1", "MASTER": "a"},
-            "--nnodes 2 --node-rank 1 --nproc-per-node gpu --master-addr a --master-port 29500",
+            f"110 s: {NODES} -m",
         ),
+        ("slurm.sbatch", SLURM, f"110 s: {ALONE} -m"),
+        ("deepspeed.sh", {"GPUS": "2"}, " s: --num_gpus 2 --module"),
         (
-            "slurm.sbatch",
-            SLURM,
-            "--nnodes 1 --node-rank 0 --nproc-per-node gpu --master-addr node-a "
-            "--master-port 29500",
+            "deepspeed-nodes.sh",
+            {"HOSTFILE": "hosts", "MASTER": "a"},
+            " s: --hostfile hosts --master_addr a --module",
         ),
     ],
 )
-def test_torchrun_leaves_time_to_save(
-    tmp_path: Path, script: str, environment: Mapping[str, str], expected: str
+def test_what_a_launcher_is_told(
+    tmp_path: Path, script: str, environment: Mapping[str, str], printed: str
 ) -> None:
-    printed = called(script, tmp_path, environment)
-    assert printed == f"110 s: {expected} -m trainer.train --model a b\n"
-    longer = {**environment, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "300"}
-    assert called(script, tmp_path, longer).startswith("300 s: ")
+    shown = called(script, tmp_path, environment)
+    assert shown == f"{printed} trainer.train --model a b\n"

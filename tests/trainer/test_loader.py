@@ -1,4 +1,3 @@
-import json
 import re
 import threading
 from collections import Counter
@@ -11,7 +10,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from shards.errors import DamageError, UserError
+from shards.errors import UserError
 from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
@@ -54,7 +53,9 @@ def blanks(numbered: Dataset) -> BlankMaker:
     special = {**numbered.manifest.tokenizer.special, **dict(zip(COMMANDS, count(SIZE)))}
     return BlankMaker(
         special,
-        BlankOptions(short_seq_prob=0.3, random_position=True),
+        BlankOptions(
+            short_seq_prob=0.3, single_span_prob=0.2, context_mask_ratio=0.05, random_position=True
+        ),
         max_positions=64,
         sentence_ends=numbered.vocabulary.sentence_end,
         isolate=True,
@@ -70,72 +71,6 @@ def same(left: list[Tensors], right: list[Tensors]) -> bool:
         a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
         for a, b in zip(left, right, strict=True)
     )
-
-
-def rows(batches: list[Tensors]) -> Counter[tuple[int, ...]]:
-    """The texts of batches, whatever rank and row they are in."""
-    return Counter(
-        tuple(tokens[:length])
-        for batch in batches
-        for tokens, length in zip(batch["tokens"].tolist(), batch["lengths"].tolist(), strict=True)
-    )
-
-
-@pytest.mark.parametrize("num_scatters", [1, 4])
-def test_a_rank_that_takes_several_parts_has_what_as_many_ranks_have(
-    sampler: Callable[..., Sampler], num_scatters: int
-) -> None:
-    def batches(rank: int, world: int, parts: int = 1) -> list[Tensors]:
-        draws = sampler(num_scatters=num_scatters)
-        return first(Loader(draws, batch_size=28, rank=rank, world=world, parts=parts), 2)
-
-    shares = [(0, 4), (4, 2), (6, 1)]
-    unequal = [batches(first_part, 7, parts) for first_part, parts in shares]
-    equal = [batches(rank, 7) for rank in range(7)]
-    for step in range(2):
-        assert [len(rank[step]["tokens"]) for rank in unequal] == [16, 8, 4]
-        for of_rank, (first_part, parts) in zip(unequal, shares, strict=True):
-            several = equal[first_part : first_part + parts]
-            keys = torch.cat([rank[step]["keys"] for rank in several])
-            assert torch.equal(of_rank[step]["keys"], keys)
-
-
-@pytest.mark.parametrize("has_blanks", [False, True])
-@pytest.mark.parametrize("taken", [0, 1, 40])
-def test_resume_is_as_if_it_had_not_stopped(
-    sampler: Callable[..., Sampler], blanks: BlankMaker, taken: int, has_blanks: bool
-) -> None:
-    maker = blanks if has_blanks else None
-    loader = Loader(sampler(), batch_size=12, blanks=maker)
-    through = first(loader, taken + 4)  # 40 batches are several epochs
-    stopped = Loader(sampler(), batch_size=12, blanks=maker)
-    first(stopped, taken)
-    state = json.loads(json.dumps(stopped.state_dict()))
-    resumed = Loader(sampler(), batch_size=12, blanks=maker)
-    resumed.load_state_dict(state)
-    assert same(first(resumed, 4), through[taken:])
-    assert resumed.state_dict() == loader.state_dict()
-
-
-def test_the_state_is_that_of_the_batches_taken_not_read(sampler: Callable[..., Sampler]) -> None:
-    loader = Loader(sampler(), batch_size=12, ahead=5)
-    batches = iter(loader)
-    positions = [loader.state_dict()["position"]]
-    for _ in range(3):
-        next(batches)
-        positions.append(loader.state_dict()["position"])
-    assert positions == [0, 12, 24, 36]
-
-
-def test_another_batch_size_and_world_on_the_way(sampler: Callable[..., Sampler]) -> None:
-    whole = rows(first(Loader(sampler(), batch_size=12), 6))
-    before = Loader(sampler(), batch_size=24)
-    read = first(before, 1)
-    for rank in range(4):
-        after = Loader(sampler(), batch_size=16, rank=rank, world=4)
-        after.load_state_dict(before.state_dict())
-        read += first(after, 3)
-    assert rows(read) == whole
 
 
 @pytest.mark.parametrize("spec", [GLM, CAUSAL])
@@ -169,53 +104,37 @@ def test_the_thread_ends_with_the_loop(sampler: Callable[..., Sampler]) -> None:
     assert not readers()
 
 
-@pytest.mark.parametrize("workers", [2])
-def test_workers_of_a_data_loader_share_the_batches(
-    sampler: Callable[..., Sampler], workers: int
-) -> None:
-    usual = first(Loader(sampler(), batch_size=12), 8)
-    start = Loader(sampler(), batch_size=12)
-    first(start, 1)
+def test_workers_of_a_data_loader_share_the_batches(sampler: Callable[..., Sampler]) -> None:
     loader = Loader(sampler(), batch_size=12)
-    loader.load_state_dict(start.state_dict())
-    batches_read = list(islice(DataLoader(loader, batch_size=None, num_workers=workers), 7))
-    assert same(batches_read, usual[1:])
+    loader.load_state_dict(sampler().state_dict(12))
+    batches_read = list(islice(DataLoader(loader, batch_size=None, num_workers=2), 7))
+    assert same(batches_read, first(Loader(sampler(), batch_size=12), 8)[1:])
 
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning")  # torchdata calls it
 @pytest.mark.parametrize("workers", [0, 2])
 def test_stateful_data_loader(sampler: Callable[..., Sampler], workers: int) -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="needs torchdata")
-
-    def wrapped() -> Any:
-        loader = Loader(sampler(), batch_size=12)
-        return stateful.StatefulDataLoader(loader, batch_size=None, num_workers=workers)
-
-    before = wrapped()
+    before, after = (
+        stateful.StatefulDataLoader(
+            Loader(sampler(), batch_size=12), batch_size=None, num_workers=workers
+        )
+        for _ in range(2)
+    )
     through = list(islice(before, 3))
-    state = before.state_dict()
-    after = wrapped()
-    after.load_state_dict(state)
+    after.load_state_dict(before.state_dict())
     batches_read = list(islice(after, 5))
     assert same(through + batches_read, first(Loader(sampler(), batch_size=12), 8))
 
 
-def test_missing_shards_are_listed_at_the_start(tmp_path: Path) -> None:
-    manifest = build(tmp_path)
-    lost = [shard.path for shard in manifest.shards("web")[3::4]]
-    for path in lost:
-        (tmp_path / f"{path}.bin").unlink()
-
-    def loader(rank: int, *, batch_size: int = 16) -> Loader:
-        streams = streams_of(Dataset.open(tmp_path))
-        draws = Sampler(streams, seed=1, num_scatters=4, window=GLM)
-        return Loader(draws, batch_size=batch_size, rank=rank, world=2)
-
-    first(loader(0), 30)  # it never needs scatter 3
-    with pytest.raises(DamageError, match=r"(?s)lacks 2 files.*" + r".*".join(lost)):
-        loader(1)
+def test_a_batch_that_placed_shards_do_not_fit(tmp_path: Path) -> None:
+    """It is told before the shards that a node then lacks."""
+    for shard in build(tmp_path).shards("web")[3::4]:
+        (tmp_path / f"{shard.path}.bin").unlink()
+    draws = Sampler(streams_of(Dataset.open(tmp_path)), seed=1, num_scatters=4, window=GLM)
+    first(Loader(draws, batch_size=16, rank=0, world=2), 30)  # it never needs scatter 3
     with pytest.raises(UserError, match=r"a batch of 18 samples.*16 and 20"):
-        loader(0, batch_size=18)
+        Loader(draws, batch_size=18, rank=0, world=2)
 
 
 def test_datasets_of_different_tokenizers(numbered: Dataset, tmp_path: Path) -> None:
@@ -301,12 +220,9 @@ def test_validation_has_the_same_blanks_each_time(
         list(read_once(held, batch_size=8, rank=rank, world=world, blanks=blanks))
         for rank in range(world)
     ]
-    assert {len(batch["tokens"]) for batches in ranks for batch in batches} == {8 // world}
     by_sample = by_key([batch for batches in ranks for batch in batches])
     assert len(by_sample) == len(held)
     assert by_sample == by_key(list(read_once(held, batch_size=3, blanks=blanks)))
-    # The keys that they depend on never change.
-    assert sorted(by_sample)[:2] == [-4339389817058079434, 1100033135399153822]
     empty = ranks[-1][-1]
     missing = empty["lengths"] == 0
     assert missing.any()

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from shards.__main__ import main
 from shards.storage import files
 from tests.nightly import a_few
-from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
-from trainer.checkpoints import saver, writer
+from tests.trainer.runs import Trial, events, losses, wait_for_step
+from trainer.checkpoints import writer
 
 pytestmark = pytest.mark.slow
 
@@ -49,28 +50,6 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(trial: Trial, stage: int)
     # Dropout is on, and it learns: another seed of dropout, or a skipped step, would show.
     assert len(set(losses(run))) == STEPS
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
-
-
-def kill_while_saving() -> None:
-    """Make the second checkpoint end in a power cut, before its list is written."""
-    write: Callable[..., Any] = files.write_json
-    calls: list[Path] = []
-
-    def cut(path: Path, value: object) -> Any:
-        calls.append(path)
-        return write(path, value) if len(calls) < 2 else kill_minus_nine()
-
-    vars(saver)["write_json"] = cut
-
-
-def test_killed_while_saving(trial: Trial) -> None:
-    run = trial.folder / "cut"
-    trial.run(*zero(trial, 1), "--save", run, prepare=kill_while_saving, code=-signal.SIGKILL)
-    assert (run / "step-6").exists()
-    again = trial.run(*zero(trial, 1), "--save", run)
-    assert "step-6 is unfinished" in again.output()
-    assert "resumes after step 3" in again.output()
-    assert events(run) == events(trial.once(*zero(trial, 1)))
 
 
 def wait_with_files() -> None:
@@ -165,14 +144,12 @@ def test_a_signal_saves_and_leaves(trial: Trial, number: int) -> None:
     assert events(run) == events(trial.once(*zero(trial, 2), world=2))
 
 
-def copied(source: Path, target: Path) -> Path:
-    shutil.copytree(source, target)
-    return target
-
-
 def test_a_damaged_checkpoint_is_left_out(trial: Trial) -> None:
-    run = copied(trial.once(*zero(trial, 1)), trial.folder / "damaged")
-    flip(next((run / "step-9").glob("*optim_states.pt")))
+    run = Path(shutil.copytree(trial.once(*zero(trial, 1)), trial.folder / "damaged"))
+    (path,) = (run / "step-9").glob("*optim_states.pt")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
     next((run / "step-6").glob("mp_rank*")).write_bytes(b"short")
     again = trial.run(*zero(trial, 1), "--save", run)
     assert "optim_states.pt is damaged: its checksum" in again.output()
@@ -181,18 +158,23 @@ def test_a_damaged_checkpoint_is_left_out(trial: Trial) -> None:
     assert events(run) == events(trial.once(*zero(trial, 1)))
 
 
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 def test_each_node_has_its_own_disk(trial: Trial) -> None:
-    nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
+    """And its part of the shards; one of them is cut off, and comes back."""
+    nodes = in_folder(trial, "nodes")
+    scattered = (*zero(trial, 1), "--scatters", 4)
+    for number in range(2):
+        here = ("--to", nodes.folder / f"node-{number}" / "disk", "--nodes", "1,1")
+        words = ("place", trial.folder / "data", "--scatters", 4, *here, "--node", number)
+        assert main([str(word) for word in words]) == 0
+    flags = (*scattered, "--data", "disk", "--save", "run")
     first, second = nodes.folder / "node-0" / "run", nodes.folder / "node-1" / "run"
-    flags = (*zero(trial, 1), "--save", "run")
+    running = nodes.start(*flags, world=2, nodes=True)
+    wait_for_step(first, 5, running)
+    running.processes[1].kill()
+    assert running.wait().codes()[0] not in (0, None)  # the other notices
+    assert not (first / "step-9").exists()
     nodes.run(*flags, world=2, nodes=True)
-    whole = events(trial.once(*zero(trial, 1), world=2))
+    whole = events(trial.once(*scattered, world=2))
     assert events(first) == whole
     assert not events(second)
     for run, rank in ((first, 0), (second, 1)):
@@ -227,29 +209,16 @@ def test_another_number_of_ranks(trial: Trial, stage: int, before: int, after: i
     assert not list(run.glob("*universal*"))
 
 
-def test_weights_alone(trial: Trial) -> None:
-    for stage in (0, 1, 3):
-        whole = trial.once(*zero(trial, stage))
-        trained = losses(whole, "validation")[-1]
-        output = trial.run(
-            *zero(trial, 0), "--init-from", whole / "step-9", "--max-steps", 1, "--lr", "1e-9"
-        ).output()
-        assert shown_validation(output) == pytest.approx(trained, abs=1e-4)
-
-
-def shown_validation(output: str) -> float:
-    """Return the loss of the first validation that a run shows."""
+@pytest.mark.parametrize(
+    ("saved", "stage", "world"), [(0, 0, 1), (1, 0, 1), (3, 0, 1), (0, 2, 2), (0, 3, 2)]
+)
+def test_weights_alone(trial: Trial, saved: int, stage: int, world: int) -> None:
+    whole = trial.once(*zero(trial, saved))
+    flags = (*zero(trial, stage), "--max-steps", 1, "--lr", "1e-9", "--init-from")
+    output = trial.run(*flags, whole / "step-9", world=world).output()
     found = re.search(r"validation  loss ([\d.]+)", output)
     assert found is not None, output
-    return float(found[1])
-
-
-@pytest.mark.parametrize("stage", [2, 3])
-def test_weights_are_handed_out_to_the_ranks(trial: Trial, stage: int) -> None:
-    whole = trial.once(*zero(trial, 0))
-    flags = (*zero(trial, stage), "--max-steps", 1, "--lr", "1e-9", "--init-from")
-    trained = losses(whole, "validation")[-1]
-    output = trial.run(*flags, whole / "step-9", world=2).output()
-    assert shown_validation(output) == pytest.approx(trained, abs=1e-4)
-    refused = trial.run(*flags, trial.folder / "none", world=2, code=2).output()
-    assert refused.count("there is no checkpoint") == 1
+    assert float(found[1]) == pytest.approx(losses(whole, "validation")[-1], abs=1e-4)
+    if world > 1:
+        refused = trial.run(*flags, trial.folder / "none", world=world, code=2).output()
+        assert refused.count("there is no checkpoint") == 1

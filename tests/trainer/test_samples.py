@@ -1,4 +1,3 @@
-import json
 import math
 import signal
 from collections.abc import Callable
@@ -14,9 +13,9 @@ from torch import Tensor
 
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
-from tests.trainer.corpus import SHAPE, build
 from tests.trainer.decode import small
 from tests.trainer.runs import Trial, events, losses
+from tests.trainer.saved import TOKENIZER
 from trainer.decode.decoding import Decoding
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
@@ -26,37 +25,27 @@ from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
 from trainer.tokenizer import TextTokenizer
 
-TOKENIZER = f"sentencepiece:{Path(__file__).parents[2] / 'pipelines' / 'sample' / 'sample.model'}"
 PROMPTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
 
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    flags = ("--batch-size", 4, "--max-steps", 3, "--lr", 0.01, "--tokenizer", TOKENIZER)
     folder = tmp_path_factory.mktemp("sampled")
-    build(folder / "data")
+    trial = Trial.on_corpus(folder, *flags, vocab_size=4096, hidden_dropout=0, attention_dropout=0)
     manifest = read_manifest(folder / "data")
     # As if its texts had been encoded by that tokenizer.
     entry = replace(manifest.tokenizer, sha256=TextTokenizer(TOKENIZER).sha256)
     write_manifest(folder / "data", replace(manifest, tokenizer=entry))
-    (folder / "model.json").write_text(json.dumps({**SHAPE, "vocab_size": 4096}))
-    (folder / "zero3.json").write_text(json.dumps({"zero_optimization": {"stage": 3}}))
     (folder / "prompts.txt").write_text("\n".join(PROMPTS))
-    flags = ("--data", folder / "data", "--model", folder / "model.json", "--batch-size", "4")
-    more = ("--max-steps", "3", "--lr", "0.01", "--dropout", "0", "--tokenizer", TOKENIZER)
-    return Trial(folder, [*map(str, flags), *more])
-
-
-def sampling(trial: Trial) -> tuple[object, ...]:
-    prompts = trial.folder / "prompts.txt"
-    return ("--sample-every", 2, "--sample-prompts", prompts, "--sample-tokens", 5)
+    return trial
 
 
 @pytest.mark.slow
 def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
-    alone, split = trial.folder / "alone", trial.folder / "split"
-    trial.run("--save", alone, *sampling(trial))
-    zero3 = trial.folder / "zero3.json"
-    trial.run("--save", split, "--deepspeed", zero3, *sampling(trial), world=2)
+    prompts = trial.folder / "prompts.txt"
+    flags = ("--sample-every", 2, "--sample-prompts", prompts, "--sample-tokens", 5)
+    alone, split = trial.once(*flags), trial.once(*flags, *trial.zero(3), world=2)
     assert events(split, SAMPLE) == events(alone, SAMPLE)
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
 

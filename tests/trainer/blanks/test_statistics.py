@@ -7,7 +7,7 @@ at a level of 1e-5; seeds are fixed, so that it passes always or never.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +20,8 @@ from shards.batch import Batch, Pieces
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
 from trainer.blanks.blanks import BlankOptions
 from trainer.blanks.blocks import GlmBatch
-from trainer.blanks.sample_rng import Purpose, SampleRng, integers_below
 
 EXTRACT = Path(__file__).parents[2] / "data" / "glm_blocks.json"
-SHARED = Path(__file__).parents[3] / ".." / "shared" / "data" / "golden" / "blocks_stats.json"
 N = 512
 TEXTS = 4000
 Values = NDArray[Any]
@@ -112,19 +110,9 @@ def masked_position(_: GlmBatch, f: FoundBlanks) -> Values:
     return np.repeat(f.starts, f.sizes) + within
 
 
-def _places(f: FoundBlanks) -> tuple[Values, Values]:
-    """Place in the text of each blank, and the number of blanks in its row."""
-    first = np.searchsorted(f.rows, f.rows)
-    return np.arange(len(f.rows)) - first, np.bincount(f.rows)[f.rows]
-
-
-def first_block_rank(_: GlmBatch, f: FoundBlanks) -> Values:
-    places, counts = _places(f)
-    return (places / (counts - 1))[f.ranks == 0]
-
-
 def order_correlation(_: GlmBatch, f: FoundBlanks) -> Values:
-    places, counts = _places(f)
+    places = np.arange(len(f.rows)) - np.searchsorted(f.rows, f.rows)
+    counts = np.bincount(f.rows)[f.rows]
     middle = (counts - 1) / 2
     products = np.bincount(f.rows, (places - middle) * (f.ranks - middle))
     numbers = np.bincount(f.rows)
@@ -139,7 +127,6 @@ MEASURES: dict[str, Callable[[GlmBatch, FoundBlanks], Values]] = {
     "gap_between_blanks": gaps,
     "blank_start": lambda _, f: f.starts,
     "masked_position": masked_position,
-    "first_block_rank": first_block_rank,
     "order_correlation": order_correlation,
 }
 
@@ -189,34 +176,26 @@ def check(values: Values, trial: str, name: str) -> None:
     assert statistic / CLUSTERED.get(name, 1) < limit(degrees)
 
 
-@pytest.mark.parametrize("name", list(MEASURES))
-def test_token_spans(name: str) -> None:
-    values = {"bert_prob": 1, "sentence_prob": 0}
-    check(MEASURES[name](made(1, **values), find_blanks(1, **values)), "bert_512", name)
+SPANS, SENTENCES = {"bert_prob": 1, "sentence_prob": 0}, {"bert_prob": 0, "sentence_prob": 1}
+TRIALS: Mapping[str, tuple[int, Mapping[str, float], Collection[str]]] = {
+    "bert_512": (1, SPANS, MEASURES),
+    # Of four blanks the correlation is a multiple of 0.2: on the edges of the histogram's bins.
+    "sentence_512": (1, SENTENCES, [name for name in MEASURES if name != "order_correlation"]),
+    # Where they lie differs: the reference gives the first document three times its share.
+    "bert_packed_8": (
+        8,
+        SPANS,
+        ["blank_length", "masked_tokens", "blanks", "output_length", "order_correlation"],
+    ),
+}
 
 
-# Of four blanks the correlation is a multiple of 0.2: on the edges of the histogram's bins.
-@pytest.mark.parametrize("name", [name for name in MEASURES if name != "order_correlation"])
-def test_sentences(name: str) -> None:
-    values = {"bert_prob": 0, "sentence_prob": 1}
-    check(MEASURES[name](made(1, **values), find_blanks(1, **values)), "sentence_512", name)
-
-
-PACKED: Sequence[str] = (
-    "blank_length",
-    "masked_tokens",
-    "blanks",
-    "output_length",
-    "first_block_rank",
-    "order_correlation",
+@pytest.mark.parametrize(
+    ("trial", "name"), [(trial, name) for trial, (*_, names) in TRIALS.items() for name in names]
 )
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_token_spans_of_eight_documents(name: str) -> None:
-    """Where they lie differs: the reference gives the first document three times its share."""
-    values = {"bert_prob": 1, "sentence_prob": 0}
-    check(MEASURES[name](made(8, **values), find_blanks(8, **values)), "bert_packed_8", name)
+def test_blanks(trial: str, name: str) -> None:
+    documents, values, _ = TRIALS[trial]
+    check(MEASURES[name](made(documents, **values), find_blanks(documents, **values)), trial, name)
 
 
 @pytest.mark.parametrize(("infill", "trial"), [(0, "gpt_suffix_512"), (1, "gpt_infill_512")])
@@ -234,53 +213,7 @@ def test_generation(infill: int, trial: str) -> None:
 
 
 def test_dblock() -> None:
-    values = {"bert_prob": 1, "sentence_prob": 0}
-    clean, noisy = made(1, **values), made(1, block_mask_prob=0.1, **values)
+    clean, noisy = made(1, **SPANS), made(1, block_mask_prob=0.1, **SPANS)
     inputs = (clean.loss_mask & (clean.tokens != SOP)).sum(axis=1)
     shares = (noisy.tokens == DBLOCK).sum(axis=1) / inputs
     check(shares, "dblock_512", "replaced_share_per_sample")
-
-
-def test_short_texts() -> None:
-    """The reference draws one length for 4 texts and cuts K parts of each: ours count K times."""
-    words = SampleRng(keys_of(TEXTS, first=7)).words(Purpose.SHORT_LENGTH, np.arange(TEXTS))
-    sizes = 32 + integers_below(words, np.full(TEXTS, N - 33))
-    batch = made(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)
-    lengths = batch.sep + masked_tokens(
-        batch, f := find_blanks(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)
-    )
-    lengths = lengths - blanks(batch, f)
-    histogram = trials()["short_512"]["sample_length"]
-    ours = np.zeros(histogram["bins"])
-    np.add.at(ours, (lengths / histogram["step"]).astype(int), (N - 1) // sizes)
-    theirs = counts_of(histogram)
-    distance = np.abs(ours / ours.sum() - theirs / theirs.sum()).sum() / 2
-    assert distance < 0.1  # two runs of the reference are 0.066 apart
-
-
-def test_the_test_can_fail() -> None:
-    """Blanks of 3.3 tokens in place of 3.16, places off by four, half a blank too many."""
-    values = {"bert_prob": 1, "sentence_prob": 0}
-    f = find_blanks(1, **values)
-    histograms = trials()["bert_512"]
-    longer = np.where(np.arange(len(f.sizes)) % 7 == 0, f.sizes + 1, f.sizes)
-    for name, wrong in {
-        "blank_length": longer,
-        "blank_start": np.minimum(f.starts + 4, N - 1),
-        "blanks": blanks(made(1, **values), f) + (np.arange(TEXTS) % 2),
-    }.items():
-        statistic, degrees = chi2(counts_of(histograms[name]), binned(wrong, histograms[name]))
-        assert statistic > limit(degrees)
-
-
-@pytest.mark.skipif(
-    not SHARED.is_file(), reason="the reference's figures are not at ../shared/data"
-)
-def test_the_extract_is_of_the_figures() -> None:
-    whole = json.loads(SHARED.read_bytes())["trials"]
-    for trial, histograms in trials().items():
-        for name, histogram in histograms.items():
-            other = whole[trial]["histograms"][name]
-            assert counts_of(histogram).tolist() == other["counts"]
-            edges = histogram["first"] + histogram["step"] * np.arange(histogram["bins"] + 1)
-            assert edges == pytest.approx(other["edges"])

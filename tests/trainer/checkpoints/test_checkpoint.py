@@ -52,18 +52,20 @@ def put(
     return folder
 
 
+def resumed_step(run: Path) -> int:
+    """Return the step that a run resumes after."""
+    checkpoint = find_common_checkpoint(run, ranks=ALONE, disk=find_disk(run, ALONE))
+    assert checkpoint is not None
+    return checkpoint.step
+
+
 def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for step in (9, 10, 20):
         put(tmp_path, step)
     (tmp_path / "step-30").mkdir()
-    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert checkpoint is not None
-    assert (checkpoint.step, checkpoint.tag, checkpoint.state) == (
-        20,
-        "step-20",
-        {"n": 20, BAD_STREAK: 0},
-    )
-    assert f"{tmp_path / 'step-30'} is unfinished\n  {checkpoint.folder} is used" in caplog.text
+    assert resumed_step(tmp_path) == 20
+    used = f"{tmp_path / 'step-30'} is unfinished\n  {tmp_path / 'step-20'} is used"
+    assert used in caplog.text
 
 
 DAMAGES = {
@@ -96,15 +98,36 @@ def test_one_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert newest.folder == Path("../step-10")
 
 
+def test_of_a_run_the_newest_good_one_is_opened(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for step in (1, 2, 3):
+        put(tmp_path, step, streak=3 * (step == 3))
+    (tmp_path / "latest").write_text("step-3")
+
+    def opened(path: Path) -> int | None:
+        checkpoint = usable_checkpoint(path)
+        return checkpoint and checkpoint.step
+
+    assert (opened(tmp_path), opened(tmp_path / "step-3")) == (2, 3)
+    (tmp_path / "step-2" / "optim-0.pt").write_bytes(b"optim-0.px" * 10)
+    assert opened(tmp_path) == 1
+    assert "step-1 is used" in caplog.text
+    assert "step-2/optim-0.pt is damaged" in caplog.text
+    put(tmp_path, 1, streak=3)
+    with pytest.raises(
+        UserError, match=r"(?s)none that is complete.*step-3 .*not finite.*is damaged"
+    ):
+        opened(tmp_path)
+
+
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_reported_and_the_one_before_is_taken(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: object, message: str
 ) -> None:
     put(tmp_path, 1)
     damage(put(tmp_path, 2) / "optim-0.pt")  # type: ignore[operator]  # a table of functions
-    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=find_disk(tmp_path, ALONE))
-    assert checkpoint is not None
-    assert checkpoint.step == 1
+    assert resumed_step(tmp_path) == 1
     assert message in caplog.text
     (tmp_path / "step-1" / "optim-0.pt").unlink()
     with pytest.raises(UserError, match=r"(?s)none that is complete .*step-2.*step-1.*start anew"):

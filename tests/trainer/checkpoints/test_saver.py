@@ -12,9 +12,9 @@ from shards.errors import UserError
 from shards.storage.disk import explain
 from shards.storage.files import Handle, crc32c
 from tests.trainer.alone import ALONE
-from tests.trainer.checkpoints.test_checkpoint import put
+from tests.trainer.checkpoints.test_checkpoint import put, resumed_step
 from trainer.checkpoints import writer
-from trainer.checkpoints.checkpoint import BAD_STREAK, find_common_checkpoint, read_list
+from trainer.checkpoints.checkpoint import BAD_STREAK, read_list
 from trainer.checkpoints.disk import find_disk
 from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.ranks import AgreedError
@@ -48,6 +48,11 @@ class Engine:
 def saver(folder: Path, *, keep: int = 3) -> tuple[Engine, Saver]:
     engine = Engine()
     return engine, Saver(engine, find_disk(folder, ALONE), keep=keep, ranks=ALONE)
+
+
+def saved(saving: Saver, step: int) -> None:
+    saving.save(step=step, state=GOOD)
+    saving.finish(bad_streak=0)
 
 
 def steps(folder: Path) -> list[int]:
@@ -121,12 +126,8 @@ def test_a_disk_that_is_full_within_a_file(
     if not in_background:
         monkeypatch.setattr(writer, "free_memory", lambda: 0)
 
-    def run() -> None:
-        saving.save(step=2, state=GOOD)
-        saving.finish(bad_streak=0)
-
     with pytest.raises(UserError, match=r"step-2 was not saved: no space left on the disk"):
-        run()
+        saved(saving, 2)
     assert not list(tmp_path.glob("step-2/*.pt"))
 
 
@@ -143,12 +144,9 @@ def test_only_whole_ones_up_to_the_new_one_are_kept(
     (tmp_path / "step-30").mkdir()  # unfinished: the run went back to step 15
     (tmp_path / "step-40" / "optim-0.pt").write_bytes(b"cut")
     _, saving = saver(tmp_path, keep=keep)
-    saving.save(step=20, state=GOOD)
-    saving.finish(bad_streak=0)
+    saved(saving, 20)
     assert steps(tmp_path) == expected
-    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert checkpoint is not None
-    assert checkpoint.step == 20
+    assert resumed_step(tmp_path) == 20
 
 
 def test_bad_losses_push_nothing_out(tmp_path: Path) -> None:
@@ -164,9 +162,7 @@ def test_bad_losses_push_nothing_out(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "step-3/whole-00000.json").read_text())["state"] == {
         BAD_STREAK: 4
     }
-    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert checkpoint is not None
-    assert checkpoint.step == 2
+    assert resumed_step(tmp_path) == 2
     # The run goes on from there, and reaches the step at which it had diverged.
     for step in (3, 4):
         saving.save(step=step, state=GOOD)

@@ -1,27 +1,19 @@
 """A small model with random weights, and what it writes when it reads everything anew each time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import torch
 from torch import Tensor
 
+from tests.trainer import saved
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.reader import Reader
 from trainer.model.model import GLM
-from trainer.model.sizes import ModelConfig
 
 SOP, EOP, EOS = 125, 126, 127
-SHAPE = ModelConfig(
-    num_layers=2,
-    hidden_size=32,
-    num_heads=4,
-    vocab_size=128,
-    max_positions=48,
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
-    init_std=0.3,
-)
+SHAPE = replace(saved.SHAPE, vocab_size=128, max_positions=48, init_std=0.3)
 
 
 @cache

@@ -42,13 +42,6 @@ def test_the_coldest_temperatures_leave_the_best(temperature: float) -> None:
     assert drawn(cold.expand(3, -1), [0.0, 0.5, 0.99]).tolist() == [0, 0, 0]
 
 
-def test_draws_follow_the_probabilities() -> None:
-    logits = torch.tensor([[0.5, 0.3, 0.0, 0.2]]).log()
-    n = 1000
-    tokens = drawn(logits.expand(n, 4), [(i + 0.5) / n for i in range(n)])
-    assert tokens.bincount(minlength=4).tolist() == [500, 300, 0, 200]
-
-
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0, math.nextafter(1.0, 0.0)])
 def test_what_is_filtered_is_never_drawn(chance: float) -> None:
     logits = torch.tensor([[NEVER, 1.0, NEVER, 2.0, NEVER]])

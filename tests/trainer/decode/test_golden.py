@@ -10,7 +10,6 @@ from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
 from trainer.decode.search import ENDED, Filling, fill, filtered
-from trainer.model.cache import Cache
 
 pytestmark = [needs_shared, pytest.mark.slow]
 
@@ -20,10 +19,6 @@ READING = Reading(causal=False, positions=TASKS_SHAPE.position_rows)
 def cases_of(name: str) -> list[dict[str, Any]]:
     cases: list[dict[str, Any]] = figures("generation.json")[name]["cases"]
     return cases
-
-
-def prompts_of(cases: list[dict[str, Any]]) -> list[Prompt]:
-    return [make_prompt(case["prompt"], gpt2(), READING) for case in cases]
 
 
 def reader() -> Reader:
@@ -40,54 +35,19 @@ def check(filled: list[list[Filling]], cases: list[dict[str, Any]]) -> None:
                 assert (filling.finish == ENDED) == (blank["end_token"] is not None)
 
 
-def test_contexts() -> None:
-    cases = cases_of("greedy")
-    for prompt, case in zip(prompts_of(cases), cases, strict=True):
-        context = case["context"]
-        assert list(prompt.context) == context["ids"]
-        assert len(prompt.context) == context["sep"]
-        assert context["position"] == [list(range(len(prompt.context))), [0] * len(prompt.context)]
-        assert [blank.position for blank in prompt.blanks] == [
-            blank["mask_position"] for blank in case["blanks"]
-        ]
-
-
-@pytest.mark.parametrize(("name", "limit"), [("greedy", 24), ("greedy_short", 6)])
+@pytest.mark.parametrize(
+    ("name", "decoding"),
+    [
+        ("greedy", Decoding(max_new_tokens=24)),
+        ("greedy_short", Decoding(max_new_tokens=6)),
+        ("beams_4", Decoding(max_new_tokens=24, beams=4, length_penalty=0.7)),
+        ("beams_4_no_penalty", Decoding(max_new_tokens=24, beams=4, length_penalty=0.0)),
+    ],
+)
 @pytest.mark.parametrize("size", [1, 5, 12])
-def test_greedy(name: str, limit: int, size: int) -> None:
+def test_blanks_are_filled(name: str, decoding: Decoding, size: int) -> None:
     cases = cases_of(name)
-    prompts = prompts_of(cases)
-    for first in range(0, len(cases), size):
-        part = prompts[first : first + size]
-        filled = fill(reader(), part, Decoding(max_new_tokens=limit))
-        check(filled, cases[first : first + size])
-
-
-def test_every_step_of_greedy() -> None:
-    case = cases_of("greedy")[6]
-    steps: list[list[int]] = []
-
-    def forward(cache: Cache) -> torch.Tensor:
-        if cache.tokens.shape[1] == 1:
-            (token,), (position,), (block,) = (
-                part.tolist()
-                for part in (cache.tokens[0], cache.position_ids[0, 0], cache.position_ids[0, 1])
-            )
-            steps.append([token, position, block, 0, int(cache.lengths[0]) - 1])
-        logits: torch.Tensor = writing_model()(cache)
-        return logits
-
-    watched = Reader(forward, TASKS_SHAPE, torch.device("cpu"))
-    fill(watched, prompts_of([case]), Decoding(max_new_tokens=24))
-    assert steps == case["steps"]
-
-
-@pytest.mark.parametrize(("name", "penalty"), [("beams_4", 0.7), ("beams_4_no_penalty", 0.0)])
-@pytest.mark.parametrize("size", [5, 12])
-def test_beams(name: str, penalty: float, size: int) -> None:
-    cases = cases_of(name)
-    prompts = prompts_of(cases)
-    decoding = Decoding(max_new_tokens=24, beams=4, length_penalty=penalty)
+    prompts = [make_prompt(case["prompt"], gpt2(), READING) for case in cases]
     for first in range(0, len(cases), size):
         filled = fill(reader(), prompts[first : first + size], decoding)
         check(filled, cases[first : first + size])

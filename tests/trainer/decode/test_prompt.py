@@ -7,13 +7,7 @@ from trainer.decode.prompt import Reading, make_prompt
 from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 
-SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 BLANKS = Reading(causal=False, positions=65)
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> TextTokenizer:
-    return TextTokenizer(f"sentencepiece:{SAMPLE}")
 
 
 def test_without_task_masks(tokenizer: TextTokenizer) -> None:

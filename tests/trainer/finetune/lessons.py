@@ -2,16 +2,16 @@
 
 import json
 import random
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
 
 from shards.records import to_json
+from tests.golden.corpora import put_lines
+from tests.trainer.saved import TOKENIZER
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 
-TOKENIZER = f"sentencepiece:{Path(__file__).parents[3] / 'pipelines' / 'sample' / 'sample.model'}"
 SHAPE = ModelConfig(
     num_layers=2,
     hidden_size=64,
@@ -48,26 +48,12 @@ def pets(count: int, *, seed: int) -> list[dict[str, object]]:
     return items
 
 
-def write_lines(path: Path, items: Iterable[Mapping[str, object]]) -> None:
-    path.write_text("".join(json.dumps(item) + "\n" for item in items))
-
-
-def write_lesson(folder: Path, *, train: int = 48, others: int = 24) -> Path:
-    """Write the three files of a task whose test items have no labels; return the folder."""
-    folder.mkdir()
-    seen = {json.dumps({**item, "idx": 0}) for item in pets(train, seed=1)}
-    write_lines(folder / "train.jsonl", pets(train, seed=1))
-    for seed, split in ((2, "val"), (3, "test")):
-        fresh = [
-            item
-            for item in pets(4 * others, seed=seed)
-            if json.dumps({**item, "idx": 0}) not in seen
-        ]
-        items = [{**item, "idx": number} for number, item in enumerate(fresh[:others])]
-        if split == "test":
-            items = [{k: v for k, v in item.items() if k != "label"} for item in items]
-        write_lines(folder / f"{split}.jsonl", items)
-    return folder
+def write_lesson(folder: Path, *, train: int = 48, others: int = 24) -> None:
+    """Write the three files of a task whose test items have no labels."""
+    put_lines(folder / "train.jsonl", pets(train, seed=1))
+    put_lines(folder / "val.jsonl", pets(others, seed=2))
+    unknown = ({k: v for k, v in item.items() if k != "label"} for item in pets(others, seed=3))
+    put_lines(folder / "test.jsonl", unknown)
 
 
 def write_model(folder: Path, shape: ModelConfig = SHAPE) -> list[str]:

@@ -1,11 +1,14 @@
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+from tests.trainer.saved import SHAPE
 from trainer.finetune.batches import NO_CHOICE, Scoring, losses, packed
 from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
 from trainer.model.model import GLM
-from trainer.model.sizes import ModelConfig
 from trainer.tasks.rows import Question, blank_row, causal_row
 
 SCORES = torch.tensor([[-2.0, -1.0, -5.0], [-1.0, -4.0, NO_CHOICE]])
@@ -48,16 +51,8 @@ def questions(*, causal: bool) -> list[Question]:
 
 def model(*, causal: bool) -> GLM:
     torch.manual_seed(0)
-    shape = ModelConfig(
-        num_layers=2,
-        hidden_size=16,
-        num_heads=2,
-        vocab_size=SIZE,
-        max_positions=64,
-        block_positions=not causal,
-        init_std=0.2,
-    )
-    return GLM(shape).eval()
+    more: Any = {"block_positions": not causal, "max_positions": 64, "init_std": 0.2}
+    return GLM(replace(SHAPE, vocab_size=SIZE, **more)).eval()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Losses and gradients of one batch as the reference has them (THUDM/GLM 4f61ed7)."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.trainer.alone import ALONE
 from tests.trainer.golden import (
     asking,
     figures,
@@ -16,11 +16,9 @@ from tests.trainer.golden import (
     option,
     tasks_model,
 )
-from trainer.finetune.batches import Scoring, are_chosen, losses, packed
+from trainer.finetune.batches import Scoring, answer, are_chosen, losses, packed
 from trainer.finetune.command import CROSS_ENTROPY
-from trainer.finetune.step import Tuner
 from trainer.model.model import GLM
-from trainer.step import Stepper
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import TRAIN, VALIDATION
@@ -38,21 +36,12 @@ SCORES = {
 }
 
 
-class Engine:
-    """DeepSpeed's, as far as it calls a model."""
-
-    def __init__(self, model: GLM) -> None:
-        self.module = model
-        self.eval, self.train = model.eval, model.train
-
-    def __call__(self, *arguments: Any, **more: Any) -> Any:
-        return self.module(*arguments, **more)
-
-
-def tuner_of(model: GLM, scoring: Scoring) -> Tuner:
-    stepper = Stepper.__new__(Stepper)
-    stepper.engine, stepper.micro_batch = Engine(model), 4
-    return Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
+def scoring_of(case: Mapping[str, Any], questions: Sequence[Question]) -> Scoring:
+    return Scoring(
+        pad=gpt2().special["pad"],
+        chosen=are_chosen(questions),
+        penalty=float(option(case, "--length-penalty", "0")),
+    )
 
 
 def gradient_norm(model: torch.nn.Module) -> float:
@@ -78,11 +67,7 @@ def test_loss_and_gradients_of_a_batch(name: str) -> None:
     by_guid = {question.guid: question for question in every}
     questions = [by_guid[guid] for guid in case["uids"]]
     model = tasks_model()
-    scoring = Scoring(
-        pad=gpt2().special["pad"],
-        chosen=are_chosen(questions),
-        penalty=float(option(case, "--length-penalty", "0")),
-    )
+    scoring = scoring_of(case, questions)
     loss = loss_of(model, scoring, questions, option(case, "--loss-func", CROSS_ENTROPY))
     loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == pytest.approx(case["loss"], abs=1e-3)
@@ -116,19 +101,14 @@ def test_answers_of_a_validation(name: str) -> None:
     task, path = find_task(case["task"]), items(f"{case['items']}.jsonl")
     questions = task.questions(path, split=VALIDATION, tokenizer=gpt2(), asking=asking(case))
     model = tasks_model().eval()
-    scoring = Scoring(
-        pad=gpt2().special["pad"],
-        chosen=are_chosen(questions),
-        penalty=float(option(case, "--length-penalty", "0")),
-    )
-    answers = tuner_of(model, scoring).answer(questions)
-    assert answers is not None
-    given = [answer.prediction for answer in answers]
+    scoring = scoring_of(case, questions)
+    answers = answer(model, questions, length_penalty=scoring.penalty)
+    given = [one.prediction for one in answers]
     assert [question.guid for question in questions] == case["uids"]
     assert _labels(questions, given) == case["predictions"]
     assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
     if not scoring.chosen:
-        assert [answer.loss for answer in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
+        assert [one.loss for one in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
         return
     with torch.no_grad():
         scores = scoring.scores(model(scoring.batch(questions)), questions)

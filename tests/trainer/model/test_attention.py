@@ -7,8 +7,6 @@ from trainer.model.attention import WeightDropout, additive, attend, make_mask
 from trainer.model.dropout import Dropout, Seeds
 from trainer.model.sizes import ModelConfig
 
-pytestmark = pytest.mark.usefixtures("torch_dynamo")
-
 SEPS = torch.tensor([0, 1, 70, 192])
 PIECES = torch.tensor([0] * 50 + [1] * 30 + [2] * 90 + [-1] * 22).repeat(4, 1)
 
@@ -31,30 +29,23 @@ def weight_dropout(rate: float, slots: range = range(4), *, length: int = 192) -
     return WeightDropout(rate, Dropout(Seeds.of_slots(0, 1, slots), shape, tokens=length), 0)
 
 
-def test_the_picture() -> None:
-    mask = dense(torch.tensor([3]), None, shape=(1, 6))
-    assert ["".join("x" if seen else "." for seen in row) for row in mask[0, 0].tolist()] == [
-        "xxx...",
-        "xxx...",
-        "xxx...",
-        "xxxx..",
-        "xxxxx.",
-        "xxxxxx",
-    ]
-
-
-def test_documents_do_not_see_each_other() -> None:
-    pieces = torch.tensor([[0, 0, 1, 1, 0, 1, -1]])
-    mask = dense(torch.tensor([4]), pieces, shape=(1, 7))
-    assert ["".join("x" if seen else "." for seen in row) for row in mask[0, 0].tolist()] == [
-        "xx.....",
-        "xx.....",
-        "..xx...",
-        "..xx...",
-        "xx..x..",
-        "..xx.x.",
-        "......x",
-    ]
+@pytest.mark.parametrize(
+    ("sep", "pieces", "picture"),
+    [
+        (3, None, "xxx... xxx... xxx... xxxx.. xxxxx. xxxxxx"),
+        # Documents do not see each other.
+        (
+            4,
+            [[0, 0, 1, 1, 0, 1, -1]],
+            "xx..... xx..... ..xx... ..xx... xx..x.. ..xx.x. ......x",
+        ),
+    ],
+)
+def test_pictures(sep: int, pieces: list[list[int]] | None, picture: str) -> None:
+    rows = picture.split()
+    given = None if pieces is None else torch.tensor(pieces)
+    mask = dense(torch.tensor([sep]), given, shape=(1, len(rows)))
+    assert ["".join("x" if seen else "." for seen in row) for row in mask[0, 0].tolist()] == rows
 
 
 @pytest.mark.slow  # off the GPU FlexAttention is traced again for each shape

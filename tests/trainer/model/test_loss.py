@@ -5,8 +5,6 @@ from torch import Tensor
 
 from trainer.model.loss import LossSums, loss_sums
 
-pytestmark = pytest.mark.usefixtures("torch_dynamo")
-
 VOCABULARY = 19
 SAMPLES, LENGTH, WIDTH = 3, 16, 8
 

@@ -10,7 +10,7 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.task import TEST, TRAIN
+from trainer.tasks.task import TRAIN
 
 COPA = {
     "premise": "It “rained”.",
@@ -42,49 +42,42 @@ RECORD = {
 
 def test_wsc_with_candidates(desk: Desk) -> None:
     wsc = find_task("wsc")
-    true, false = desk.ask(wsc, WSC, {**WSC, "idx": 6, "label": False}, candidates=True)
-    assert [desk.answer(row) for row in true.rows] == [" Ann<eop>", " Bea<eop>", " Cy<eop>"]
-    assert (true.label, false.label) == (0, None)
-    assert wsc.metrics([true, false], [0, 0]) == {"accuracy": 50.0}
-    assert wsc.lines([true, false], [0, 2]) == [
-        {"idx": 5, "label": "True"},
-        {"idx": 6, "label": "False"},
-    ]
+    false = {**WSC, "idx": 6, "label": False}
+    questions = desk.ask(wsc, WSC, false, candidates=True)
+    assert [question.label for question in questions] == [0, None]
+    assert wsc.metrics(questions, [0, 0]) == {"accuracy": 50.0}
     for candidates in ([], [{"text": "Ann"}]):  # Ann is who is asked about
         with pytest.raises(UserError, match="there are no other candidates"):
             desk.ask(wsc, {**WSC, "candidates": candidates}, candidates=True)
 
 
-def test_multirc_counts_answers_and_whole_questions(desk: Desk) -> None:
-    multirc = find_task("multirc")
-    questions = desk.ask(multirc, MULTIRC)
-    assert multirc.metrics(questions, [1, 1]) == {"f1a": 2 / 3, "em": 0.0, "acc": 50.0}
-    assert multirc.metrics(questions, [1, 0]) == {"f1a": 1.0, "em": 1.0, "acc": 100.0}
-    answers = [{"idx": 30, "label": 1}, {"idx": 31, "label": 0}]
-    assert multirc.lines(questions, [1, 0]) == [
-        {"idx": 2, "passage": {"questions": [{"idx": 8, "answers": answers}]}}
-    ]
+TWO = {**RECORD["qas"][0], "answers": [{"text": "the ANN!"}, {"text": "Ann Bea"}]}
+ALONE = {**RECORD["passage"], "entities": RECORD["passage"]["entities"][:1]}
 
 
-def test_record_compares_texts(desk: Desk) -> None:
-    record = find_task("record")
-    two = {**RECORD["qas"][0], "answers": [{"text": "the ANN!"}, {"text": "Ann Bea"}]}
-    questions = desk.ask(record, {**RECORD, "qas": [two]})
-    assert record.metrics(questions, [0]) == {"em": 100.0, "f1": 100.0}
-    assert record.metrics(questions, [1]) == {"em": 0.0, "f1": pytest.approx(200 / 3)}
-    assert record.lines(questions, [1]) == [{"idx": 9, "label": "Bea"}]
-
-
-def test_record_with_a_single_entity(desk: Desk) -> None:
-    record = find_task("record")
-    entities = RECORD["passage"]["entities"][:1]
-    item = {**RECORD, "passage": {**RECORD["passage"], "entities": entities}}
-    (question,) = desk.ask(record, item)
-    # A row alone is the most probable text, 1, or not, 0: there is nothing else to choose.
-    for given in (0, 1):
-        assert record.lines([question], [given]) == [{"idx": 9, "label": "Ann"}]
-        assert record.metrics([question], [given]) == {"em": 100.0, "f1": 100.0}
-    assert [len(question.rows) for question in desk.ask(record, item, split=TRAIN)] == [1]
+@pytest.mark.parametrize(
+    ("name", "item", "given", "figures"),
+    [
+        # Answers, and whole questions.
+        ("multirc", MULTIRC, [1, 1], {"f1a": 2 / 3, "em": 0.0, "acc": 50.0}),
+        ("multirc", MULTIRC, [1, 0], {"f1a": 1.0, "em": 1.0, "acc": 100.0}),
+        # Texts.
+        ("record", {**RECORD, "qas": [TWO]}, [0], {"em": 100.0, "f1": 100.0}),
+        ("record", {**RECORD, "qas": [TWO]}, [1], {"em": 0.0, "f1": pytest.approx(200 / 3)}),
+        # A row alone is the most probable text, 1, or not, 0: there is nothing else to choose.
+        ("record", {**RECORD, "passage": ALONE}, [0], {"em": 100.0, "f1": 100.0}),
+        ("record", {**RECORD, "passage": ALONE}, [1], {"em": 100.0, "f1": 100.0}),
+    ],
+)
+def test_figures(
+    desk: Desk, name: str, item: dict[str, Any], given: list[int], figures: dict[str, float]
+) -> None:
+    task = find_task(name)
+    questions = desk.ask(task, item)
+    assert task.metrics(questions, given) == figures
+    if len(questions[0].rows) == 1 and name == "record":
+        assert task.lines(questions, given) == [{"idx": 9, "label": "Ann"}]
+        assert [len(question.rows) for question in desk.ask(task, item, split=TRAIN)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +111,3 @@ def test_a_wrong_item_is_named_by_its_line(desk: Desk) -> None:
         UserError, match=r"items\.jsonl, line 2: its name, dev-7, is that of line 1"
     ):
         desk.ask(find_task("copa"), COPA, COPA)
-
-
-def test_a_test_file_needs_no_labels(desk: Desk) -> None:
-    bare = {key: value for key, value in COPA.items() if key != "label"}
-    (question,) = desk.ask(find_task("copa"), bare, split=TEST)
-    assert (question.guid, question.label) == ("test-7", None)

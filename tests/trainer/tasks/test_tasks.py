@@ -11,7 +11,7 @@ from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, TRAIN, Task
 
-WORDS = {"bad": " awful", "good": " great"}
+WORDS = {"bad": " bad", "good": " good"}
 MOOD = {"pattern": "{review.text:cut} It was [MASK].", "verbalizer": WORDS}
 REVIEW = {"review": {"text": "We laughed."}, "label": "good", "idx": "r1"}
 ENDS = {"pattern": "{a}[MASK]", "choices_field": "ends"}
@@ -46,9 +46,8 @@ def test_blank_lines_count_but_hold_nothing(desk: Desk) -> None:
     ],
 )
 def test_wrong_files(desk: Desk, content: str, message: str) -> None:
-    (desk.folder / "items.jsonl").write_text(content)
     with pytest.raises(UserError, match=message):
-        desk.ask_file(find_task("prompted"), desk.folder / "items.jsonl")
+        desk.ask(find_task("prompted"), content)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_names(desk: Desk, split: str, given: list[dict[str, Any]], names: objec
         ("{b:even}[MASK]{c:even}", 7, "<cls>ab<mask>c<eos><sop>"),
         ("{b:even}[MASK]{c:even}", 6, "<cls>a<mask>c<eos><sop>"),
         # Several fields as one string.
-        ("{b} {c}{|:cut}ef[MASK]", 9, "<cls>ab ef<mask><eos><sop>"),
+        ("{b}-{c}{|:cut}ef[MASK]", 9, "<cls>ab-ef<mask><eos><sop>"),
         ("{d:plain} {d:open}{|}[MASK]", 30, '<cls>"x"?! “x”<mask><eos><sop>'),
         ("{e:strip}{e}![MASK]", 30, "<cls>x x !<mask><eos><sop>"),
     ],
@@ -119,25 +118,6 @@ def test_what_is_cut_and_filtered(desk: Desk, pattern: str, length: int, shown: 
     (question,) = desk.ask(task, item, length=length)
     assert desk.text(question.rows[0]) == shown
     assert question.num_shortened == (length < 10)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({**MOOD, "answer": "x"}, "has not one of verbalizer"),
-        ({**MOOD, "form": "long"}, r"form is 'long', not one of cloze, spelled"),
-        ({**MOOD, "default": 1}, r"default is 1, not one of 0\."),
-        ({**MOOD, "pattern": {"text": "[MASK]"}}, r"the task\.pattern is "),
-        ({**MOOD, "pattern": [{"text": "[MASK]", "verbalizer": {"bad": " x"}}]}, r"the words of "),
-        ({**MOOD, "verbalizer": {"a": 1, "b": " x"}}, r"verbalizer\.a is 1, not of type str"),
-        ({**ENDS, "pattern": [{"text": "[MASK]", "filler": "[MASK]"}]}, "an answer has a blank"),
-        ({"pattern": "{a}", "answer": "x", "metric": "accuracy"}, r"not one of rouge-l, exact, "),
-    ],
-)
-def test_wrong_descriptions(desk: Desk, content: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message) as caught:
-        described(desk, content)
-    assert str(caught.value).startswith(f"{desk.folder / 'mood.json'} does not describe a task: ")
 
 
 @pytest.mark.parametrize(
@@ -191,16 +171,7 @@ def test_rouge(desk: Desk) -> None:
     assert half == pytest.approx(
         {"rouge-1": (200 / 3 + 100) / 2, "rouge-2": 0.0, "rouge-l": (100 / 3 + 50) / 2}, abs=1e-3
     )
-    prompted = find_task("prompted")
-    questions = desk.ask(prompted, SAID, {"prompt": "x", "answer": "y"})
-    assert list(prompted.metrics(questions, ["x", "z"]).items())[:2] == [
-        ("rouge-l", 50.0),
-        ("exact", 50.0),
-    ]
-    assert prompted.lines(questions[:1], ["o"]) == [
-        {"idx": 0, "prediction": "o", "reference": " x"}
-    ]
-    (unknown,) = desk.ask(prompted, {"prompt": "x"}, split=TEST)
+    (unknown,) = desk.ask(find_task("prompted"), {"prompt": "x"}, split=TEST)
     assert unknown.facts == {"reference": None}
 
 

@@ -1,55 +1,19 @@
 """A tokenizer whose tokens are bytes and a few words, so that rows can be read in tests."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.golden.corpus_training import tokenizer
 from trainer.tasks.rows import Question, Row
 from trainer.tasks.task import VALIDATION, Asking, Task
 from trainer.tokenizer import TextTokenizer
 
-WORDS = (
-    " Yes",
-    " False",
-    " True",
-    " No",
-    " Maybe",
-    " true",
-    " false",
-    " great",
-    " awful",
-    " because",
-    " so",
-    " neither",
-)
-
 
 def make_tokenizer(folder: Path) -> TextTokenizer:
     """Return it; its files go into a folder."""
-    signs = _signs()
-    merges: list[str] = []
-    tokens = list(signs.values())
-    for word in WORDS:
-        letters = [signs[byte] for byte in word.encode()]
-        for size in range(2, len(letters) + 1):
-            pair = ("".join(letters[: size - 1]), letters[size - 1])
-            if " ".join(pair) not in merges:
-                merges.append(" ".join(pair))
-                tokens.append("".join(pair))
-    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]))
-    names = {token: number for number, token in enumerate([*tokens, "<|endoftext|>"])}
-    (folder / "vocab.json").write_text(json.dumps(names))
+    tokenizer(folder)
     return TextTokenizer(f"tiktoken:{folder / 'merges.txt'}")
-
-
-def _signs() -> dict[int, str]:
-    """Return the characters that GPT-2's files write bytes with, in the order of its ids."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {byte: chr(byte) for byte in plain} | {
-        byte: chr(256 + number) for number, byte in enumerate(others)
-    }
 
 
 class Desk:
@@ -59,13 +23,12 @@ class Desk:
         self.folder = folder
         self.tokenizer = tokenizer
 
-    def file(self, *items: object, name: str = "items.jsonl") -> Path:
-        path = self.folder / name
-        path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items))
-        return path
-
     def ask(self, task: Task, *items: object, **asked: Any) -> list[Question]:
-        return self.ask_file(task, self.file(*items), **asked)
+        """Ask about items, or about one text, which is all of the file."""
+        path = self.folder / "items.jsonl"
+        lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+        path.write_text(items[0] if isinstance(items[0], str) else "".join(lines))
+        return self.ask_file(task, path, **asked)
 
     def ask_file(
         self,
@@ -96,10 +59,6 @@ class Desk:
             shown += f"<{names[token]}>" if token in names else ""
             plain = []
         return shown
-
-    def answer(self, row: Row) -> str:
-        """What a row is to predict."""
-        return self.text(replace(row, tokens=row.targets[row.loss_mask]))
 
 
 _SHOWN = ("cls", "eos", "mask", "smask", "gmask", "sop", "eop", "sep", "unk")

@@ -8,22 +8,11 @@ import torch
 from torch import Tensor
 
 from shards.errors import DamageError, UserError
-from tests.trainer.golden import (
-    EXTRACT,
-    SHAPE,
-    SHARED,
-    TOLERANCE,
-    Figures,
-    logits_of,
-    needs_shared,
-)
+from tests.trainer.golden import EXTRACT, SHAPE, SHARED, Figures, needs_shared
 from trainer.model.model import GLM
 from trainer.start import load_weights
 
 FILE = "mp_rank_{:02}_model_states.pt"
-FUSED = ("query_key_value.weight", "query_key_value.bias")
-COLUMNS = ("attention.dense.weight", "dense_4h_to_h.weight")
-ROWS = ("word_embeddings.weight", "dense_h_to_4h.weight", "dense_h_to_4h.bias")
 
 
 @pytest.fixture(scope="module")
@@ -45,30 +34,6 @@ def save(path: Path, module: dict[str, Tensor], **more: Any) -> None:
     torch.save({**state, **more}, path)
 
 
-def part(name: str, whole: Tensor, *, rank: int, num_ranks: int) -> Tensor:
-    """What a model-parallel rank holds, written down row by row."""
-    if name.endswith(COLUMNS):
-        width = whole.shape[1] // num_ranks
-        return whole[:, rank * width : (rank + 1) * width].clone()
-    if name.endswith(ROWS):
-        height = len(whole) // num_ranks
-        return whole[rank * height : (rank + 1) * height].clone()
-    if name.endswith(FUSED):
-        height = SHAPE.hidden_size // num_ranks
-        starts = (kind * SHAPE.hidden_size + rank * height for kind in range(3))
-        return torch.cat([whole[start : start + height] for start in starts])
-    return whole
-
-
-def save_parts(folder: Path, weights: dict[str, Tensor], num_ranks: int) -> None:
-    for rank in range(num_ranks):
-        module = {
-            name: part(name, whole, rank=rank, num_ranks=num_ranks)
-            for name, whole in weights.items()
-        }
-        save(folder / FILE.format(rank), module)
-
-
 def assert_holds(model: GLM, weights: dict[str, Tensor]) -> None:
     state = model.state_dict()
     assert state.keys() == weights.keys()
@@ -76,25 +41,18 @@ def assert_holds(model: GLM, weights: dict[str, Tensor]) -> None:
         assert torch.equal(state[name], value), name
 
 
-@pytest.mark.parametrize("num_ranks", [1, 2, 4])
 @pytest.mark.parametrize("tracker", [None, "latest", "latest_checkpointed_iteration.txt"])
-def test_a_folder_of_parts(
-    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int, tracker: str | None
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_folder(
+    tmp_path: Path, weights: dict[str, Tensor], tracker: str | None, dtype: torch.dtype
 ) -> None:
-    save_parts(tmp_path / "1200" if tracker else tmp_path, weights, num_ranks)
+    rounded = {name: value.to(dtype) for name, value in weights.items()}
+    save((tmp_path / "1200" if tracker else tmp_path) / FILE.format(0), rounded)
     if tracker:
         (tmp_path / tracker).write_text("1200\n")
     model = GLM(SHAPE)
     load_weights(tmp_path, model)
-    assert_holds(model, weights)
-
-
-def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    path = tmp_path / "half.pt"
-    save(path, {name: value.half() for name, value in weights.items()})
-    model = GLM(SHAPE)
-    load_weights(path, model)
-    assert_holds(model, {name: value.half().float() for name, value in weights.items()})
+    assert_holds(model, {name: value.float() for name, value in rounded.items()})
 
 
 WORDS = "word_embeddings.weight"
@@ -130,8 +88,11 @@ def test_longer_tables_are_refused(tmp_path: Path, weights: dict[str, Tensor]) -
         load_weights(path, GLM(replace(SHAPE, max_positions=32)), extend_positions=True)
 
 
-def test_ranks_of_two_checkpoints_do_not_mix(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    save_parts(tmp_path, weights, 2)
+def test_parts_of_a_model(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    """A part alone is too small, and one beside a whole model is of another checkpoint."""
+    save(tmp_path / FILE.format(0), {**weights, WORDS: weights[WORDS][:128]})
+    with pytest.raises(UserError, match=r"several model-parallel ones, give their folder"):
+        load_weights(tmp_path / FILE.format(0), GLM(SHAPE))
     save(tmp_path / FILE.format(1), weights)
     with pytest.raises(
         DamageError, match=r"not belong to one checkpoint: .*\(128, 64\), \(256, 64\)"
@@ -139,29 +100,13 @@ def test_ranks_of_two_checkpoints_do_not_mix(tmp_path: Path, weights: dict[str, 
         load_weights(tmp_path, GLM(SHAPE))
 
 
-def test_a_rank_alone_asks_for_its_folder(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    save_parts(tmp_path, weights, 2)
-    with pytest.raises(UserError, match=r"several model-parallel ones, give their folder"):
-        load_weights(tmp_path / FILE.format(0), GLM(SHAPE))
-
-
 @needs_shared
-@pytest.mark.parametrize("folder", ["megatron", "megatron_MP2", "megatron/1200"])
+@pytest.mark.parametrize("folder", ["megatron", "megatron_MP2", "megatron/1200", "megatron_fp16"])
 def test_what_the_reference_wrote(folder: str) -> None:
-    figures = Figures(SHARED / "model_tiny.npz")
-    model = GLM(SHAPE)
+    model, weights = GLM(SHAPE), Figures(SHARED / "model_tiny.npz").weights()
     load_weights(SHARED / "checkpoints" / folder, model)
-    assert_holds(model, figures.weights())
-    logits = logits_of(model, figures.batch("bert"))
-    assert (logits - figures.tensor("case/bert/logits")).abs().max() < TOLERANCE
-
-
-@needs_shared
-def test_what_the_reference_wrote_in_half_precision() -> None:
-    figures = Figures(SHARED / "model_tiny.npz")
-    model = GLM(SHAPE)
-    load_weights(SHARED / "checkpoints" / "megatron_fp16", model)
-    assert_holds(model, {name: w.half().float() for name, w in figures.weights().items()})
+    is_half = folder == "megatron_fp16"
+    assert_holds(model, {n: w.half().float() if is_half else w for n, w in weights.items()})
 
 
 def test_a_tracker_names_a_folder_beside_it(tmp_path: Path) -> None:
