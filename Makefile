@@ -26,13 +26,13 @@ run: setup  ## the main job on the built-in sample: text to shards to a short tr
 	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run
 
 test: setup  ## the fast tests
-	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not slow and not nightly and not engine" $(ARGS)
+	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not slow and not nightly" --ignore tests/engines $(ARGS)
 
 test-all: setup browser  ## all tests but test-engines: kills and restarts, other processes, training
-	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not nightly and not engine" $(ARGS)
+	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not nightly" --ignore tests/engines $(ARGS)
 
 nightly: setup browser engines  ## what is rare and takes hours: harm by the thousand, more engines, a long soak, mutants
-	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "nightly and not engine" $(ARGS)
+	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m nightly --ignore tests/engines $(ARGS)
 	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)

@@ -4,13 +4,13 @@ It has a folder, outputs and an environment of its own, and whatever it changes 
 with it. Python, torch and DeepSpeed need seven CPU seconds to start, the fork a few hundredths. (Of
 a process that runs all kinds of tests, with a gigabyte in memory, it would take a fifth of one.)
 
-    python -m tests.job WING
+    python -m tests.job WING SOCKET
 
-reads jobs as lines of JSON and answers each with the number of its process; asked for such a
-number, it answers with the exit code.
+listens there for the processes of one run of pytest, and ends when they have. It reads jobs as
+lines of JSON and answers each with the number of its process; asked for such a number, it answers
+with the exit code.
 """
 
-import atexit
 import importlib
 import json
 import logging
@@ -18,7 +18,7 @@ import os
 import pickle
 import runpy
 import signal
-import subprocess
+import socket
 import sys
 import time
 import traceback
@@ -43,6 +43,11 @@ IMPORTED = {
         "pipelines.run.build",
         "pipelines.run.append",
         "pipelines.planning.run",
+        # What those load lazily.
+        "fastokens",
+        "jinja2",
+        "pyarrow.dataset",
+        "tiktoken",
     ),
     "shards": ("shards.dataset_commands", "shards.compact", "shards.trace", "pandas"),
     "trainer": (
@@ -52,6 +57,7 @@ IMPORTED = {
         "trainer.decode.writer",
         "trainer.export.export",
         # What those load lazily: a second or more in each process.
+        "deepspeed.module_inject.auto_ep_layer",
         "deepspeed.runtime.superoffload.superoffload_stage3",
         "deepspeed.runtime.zero.muon.muon_optimizer",
         "pandas",
@@ -59,6 +65,7 @@ IMPORTED = {
         "torch._dynamo",
         "torch.utils.tensorboard",
         "torchmetrics.functional.text",
+        "trainer.harness",
     ),
 }
 """What is imported before the first job of a wing, if it is there, so that no job does it again."""
@@ -132,7 +139,11 @@ def start(wing: str, job: Job) -> Started:
 
 def run(wing: str, job: Job) -> int:
     """Return the exit code of a job, which is killed if it takes too long."""
-    started = start(wing, job)
+    return ended(start(wing, job))
+
+
+def ended(started: Started) -> int:
+    """Wait for a job, which is killed if it takes too long, and return its exit code."""
     if started.wait() is None:
         started.kill()
     assert started.code is not None
@@ -142,62 +153,82 @@ def run(wing: str, job: Job) -> int:
 def _ask(wing: str, asked: Mapping[str, Any]) -> int | None:
     """Return what the process of a wing answers."""
     if wing not in _wings:
-        _wings[wing] = _begun(wing)
-    questions, answers = _wings[wing]
-    questions.write(json.dumps(asked) + "\n")
-    questions.flush()
-    answer: int | None = json.loads(answers.readline())
+        with _connected(wing) as connection:
+            _wings[wing] = connection.makefile("rw")  # which keeps it open
+    stream = _wings[wing]
+    stream.write(json.dumps(asked) + "\n")
+    stream.flush()
+    answer: int | None = json.loads(stream.readline())
     return answer
 
 
-_wings: dict[str, tuple[IO[str], IO[str]]] = {}
-"""The processes that jobs are forked from, by what they read and what they write; each ends when
-this one closes its input."""
+_wings: dict[str, IO[str]] = {}
+"""Connections to the processes that jobs are forked from."""
 
 
-def _begun(wing: str) -> tuple[IO[str], IO[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.job", wing],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    atexit.register(process.__exit__, None, None, None)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    return process.stdin, process.stdout
+def _connected(wing: str) -> socket.socket:
+    """Connect to the process of a wing, which the workers of a run of pytest share."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    connection = socket.socket(socket.AF_UNIX)
+    if connection.connect_ex(_address(wing, run)):
+        words = [sys.executable, "-m", "tests.job", wing, run]
+        outputs = [(os.POSIX_SPAWN_DUP2, 2, 1)]
+        # It may live longer than this process, and in another session no Ctrl-C comes to it.
+        os.posix_spawn(words[0], words, ENVIRONMENT, file_actions=outputs, setsid=True)
+        while connection.connect_ex(_address(wing, run)):
+            time.sleep(0.01)
+    return connection
+
+
+def _address(wing: str, run: str) -> str:
+    """Return a name of Linux' own name space, which is free again when the process has ended."""
+    return f"\0corpusmill-{run}-{wing}"
+
+
+def main(wing: str, run: str) -> None:
+    """Answer all who connect, each by a fork of this process, until they are gone."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        try:
+            listening.bind(_address(wing, run))
+        except OSError:  # another worker was faster
+            return
+        listening.listen()
+        _import_wing(wing)
+        forks = {_fork_to_answer(wing, listening.accept()[0])}
+        listening.settimeout(0.5)
+        while forks:
+            with suppress(TimeoutError):
+                forks.add(_fork_to_answer(wing, listening.accept()[0]))
+            forks -= {pid for pid in forks if os.waitpid(pid, os.WNOHANG)[0]}
 
 
 def fork_wings() -> None:
     """Fork the processes of all wings from this one, which has imported the libraries."""
     for wing in IMPORTED:
-        (asked, questions), (answers, answer) = os.pipe(), os.pipe()
-        if not os.fork():
+        ours, theirs = socket.socketpair()
+        _fork_to_answer(wing, theirs)
+        with ours:
+            _wings[wing] = ours.makefile("rw")
+
+
+def _fork_to_answer(wing: str, connection: socket.socket) -> int:
+    """Return the number of a fork of this process that runs jobs until there are no more."""
+    pid = os.fork()
+    if not pid:
+        os.environ.update(ENVIRONMENT)
+        try:
             die_with_parent()
-            os.dup2(asked, 0)
-            os.dup2(answer, 1)
-            os.environ.update(ENVIRONMENT)
-            try:
-                main(wing)
-            finally:
-                os._exit(1)
-        os.close(asked)
-        os.close(answer)
-        _wings[wing] = os.fdopen(questions, "w"), os.fdopen(answers)
-
-
-def main(wing: str) -> None:
-    """Run jobs until there are no more."""
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # for what libraries say when they are imported
-    for number, line in enumerate(open(0, closefd=False)):  # noqa: SIM115 - a descriptor
-        if not number:
             _import_wing(wing)
-        asked = json.loads(line)
-        answer = _waited(**asked) if "pid" in asked else _forked(Job(**asked))
-        answers.write(f"{json.dumps(answer)}\n")
+            stream = connection.makefile("rw")
+            for line in stream:
+                asked = json.loads(line)
+                answer = _waited(**asked) if "pid" in asked else _forked(Job(**asked))
+                stream.write(f"{json.dumps(answer)}\n")
+                stream.flush()
+        finally:
+            os._exit(1)
+    connection.close()
+    return pid
 
 
 def _import_wing(wing: str) -> None:
@@ -237,7 +268,7 @@ def _become(job: Job) -> NoReturn:
         _take_place(Path(job.folder), job.outputs)
         os.environ.update({**ENVIRONMENT, **job.env})
         if job.process:
-            rest = ["-c", job.python] if job.python else ["-m", *job.words]
+            rest = ["-c", job.python] if job.python else [*_by_name(job.words), *job.words]
             os.execv(sys.executable, [sys.executable, *rest])
         if job.pickled:
             pickle.loads(bytes.fromhex(job.pickled))()
@@ -271,13 +302,20 @@ def _take_place(folder: Path, outputs: Sequence[str]) -> None:
         sys.modules.pop(path.stem, None)
 
 
+def _by_name(words: Sequence[str]) -> Sequence[str]:
+    """Return what tells Python that the first word is a module and no script."""
+    return () if words[0].endswith(".py") else ("-m",)
+
+
 def _code_of_command(words: Sequence[str]) -> int:
-    """Return the exit code of `python -m` with these words."""
-    module = words[0]
-    sys.argv = [module, *words[1:]]
-    sys.orig_argv = [sys.executable, "-m", *words]
+    """Return the exit code of `python -m`, or of `python` for a script, with these words."""
+    sys.argv = [*words]
+    sys.orig_argv = [sys.executable, *_by_name(words), *words]
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if _by_name(words):
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(words[0], run_name="__main__")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
@@ -294,4 +332,4 @@ def _code_of_python(lines: str) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

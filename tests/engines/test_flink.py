@@ -11,8 +11,6 @@ from tests.pipelines import duties
 from tests.pipelines.duties import read_events
 
 pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.slow,
     # Beam's Python leaves files and threads behind when it ends.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),

@@ -14,7 +14,7 @@ from tests.engines.runs import Run, begun, check_same, finished
 from tests.pipelines.metrics import check_metrics
 from tests.pipelines.runs import content
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.nightly]
+pytestmark = pytest.mark.nightly
 
 AddRow = Callable[[str, str, Run], None]
 

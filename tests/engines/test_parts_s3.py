@@ -15,10 +15,7 @@ from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, serve_s3
 from tests.pipelines.runs import content, many_splits
 
-pytestmark = [
-    pytest.mark.engine,
-    NEEDED,
-]
+pytestmark = NEEDED
 MODULE = "pipelines.wudao"
 OUTPUT = "s3://home/wudao"
 

@@ -16,11 +16,7 @@ from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3
 from tests.soak.case import READERS
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.slow,
-    NEEDED,
-]
+pytestmark = NEEDED
 
 
 @pytest.fixture

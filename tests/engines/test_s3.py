@@ -19,10 +19,7 @@ from shards.storage import address as addresses
 from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
 from tests.pipelines.runs import content, page
 
-pytestmark = [
-    pytest.mark.engine,
-    NEEDED,
-]
+pytestmark = NEEDED
 
 NAMES = ("part-2.json", "part-10.json", "sub/part-1a.json", "sub/deep/part-3.json", "readme.txt")
 ADVICE = r"Check bucket and path, AWS_ACCESS_KEY_ID"

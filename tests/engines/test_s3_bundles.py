@@ -32,11 +32,7 @@ from tests.engines.faulty_proxy import (
 from tests.engines.s3_server import NEEDED, as_s3, serve_s3
 from tests.pipelines.runs import MODULE, content
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.slow,
-    NEEDED,
-]
+pytestmark = NEEDED
 
 OFTEN = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, LOST)
 WAYS = {**dict.fromkeys(OFTEN, 5), SLOW: 2, OTHER_ETAG: 2, SILENT: 1}

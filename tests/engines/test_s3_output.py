@@ -24,10 +24,7 @@ from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
 from tests.nightly import a_few
 from tests.pipelines.runs import content
 
-pytestmark = [
-    pytest.mark.engine,
-    NEEDED,
-]
+pytestmark = NEEDED
 
 FLAGS = ("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped")
 
@@ -76,7 +73,6 @@ def stored(folder: Path, name: str) -> dict[str, str]:
     return content(folder / "bucket" / name)
 
 
-@pytest.mark.slow
 def test_the_dataset_is_that_of_a_disk_and_each_file_is_written_once(
     folder: Path, environment: Proxy, expected: dict[str, str]
 ) -> None:
@@ -95,7 +91,6 @@ def test_the_dataset_is_that_of_a_disk_and_each_file_is_written_once(
     assert locks[0].condition == "*"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_credentials_are_nowhere(folder: Path) -> None:
     done = run("s3://bucket/secrets", "--keep-segments")
@@ -108,7 +103,6 @@ def test_credentials_are_nowhere(folder: Path) -> None:
         assert not [path for path in written if secret.encode() in path.read_bytes()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.nightly), "2"])
 def test_storage_that_fails_now_and_then_changes_nothing(
     folder: Path, environment: Proxy, expected: dict[str, str], workers: str
@@ -131,7 +125,6 @@ def _every_answer(request: Request, _: int) -> str:
     return CUT_ANSWER if request.method == "GET" and "/map/" in request.path else ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "message"),
     [(_always, r"cannot be written \(.*tried 7 times"), (_every_answer, r"cannot be read \(.*")],
@@ -159,7 +152,6 @@ def test_storage_that_keeps_failing_is_reported(
     assert stored(folder, name) == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern", a_few([r"/merge/.*json", r"/map/.*json", r"/dedup/.*json"], of_each=3)
 )
@@ -196,7 +188,6 @@ def test_killed_anywhere_the_same_command_continues(
 
 
 @pytest.mark.nightly
-@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_overwritten_files_are_pruned(
     folder: Path, expected: dict[str, str], capsys: pytest.CaptureFixture[str]
@@ -211,7 +202,6 @@ def test_overwritten_files_are_pruned(
     assert left == {name: digest for name, digest in expected.items() if name != "manifest.json"}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_a_second_writer_is_refused(folder: Path) -> None:
     with locked(RemotePath("s3://bucket/held")):
@@ -223,7 +213,6 @@ def test_a_second_writer_is_refused(folder: Path) -> None:
     assert not list((folder / "bucket" / "held").rglob("*.json"))
 
 
-@pytest.mark.slow
 def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
     folder: Path, environment: Proxy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,7 +237,6 @@ def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
     assert shards([*place, "--check"]) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_the_trainer_asks_to_place_the_dataset_first() -> None:
     flags = ["--model", "tiny", "--batch-size", "4", "--max-steps", "1"]

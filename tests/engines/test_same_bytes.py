@@ -8,8 +8,6 @@ import pytest
 from tests.engines.inputs import write_fineweb, write_pile, write_wudao
 from tests.engines.runs import Run, check_same, finished
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
-
 AddRow = Callable[[str, str, Run], None]
 CORPORA = {"wudao": write_wudao, "pile": write_pile, "fineweb": write_fineweb}
 BY_DAY = (

@@ -11,7 +11,7 @@ from tests.engines.inputs import write_wudao
 from tests.engines.processes import wait_until
 from tests.engines.runs import Run, begun, check_same, finished
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.nightly]
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,6 @@ from tests.engines.processes import started
 from tests.engines.runs import ROOT, finished
 from tests.pipelines.runs import content
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
-
 FLAGS = ("--dedup", "exact", "--languages", "zh,en", "--language-threshold", "0.5")
 
 

@@ -19,8 +19,6 @@ from tests.engines.runs import ROOT
 from tests.engines.windowed import BATCH, STEP, WINDOW, text_of
 from tests.pipelines.runs import shipped
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
-
 ROWS = round(WINDOW / STEP) * BATCH
 """Of a window."""
 

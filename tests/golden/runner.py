@@ -4,10 +4,8 @@ import fcntl
 import json
 import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +15,18 @@ from tests.golden.row import Command, Row
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
+_WINGS = {
+    "apache_beam.yaml.main": "pipelines",
+    "api.py": "trainer",
+    "draw.py": "trainer",
+    "node.py": "trainer",
+    "parts.py": "trainer",
+    "tests.golden.seen_calls": "pipelines",
+    "tests.golden.seen_transforms": "pipelines",
+    "tests.golden.together": "trainer",
+}
+"""The wing of tests/job.py whose libraries a script or a module uses. Others that are no commands
+start Python anew."""
 
 
 def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
@@ -69,19 +79,31 @@ def _ran(command: Command, folder: Path) -> dict:
     if command.files:
         command.files(folder)
     words = shlex.split(command.words)
+    wing = _WINGS.get(words[0], words[0].partition(".")[0])
+    is_known = wing in job.IMPORTED
+    port = str(free_port()) if command.ranks > 1 else ""
     with tempfile.TemporaryDirectory() as scratch:
         outputs = [
-            [Path(scratch) / f"{rank}.{kind}" for kind in ("out", "err")]
-            for rank in range(command.ranks)
+            [f"{scratch}/{rank}.{kind}" for kind in ("out", "err")] for rank in range(command.ranks)
         ]
-        wing = words[0].partition(".")[0]
-        if command.ranks == 1 and wing in job.IMPORTED:
-            forked = job.Job(words=words, folder=str(folder), outputs=[*map(str, outputs[0])])
-            codes = [job.run(wing, forked)]
-        else:
-            codes = _codes(words, folder, outputs)
+        started = [
+            job.start(
+                wing if is_known else "shards",
+                job.Job(
+                    words=words,
+                    folder=str(folder),
+                    outputs=pair,
+                    env=_place(rank, len(outputs), port) if port else {},
+                    process=not is_known,
+                ),
+            )
+            for rank, pair in enumerate(outputs)
+        ]
+        codes = [job.ended(each) for each in started]
         printed = [
-            path.read_text("utf-8", "replace").splitlines() for pair in outputs for path in pair
+            Path(path).read_text("utf-8", "replace").splitlines()
+            for pair in outputs
+            for path in pair
         ]
     if any(code != command.code for code in codes):
         said = "\n".join(line for lines in printed for line in lines[-30:])
@@ -90,44 +112,9 @@ def _ran(command: Command, folder: Path) -> dict:
     return {"code": command.code, "printed": lines}
 
 
-def _codes(words: list[str], folder: Path, outputs: Sequence[Sequence[Path]]) -> list[int]:
-    """Return the exit codes of a script, or of the ranks of a run, each a Python of its own."""
-    run = words if words[0].endswith(".py") else ["-m", *words]
-    port = str(free_port())
-    processes = [
-        _start(run, folder, _environment(rank, len(outputs), port), *pair)
-        for rank, pair in enumerate(outputs)
-    ]
-    return [_wait(process) for process in processes]
-
-
-def _start(
-    run: list[str], folder: Path, environment: dict, out: Path, err: Path
-) -> subprocess.Popen:
-    with out.open("w") as out_file, err.open("w") as err_file:
-        return subprocess.Popen(
-            [sys.executable, *run],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out_file,
-            stderr=err_file,
-        )
-
-
-def _wait(process: subprocess.Popen) -> int:
-    try:
-        return process.wait(job.LIMIT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
-
-
-def _environment(rank: int, ranks: int, port: str) -> dict[str, str]:
-    if ranks == 1:
-        return job.ENVIRONMENT
+def _place(rank: int, ranks: int, port: str) -> dict[str, str]:
+    """Return what torch reads of a rank's place among the others."""
     return {
-        **job.ENVIRONMENT,
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(ranks),

@@ -138,7 +138,7 @@ def _run(
         path.unlink()
     (records / "size").write_text(str(len(functions)))
     command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.recorder", "-q"]
-    command += ["-n", str(processes), "-p", "no:cacheprovider", "-m", "not engine and not nightly"]
+    command += ["-n", str(processes), "-p", "no:cacheprovider", "-m", "not nightly"]
     environment = {**os.environ, "PYTHONPATH": str(copy), REACH: str(records)}
     with (folder / "reach.log").open("w") as log:
         subprocess.run(

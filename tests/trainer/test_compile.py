@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch._dynamo.testing import CompileCounter
-from torch._dynamo.utils import counters
 
 from tests.trainer.alone import ALONE
 from trainer.model.loss import LossSums
@@ -55,6 +53,10 @@ def batch(width: int, reach: int) -> dict[str, torch.Tensor]:
 def test_two_graphs_for_all_widths_and_no_break(
     monkeypatch: pytest.MonkeyPatch, checkpointed: bool
 ) -> None:
+    # It takes seconds, and all workers import this module.
+    from torch._dynamo.testing import CompileCounter  # noqa: PLC0415
+    from torch._dynamo.utils import counters  # noqa: PLC0415
+
     counter = CompileCounter()
     plain = torch.nn.Module.compile
     monkeypatch.setattr(
