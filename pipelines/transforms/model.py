@@ -29,9 +29,6 @@ class Model:
     """The step's class."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Its arguments."""
-    native: bool | None = None
-    """Whether the process that loads it uses native loops from then on; None: those that its
-    machine has compiled before."""
     name: str = ""
     """Of the transform, for messages."""
     needs: Sequence[str] = ("prompt", "text")
@@ -86,7 +83,7 @@ class Loaded:
 
 @lru_cache(maxsize=64)
 def _loaded(model: Model) -> Loaded:
-    use_native(model.native)
+    use_native(None)
     step = model.make(**model.arguments)
     check_known(facts_of(step), model.known)
     return Loaded(step)

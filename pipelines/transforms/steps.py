@@ -150,9 +150,9 @@ class DropAddresses(Steps):
 class Clean(Steps):
     """Repairs the Unicode of each text and adds `repaired`; drops `empty` texts."""
 
-    def __init__(self, *, native: bool | None = None) -> None:
-        """Make the transform; it has no native loops, so `native` changes nothing."""
-        super().__init__(Model(make=clean.Clean, native=native, adds=("repaired",)))
+    def __init__(self) -> None:
+        """Make the transform."""
+        super().__init__(Model(make=clean.Clean, adds=("repaired",)))
 
 
 class IdentifyLanguage(Steps):
@@ -164,7 +164,6 @@ class IdentifyLanguage(Steps):
         threshold: float = 0.5,
         model: str = "",
         chars: int | str = 1024,
-        native: bool | None = None,
     ) -> None:
         """Make the transform.
 
@@ -173,7 +172,6 @@ class IdentifyLanguage(Steps):
             threshold: Lowest score, as --language-threshold.
             model: A fastText model, as --lid-model; "" for the installed one.
             chars: How many characters of a text are read, as --lid-chars.
-            native: As in docs/own.md.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
@@ -189,7 +187,6 @@ class IdentifyLanguage(Steps):
             Model(
                 make=langid.Identify,
                 arguments=arguments,
-                native=native,
                 adds=("language", "score"),
             )
         )
@@ -205,7 +202,6 @@ class JudgeQuality(Steps):
         model: str = "",
         classifier: Sequence[str] = (),
         perplexity: Sequence[str] = (),
-        native: bool | None = None,
     ) -> None:
         """Make the transform.
 
@@ -216,7 +212,6 @@ class JudgeQuality(Steps):
                 labels, which are not checked here.
             classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/quality.md).
             perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
-            native: As in docs/own.md.
 
         Raises:
             UserError: There is no such profile, bound or model.
@@ -234,7 +229,6 @@ class JudgeQuality(Steps):
             Model(
                 make=_judge,
                 arguments=arguments,
-                native=native,
                 needs=("prompt", "text", "language"),
             )
         )
@@ -247,20 +241,17 @@ def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) 
 class Decontaminate(Steps):
     """Drops texts that share 13 words in a row with a benchmark; reason `contaminated`."""
 
-    def __init__(self, *paths: str, native: bool | None = None) -> None:
+    def __init__(self, *paths: str) -> None:
         """Make the transform.
 
         Args:
             paths: Texts of benchmarks, as --decontaminate takes them.
-            native: Changes nothing: it has no native loops.
 
         Raises:
             UserError: A file cannot be read, or holds no text that is long enough.
         """
         _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
-        super().__init__(
-            Model(make=decontaminate.Decontaminate, arguments={"paths": paths}, native=native)
-        )
+        super().__init__(Model(make=decontaminate.Decontaminate, arguments={"paths": paths}))
 
 
 class MaskPersonalData(Steps):
@@ -303,12 +294,11 @@ def _own(spec: FilterSpec) -> Step:
 class Tokenize(Steps):
     """Adds `tokens`, eos last, and `prompt_tokens`; quarantines what its library fails on."""
 
-    def __init__(self, tokenizer: str, *, native: bool | None = None) -> None:
+    def __init__(self, tokenizer: str) -> None:
         """Make the transform.
 
         Args:
             tokenizer: sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json, as --tokenizer.
-            native: As in docs/own.md.
 
         Raises:
             UserError: It cannot be loaded.
@@ -318,7 +308,6 @@ class Tokenize(Steps):
             Model(
                 make=tokenize.Tokenize,
                 arguments={"spec": tokenizer},
-                native=native,
                 adds=("tokens", "prompt_tokens"),
             )
         )

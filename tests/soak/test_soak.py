@@ -109,7 +109,9 @@ def test_a_case_is_decided_by_its_seed_and_number(tmp_path: Path) -> None:
 ONE = ("--minutes", "0.001", "--seed", "0")
 
 
-@pytest.mark.parametrize("kind", ["read-only", "readers", "overwrite"])
+@pytest.mark.parametrize(
+    "kind", ["read-only", pytest.param("readers", marks=pytest.mark.nightly), "overwrite"]
+)
 def test_a_case_of_a_kind(kind: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak", *ONE, "--keep", tmp_path, f"--only={kind}"],

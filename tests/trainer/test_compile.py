@@ -12,7 +12,7 @@ from trainer.model.sizes import ModelConfig
 from trainer.settings import Settings
 from trainer.step import Stepper
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 SHAPE = ModelConfig(num_layers=2, hidden_size=32, num_heads=2, vocab_size=128, max_positions=256)
 

@@ -51,7 +51,7 @@ def test_what_is_dropped_is_what_the_rules_say(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(data=st.data(), seed=st.integers(0, 2**32), families=st.integers(1, 6))
 def test_neither_segments_nor_ranges_nor_generations_decide_anything(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, seed: int, families: int
