@@ -167,8 +167,10 @@ def _audit(
 
 
 def _rejects(folder: Path, rows: Sequence[dict[str, Any]]) -> TableEntry:
-    order = pa.array([rows[0]["order"]], pa.uint64())
-    table = pa.table({"order": order, "path": [rows[0]["path"]], "raw": [b"not read"]})
+    """Another document of the first record, which could not be read."""
+    order = pa.array([rows[0]["order"] ^ 1], pa.uint64())
+    place = {name: [rows[0][name]] for name in ("path", "position")}
+    table = pa.table({"order": order, **place, "raw": [b"not read"]})
     return _parquet(folder / "wiki-00000.parquet", table)
 
 

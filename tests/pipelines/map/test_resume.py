@@ -11,9 +11,13 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines.corpus.options import Options
+from pipelines.engine.records import read_record
 from pipelines.inputs.files import InputFile
+from pipelines.map.mapper import SplitRecord
 from pipelines.map.resume import unchanged
 from pipelines.run.build import build
+from shards.records import sealed
+from shards.storage.files import write_json
 from tests.pipelines.runs import MODULE, page, small, touch, write_wudao
 
 
@@ -45,6 +49,15 @@ def test_a_finished_split_is_used_while_its_bytes_are_the_same(tmp_path: Path) -
     assert mapped(options) == 1
     path.write_bytes(content + b"\n")
     assert mapped(options) == number
+
+
+def test_a_split_that_failed_is_mapped_again(tmp_path: Path) -> None:
+    path = write_wudao(tmp_path / "in" / "part-1.json", map(page, range(12)))
+    options = small(tmp_path / "out", path.parent, split_bytes=1000, keep_segments=True)
+    mapped(options)
+    record = min((tmp_path / "out" / ".work" / "map").glob("*.json"))
+    write_json(record, sealed(replace(read_record(SplitRecord, record), failure="it ended")))
+    assert mapped(options) == 1
 
 
 def test_a_file_behind_a_url_is_used_while_its_bytes_are_the_same(tmp_path: Path) -> None:
