@@ -45,4 +45,5 @@ UNSEEN = {
     "218b79464f1531e6": f"pipelines/tokenizers/piece_kernels.py, or: {_COST}, parts are longer",
     "08849db8f222345f": f"pipelines/filters/fasttext_kernels.py, 0x9E…: {_COST}, a worse scatter",
     "99494294dd5589b7": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
+    "f071aca3b49813cd": f"pipelines/quality/compiled/english.py, 15: {_COST}, the table grows",
 }
