@@ -184,11 +184,7 @@ class IdentifyLanguage(Steps):
             "chars": chars,
         }
         super().__init__(
-            Model(
-                make=langid.Identify,
-                arguments=arguments,
-                adds=("language", "score"),
-            )
+            Model(make=langid.Identify, arguments=arguments, adds=("language", "score"))
         )
 
 
@@ -225,13 +221,8 @@ class JudgeQuality(Steps):
             "labels": labels,
             "scored_by": (tuple(classifier), tuple(perplexity)),
         }
-        super().__init__(
-            Model(
-                make=_judge,
-                arguments=arguments,
-                needs=("prompt", "text", "language"),
-            )
-        )
+        needs = ("prompt", "text", "language")
+        super().__init__(Model(make=_judge, arguments=arguments, needs=needs))
 
 
 def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:

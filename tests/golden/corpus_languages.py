@@ -26,7 +26,7 @@ _TEXTS = {
     "Latin": "Lorem ipsum dolor sit amet, consectetur adipiscing elit.",
 }
 
-_LABELS = {
+LABELS = {
     "zh": "zho_Hans",
     "en": "eng_Latn",
     "ja": "jpn_Jpan",
@@ -45,7 +45,7 @@ def languages(folder: Path) -> None:
 def own_labels(folder: Path) -> None:
     """Write lid.176 with some labels as GlotLID and NLLB write them."""
     content = installed_model().read_bytes()
-    for code, label in _LABELS.items():
+    for code, label in LABELS.items():
         content = content.replace(f"__label__{code}\0".encode(), f"__label__{label}\0".encode())
     (folder / "glot.ftz").write_bytes(content)
 

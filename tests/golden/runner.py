@@ -81,11 +81,9 @@ def _ran(command: Command, folder: Path) -> dict:
     words = shlex.split(command.words)
     wing = _WINGS.get(words[0], words[0].partition(".")[0])
     is_known = wing in job.IMPORTED
-    port = str(free_port()) if command.ranks > 1 else ""
+    ranks, port = command.ranks, free_port() if command.ranks > 1 else 0
     with tempfile.TemporaryDirectory() as scratch:
-        outputs = [
-            [f"{scratch}/{rank}.{kind}" for kind in ("out", "err")] for rank in range(command.ranks)
-        ]
+        outputs = [[f"{scratch}/{rank}.{kind}" for kind in ("out", "err")] for rank in range(ranks)]
         started = [
             job.start(
                 wing if is_known else "shards",
@@ -93,7 +91,7 @@ def _ran(command: Command, folder: Path) -> dict:
                     words=words,
                     folder=str(folder),
                     outputs=pair,
-                    env=_place(rank, len(outputs), port) if port else {},
+                    env=job.place_of(rank, ranks, port=port, local=rank) if port else {},
                     process=not is_known,
                 ),
             )
@@ -110,14 +108,3 @@ def _ran(command: Command, folder: Path) -> dict:
         raise AssertionError(f"{command.words}\nended with {codes}, not {command.code}:\n{said}")
     lines = [line for lines in printed for line in lines] if command.prints else []
     return {"code": command.code, "printed": lines}
-
-
-def _place(rank: int, ranks: int, port: str) -> dict[str, str]:
-    """Return what torch reads of a rank's place among the others."""
-    return {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "localhost",
-        "MASTER_PORT": port,
-    }

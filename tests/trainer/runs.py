@@ -96,19 +96,12 @@ class Trial:
             here = self.folder / (f"node-{rank}" if nodes else ".")
             here.mkdir(parents=True, exist_ok=True)
             output = self.folder / f"output-{number}-{rank}.txt"
-            environment = {
-                "RANK": str(rank),
-                "LOCAL_RANK": "0" if nodes else str(rank),
-                "WORLD_SIZE": str(world),
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
-            }
             arguments = [*self.flags, *map(str, flags)]
             asked = job.Job(
                 words=[f"trainer.{command or self.command}", *arguments],
                 folder=str(here),
                 outputs=[str(output)] * 2,
-                env=environment,
+                env=job.place_of(rank, world, port=port, local=0 if nodes else rank),
                 pickled=job.before(prepare),
             )
             running.processes.append(job.start("trainer", asked))
