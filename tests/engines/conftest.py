@@ -1,15 +1,13 @@
-"""Engines for the tests of this folder, and a table of the runs on them."""
+"""Engines for the tests of this folder."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.engines import flink, java, spark
-from tests.engines.runs import Run
 
 PRISM = java.ROOT / ".engines" / "bin" / "prism"
-_ROW = "run on an engine"
 
 
 @pytest.fixture(scope="module")
@@ -74,28 +72,3 @@ def _check(jars: Path) -> None:
     reason = java.why_missing(jars)
     if reason:
         pytest.skip(reason)
-
-
-@pytest.fixture
-def add_row(record_property: Callable[[str, object], None]) -> Callable[[str, str, Run], None]:
-    """Add a row to the table: engine, corpus, run."""
-
-    def add(engine: str, corpus: str, run: Run) -> None:
-        busiest = " + ".join(f"{seconds:.0f}" for seconds in run.usage.busiest()[:2])
-        record_property(
-            _ROW,
-            f"{engine:24} {corpus:8} {run.sha256()[:16]} {run.seconds:6.0f} s "
-            f"{run.usage.memory / 1e9:5.1f} GB   {busiest} CPU s",
-        )
-
-    return add
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the table: hash of all files, wall time, memory, CPU of the two busiest workers."""
-    reports = terminalreporter.getreports("passed")
-    rows = [row for report in reports for name, row in report.user_properties if name == _ROW]
-    if rows:
-        terminalreporter.section("runs on engines")
-        for row in rows:
-            terminalreporter.line(str(row))

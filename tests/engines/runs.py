@@ -1,23 +1,16 @@
-"""Runs of the commands on engines, started as a user would, and the resources they took."""
+"""Runs of the commands on engines, started as a user would."""
 
-import hashlib
 import json
 import os
-import re
 import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from pipelines.corpus.recipe import SAMPLE
 from shards.manifest import read_manifest
-from shards.storage.files import canonical
 from tests.engines.processes import Process, started
 from tests.pipelines.runs import content
 
@@ -26,32 +19,6 @@ COMMON = (
     "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}", "--languages", "all",
     "--language-threshold", "0", "--dedup", "minhash",
 )  # fmt: skip
-_WORKER = re.compile("SdkHarness|spawn_main")
-
-
-@dataclass
-class Usage:
-    """The resources that descendants of this process took during a run."""
-
-    memory: int = 0
-    """Largest sum of resident bytes, without this process."""
-    cpu: dict[int, float] = field(default_factory=dict)
-    """CPU seconds of the processes that run tasks beside the driver, by pid."""
-
-    def busiest(self) -> list[float]:
-        """CPU seconds of the processes that run tasks, largest first."""
-        return sorted(self.cpu.values(), reverse=True)
-
-    def measure(self) -> None:
-        """Update the figures."""
-        memory = 0
-        for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error):
-                memory += process.memory_info().rss
-                if _WORKER.search(" ".join(process.cmdline())):
-                    times = process.cpu_times()
-                    self.cpu[process.pid] = times.user + times.system
-        self.memory = max(self.memory, memory)
 
 
 @dataclass
@@ -61,14 +28,10 @@ class Run:
     process: Process
     output: Path
     log: Path
-    usage: Usage = field(default_factory=Usage)
-    began: float = field(default_factory=time.monotonic)
-    seconds: float = 0
 
     def finish(self, *, seconds: float = 600) -> str:
         """Wait for its end, check that it succeeded, and return its output."""
         code = self.process.wait(timeout=seconds)
-        self.seconds = time.monotonic() - self.began
         output = self.log.read_text(errors="replace")
         assert code == 0, output
         assert "Traceback" not in output, output
@@ -79,10 +42,6 @@ class Run:
         report: Mapping[str, Any] = json.loads((self.output / "report.json").read_bytes())
         return report
 
-    def sha256(self) -> str:
-        """One hash of the names and hashes of all files of the dataset."""
-        return hashlib.sha256(canonical(content(self.output))).hexdigest()
-
 
 @contextmanager
 def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
@@ -92,20 +51,7 @@ def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
     log.parent.mkdir(parents=True, exist_ok=True)
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     with started(command, log=log, env=env, cwd=ROOT) as process:
-        run = Run(process, output, log)
-        stop = threading.Event()
-        watch = threading.Thread(target=_watch, args=(run.usage, stop), daemon=True)
-        watch.start()
-        try:
-            yield run
-        finally:
-            stop.set()
-            watch.join()
-
-
-def _watch(usage: Usage, stop: threading.Event) -> None:
-    while not stop.wait(0.3):
-        usage.measure()
+        yield Run(process, output, log)
 
 
 def finished(module: str, flags: Sequence[object], output: Path) -> Run:

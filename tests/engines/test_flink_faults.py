@@ -1,22 +1,20 @@
 """kill -9 on a Flink cluster: the job still ends by itself, with the bytes of a normal run."""
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.engines.flink import Cluster, Manager
-from tests.engines.inputs import write_damage, write_wudao
+from tests.engines.inputs import write
 from tests.engines.processes import guarded, wait_until
 from tests.engines.runs import Run, begun, check_same, finished
 from tests.pipelines.metrics import check_metrics
 from tests.pipelines.runs import content
 
 pytestmark = pytest.mark.nightly
-
-AddRow = Callable[[str, str, Run], None]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def flags(folder: Path) -> Sequence[object]:
-    corpus = write_damage(write_wudao(folder / "wudao", documents=900), documents=20)
+    corpus = write("wudao", folder / "wudao", damage=0.03)
     rules = ["--quality", "glm", "--min-chars", "1", "--max-reject-rate", "0.1"]
     return ["--input", corpus, "--split-bytes", "6000", "--shards", "48", *rules]
 
@@ -74,19 +72,16 @@ def check_finishes(run: Run, reference: Run, cluster: Cluster) -> None:
     check_metrics(counts, report)
 
 
-def test_a_python_worker_is_killed_in_the_map(
-    run: Run, cluster: Cluster, reference: Run, add_row: AddRow
-) -> None:
+def test_a_python_worker_is_killed_in_the_map(run: Run, cluster: Cluster, reference: Run) -> None:
     manager = in_the_middle(run, cluster, "map")
     busiest = max(manager.workers(), key=lambda worker: sum(worker.cpu_times()[:2]))
     busiest.kill()
     check_finishes(run, reference, cluster)
-    add_row("worker killed in map", "wudao", run)
 
 
 @pytest.mark.parametrize("phase", ["map", "merge"])
 def test_the_task_manager_that_carries_the_job_is_killed(
-    run: Run, cluster: Cluster, reference: Run, add_row: AddRow, phase: str
+    run: Run, cluster: Cluster, reference: Run, phase: str
 ) -> None:
     manager = in_the_middle(run, cluster, phase)
     orphans = manager.workers()
@@ -97,7 +92,6 @@ def test_the_task_manager_that_carries_the_job_is_killed(
     # The pool, which is still alive, reaps workers that have ended only when it is asked to.
     left = [worker for worker in orphans if worker.is_running()]
     assert all(worker.status() == psutil.STATUS_ZOMBIE for worker in left), "orphans run on"
-    add_row(f"machine killed in {phase}", "wudao", run)
 
 
 def test_ctrl_c_ends_the_driver_and_another_engine_finishes_the_run(

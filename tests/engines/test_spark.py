@@ -1,13 +1,13 @@
 """kill -9 on a Spark cluster: the job goes on, with the bytes of a run in one process."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.engines import spark
-from tests.engines.inputs import write_wudao
+from tests.engines.inputs import write
 from tests.engines.processes import wait_until
 from tests.engines.runs import Run, begun, check_same, finished
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.nightly
 
 @pytest.fixture(scope="module")
 def flags(tmp_path_factory: pytest.TempPathFactory) -> Sequence[object]:
-    corpus = write_wudao(tmp_path_factory.mktemp("faults") / "wudao", documents=600)
+    corpus = write("wudao", tmp_path_factory.mktemp("faults") / "wudao")
     return ["--input", corpus, "--split-bytes", "6000", "--shards", "8"]
 
 
@@ -36,7 +36,6 @@ def test_a_process_is_killed_in_the_map(
     spark_cluster: spark.Cluster,
     flags: Sequence[object],
     tmp_path: Path,
-    add_row: Callable[[str, str, Run], None],
     victims: str,
 ) -> None:
     records = run.output / ".work" / "map"
@@ -47,5 +46,4 @@ def test_a_process_is_killed_in_the_map(
     killed.kill()
     log = run.finish()
     assert "map 100 %" in log
-    add_row(f"{victims[:-1]} killed in map", "wudao", run)
     check_same(run, finished("pipelines.wudao", flags, tmp_path / "reference"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shards.manifest import read_manifest
-from tests.engines.inputs import write_wudao
+from tests.engines.inputs import write
 from tests.engines.processes import started
 from tests.engines.runs import ROOT, finished
 from tests.pipelines.runs import content
@@ -20,7 +20,7 @@ def test_every_engine_makes_the_dataset_of_the_command(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
 ) -> None:
     flags = request.getfixturevalue(engine)
-    corpus = write_wudao(tmp_path / "wudao", documents=600)
+    corpus = write("wudao", tmp_path / "wudao")
     sizes = ["--split-bytes", "8000", "--shards", "4"]
     expected = finished(
         "pipelines.wudao", ["--input", corpus, *sizes, *FLAGS], tmp_path / "expected"
