@@ -11,6 +11,7 @@ lines of JSON and answers each with the number of its process; asked for such a 
 with the exit code.
 """
 
+import ctypes
 import importlib
 import json
 import logging
@@ -32,7 +33,6 @@ from typing import IO, Any, NoReturn
 
 from shards.errors import UserError
 from tests.mutants.copies import MARKS
-from tests.soak.commands import die_with_parent
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 300.0
@@ -70,6 +70,7 @@ IMPORTED = {
 }
 """What is imported before the first job of a wing, if it is there, so that no job does it again."""
 KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)
+_PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if name in KEPT},
     "COLUMNS": "100",
@@ -204,13 +205,18 @@ def main(wing: str, run: str) -> None:
         except OSError:  # another worker was faster
             return
         listening.listen()
-        _import_wing(wing)
+        import_wing(wing)
         forks = {_fork_to_answer(wing, listening.accept()[0])}
         listening.settimeout(0.5)
         while forks:
             with suppress(TimeoutError):
                 forks.add(_fork_to_answer(wing, listening.accept()[0]))
             forks -= {pid for pid in forks if os.waitpid(pid, os.WNOHANG)[0]}
+
+
+def die_with_parent() -> None:
+    """Let this process be killed when the one that forked it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def fork_wings() -> None:
@@ -232,7 +238,7 @@ def _fork_to_answer(wing: str, connection: socket.socket) -> int:
             stream = connection.makefile("rw")
             for number, line in enumerate(stream):
                 if not number:  # a test that runs no command of the wing needs none of it
-                    _import_wing(wing)
+                    import_wing(wing)
                 asked = json.loads(line)
                 answer = _waited(**asked) if "pid" in asked else _forked(Job(**asked))
                 stream.write(f"{json.dumps(answer)}\n")
@@ -243,7 +249,7 @@ def _fork_to_answer(wing: str, connection: socket.socket) -> int:
     return pid
 
 
-def _import_wing(wing: str) -> None:
+def import_wing(wing: str) -> None:
     """Import what commands of a wing use."""
     for module in IMPORTED[wing]:
         with suppress(ImportError):

@@ -187,6 +187,26 @@ def test_killed_anywhere_the_same_command_continues(
     assert stored(folder, name) == expected
 
 
+@pytest.mark.usefixtures("environment")
+def test_parts_that_are_mapped_at_the_same_time_make_the_bytes_of_one_run(
+    folder: Path, expected: dict[str, str]
+) -> None:
+    output = "s3://bucket/parts"
+    started = [
+        subprocess.Popen(command(output, "--part", share), stderr=subprocess.PIPE, text=True)
+        for share in ("1/4", "2/4,3/4")
+    ]
+    outputs = [process.communicate(timeout=300)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0], outputs
+    early = run(output, "--part", "merge")
+    assert early.returncode == 2
+    assert re.search(r"splits are not mapped in s3://.*--part 3/3, or run", early.stderr)
+    for share in ("4/4", "merge"):
+        done = run(output, "--part", share)
+        assert done.returncode == 0, done.stderr
+    assert stored(folder, "parts") == expected
+
+
 @pytest.mark.nightly
 @pytest.mark.usefixtures("environment")
 def test_overwritten_files_are_pruned(
@@ -235,19 +255,6 @@ def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
     read = [request.path for request in environment.seen("GET")]
     assert not [path for path in read if "00002.bin" in path]
     assert shards([*place, "--check"]) == 0
-
-
-@pytest.mark.usefixtures("environment")
-def test_the_trainer_asks_to_place_the_dataset_first() -> None:
-    flags = ["--model", "tiny", "--batch-size", "4", "--max-steps", "1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "trainer.train", "--data", "s3://bucket/whole", *flags],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "python -m shards place s3://bucket/whole --to DISK" in done.stderr
 
 
 @pytest.mark.usefixtures("environment")

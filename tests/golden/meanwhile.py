@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from tests.soak.commands import die_with_parent
+from tests.job import die_with_parent
 
 
 def main(text: str, *words: str) -> int:

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import psutil
 
+from tests import job
 from tests.soak.case import Case, Nothing
-from tests.soak.commands import die_with_parent
 from tests.soak.kinds import KINDS
 from tests.soak.mounts import NoMounts, enter_namespace
 from tests.soak.records import CORPORA
@@ -198,12 +198,13 @@ def _count(case: Running, code: int, seed: int, *, keep: Path, tried: Tried) -> 
 def _run(seed: int, number: int, kind: str, folder: Path) -> None:
     """Run a case in this process and end it with the code of the outcome."""
     os.setsid()
-    die_with_parent()
+    job.die_with_parent()
     case = Case(same_seed(seed, number), folder)
     code = 1
     try:
         if KINDS[kind].alone:
             enter_namespace()
+        job.fork_wings()
         KINDS[kind].run(case)
         code = 0
     except Nothing:
@@ -228,9 +229,10 @@ def _keep_mounted(folder: Path) -> None:
 
 def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
-    rooms = ("map.preloaded", "run.append", "run.build", "run.command", "report.page")
-    for name in (*(f"pipelines.{room}" for room in (*CORPORA, *rooms)), "shards.__main__"):
-        importlib.import_module(name)
+    for wing in ("pipelines", "shards"):
+        job.import_wing(wing)
+    for corpus in CORPORA:
+        importlib.import_module(f"pipelines.{corpus}")
     gc.collect()
     gc.freeze()  # else the collector writes into pages that forks share
 

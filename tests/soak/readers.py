@@ -15,9 +15,9 @@ from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.windows import glm_windows
+from tests.job import die_with_parent
 from tests.soak.case import Case, flags_of
 from tests.soak.check import Failure, agree
-from tests.soak.commands import die_with_parent
 from tests.soak.dataset import Plain
 from tests.soak.world import World
 from trainer.loader import Loader
