@@ -3,11 +3,10 @@
 import bz2
 import gzip
 import io
-import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,16 +252,6 @@ def _harmed(most: int) -> list[bytes]:
     return found
 
 
-def wide(folder: Path) -> None:
-    """Records of 32 MiB and a byte more, nearly all of it blanks, so that files are small."""
-    most = 32 << 20
-    for at, size in enumerate((most, most + 1)):
-        head, tail = b'{"id": "wide-%d", "text": "Some words of a wide record."' % at, b"}"
-        record = head + b" " * (size - len(head) - len(tail)) + tail
-        put_lines(folder / f"wide/{at}.jsonl.gz", [record, _sized(90, "after")])
-        put_array(folder / f"wide/{at}.json.gz", [record, _sized(90, "after")])
-
-
 # ---- rejects ------------------------------------------------------------------------------------
 
 
@@ -326,9 +315,7 @@ def broken(folder: Path) -> None:
     put(folder / "broken/trailing.json", whole + b"] and more")
     put(folder / "broken/text.txt", b"fine line\nbad \xff line\nlast line")
     packed = _gzip(b"\n".join([records[0], records[7], _sized(3000, "long"), records[-1]]))
-    put(folder / "broken/cut.jsonl", b"")
-    (folder / "broken/cut.jsonl").unlink()
-    (folder / "broken/cut.jsonl.gz").write_bytes(packed[:-20])
+    put_raw(folder / "broken/cut.jsonl.gz", packed[:-20])
     put_table(folder / "broken/good.parquet", [{"id": "row", "text": "A row of a table."}])
 
 
@@ -573,6 +560,7 @@ def _fields() -> list[Record]:
 
 
 def _page(at: int, **more: object) -> dict[str, Any]:
+    """An article with an address."""
     (page,) = articles(1, first=at)
     host = "a.org" if at % 5 == 0 else "b.org"
     return {**page, "id": f"page-{at}", "url": f"https://{host}/{at}", **more}
@@ -660,25 +648,22 @@ def compacted_again(folder: Path) -> None:
     put_lines(folder / "in/e.jsonl", [*known, *near, _page(64)])
 
 
-def steps_of_a_run(folder: Path) -> None:
-    """A script that saves the options of a run."""
-    put(
+def saved_run(*, length: int, size: int, steps: int) -> Callable[[Path], None]:
+    """A script that saves the options of a run on the first two states of `data`."""
+    return lambda folder: put(
         folder / "save.py",
-        """from pathlib import Path
+        f"""from pathlib import Path
 
 from shards import BatchSize, Mix, Run
 
-run = Run(
+Run(
     mixes=(Mix(start=0, data=("data@1",)), Mix(start=20, data=("data@2",))),
-    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=4)),
+    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size={size})),
     seed=1,
     scatters=1,
-    length=128,
-    steps=30,
-)
-run.save(Path("run.json"))
-print([run.position_of(step) for step in (0, 7, 8, 9, 30)])
-print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
+    length={length},
+    steps={steps},
+).save(Path("run.json"))
 """,
     )
 
@@ -734,7 +719,3 @@ def six_files(folder: Path) -> None:
         for file, size in enumerate(sizes):
             put_lines(folder / f"{source}/{file}.jsonl", map(_page, range(at, at + size)))
             at += size
-
-
-def cycled(texts: Sequence[str], count: int) -> list[str]:
-    return [*itertools.islice(itertools.cycle(texts), count)]

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.golden.corpora import articles, cycled, put, put_lines
+from tests.golden.corpora import articles, put, put_lines
 
 _SIGNS = "Signs: 😀 é \u202e turned \u200b thin \t tab <b>bold</b> & \"quoted\" 'too' </div> 汉字"
 
@@ -39,7 +39,7 @@ def _odd(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {"id": "short", "url": None, "title": "short", "text": "Short."},
         {"id": "signs", "url": "javascript:alert(1)", "title": _SIGNS, "text": _signs()},
         {"id": "long", "url": "", "title": "long", "text": long[:22_000]},
-        {"id": "german", "title": "german", "text": " ".join(cycled(_GERMAN, 60))},
+        {"id": "german", "title": "german", "text": " ".join((_GERMAN * 4)[:60])},
     ]
 
 
@@ -101,26 +101,6 @@ def seen_mended(folder: Path) -> None:
     (audit,) = (folder / "data").glob("g0001-*/audit/web-00000.parquet")
     for path in (shard, audit):
         (folder / path.name).rename(path)
-
-
-def save_run(folder: Path) -> None:
-    """A script that saves the options of a run on both states of the dataset."""
-    put(
-        folder / "save.py",
-        """from pathlib import Path
-
-from shards import BatchSize, Mix, Run
-
-Run(
-    mixes=(Mix(start=0, data=("data@1",)), Mix(start=20, data=("data@2",))),
-    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=70)),
-    seed=1,
-    scatters=1,
-    length=64,
-    steps=12,
-).save(Path("run.json"))
-""",
-    )
 
 
 _YAML = """pipeline:

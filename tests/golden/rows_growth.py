@@ -76,12 +76,6 @@ _READERS = (
         ),
     ),
     Row(
-        name="limit-of-all",
-        about="a record may have 32 MiB, and no byte more",
-        corpora=(corpora.tokenizer, corpora.wide),
-        commands=(f"pipelines.text --input wide --output data {_LOSSY}",),
-    ),
-    Row(
         name="tables",
         about="columns of many types, bytes that are no UTF-8, and a damaged row group",
         corpora=(corpora.tokenizer, corpora.tables, corpora.checksums),
@@ -195,7 +189,7 @@ _GROWTH = (
         name="removed",
         about="documents that leave by every kind of name, with an --append in between",
         after="grown",
-        corpora=(corpora.names_to_remove, corpora.steps_of_a_run),
+        corpora=(corpora.names_to_remove, corpora.saved_run(length=128, size=4, steps=30)),
         commands=(
             "save.py",
             Command(words="shards remove data --documents names.txt --reason one", code=2),
@@ -352,22 +346,6 @@ _USES = (
         ),
     ),
     Row(
-        name="traced",
-        about="what steps train on, and when a document is seen",
-        after="sample",
-        commands=tuple(
-            f"shards trace {words}"
-            for words in (
-                "--data data --batch-size 8 --scatters 8 --length 256 --step 3",
-                "--data data --batch-size 4 5:8 --length 64 --objective causal --seed 2 --step 5",
-                "--data data --batch-size 8 --scatters 8 --length 256 --until 300 "
-                "--document part-2026010101.json:778",
-                "--data data --data-from 40 data:wudao --batch-size 4 --length 128 --slack 0 "
-                "--max-epochs data=3 --steps 100 --step 11",
-            )
-        ),
-    ),
-    Row(
         name="drawn",
         about="which windows samplers draw: mixtures, weights, epochs, scatters, switches, batches",
         after="grown",
@@ -403,8 +381,7 @@ _TOOLS = (
     ),
     Row(
         name="learnt",
-        about="a tokenizer and a classifier that are trained, a copied corpus, a page drawn again",
-        after="sample",
+        about="a tokenizer and a classifier that are trained, a copied corpus",
         corpora=(corpora.benchmark,),
         commands=(
             "pipelines.cp_wudao 2 --output copied",
@@ -417,9 +394,6 @@ _TOOLS = (
             "--character-coverage 0.99 --seed 2",
             "pipelines.train_classifier --positive good --negative bad --output quality.bin "
             "--dimensions 8 --buckets 1000 --epochs 3 --held-out 0.2",
-            "pipelines.report data --output page.html --corpus-size 200GB",
-            "tests.golden.seen_text page.html "
-            "funnel parts distributions duplicates rejects settings",
         ),
         # The bytes of quality.bin go by the processor; its figures are printed.
         keeps=("*.model", "copied/*", "toy/*", "tenth/*"),

@@ -14,7 +14,11 @@ _VIEWER = (
     Row(
         name="seen",
         about="every kind of page of the viewer, of two days with copies, faults and a removal",
-        corpora=(corpora.tokenizer, corpus_seen.seen_first, corpus_seen.save_run),
+        corpora=(
+            corpora.tokenizer,
+            corpus_seen.seen_first,
+            corpora.saved_run(length=64, size=70, steps=12),
+        ),
         commands=(
             _SEEN,
             Command(words=_SEEN, files=corpus_seen.seen_second),
@@ -35,9 +39,9 @@ _STEPS = (corpora.tokenizer, corpus_seen.seen_first, corpus_seen.steps_of_transf
 _TRANSFORMS = (
     Row(
         name="transforms",
-        about="the steps as Beam transforms: counters, what is left out, datasets, refusals",
+        about="the steps as Beam transforms: counters, what is left out, datasets",
         corpora=_STEPS,
-        commands=(f"{_MADE} apart", f"{_MADE} joined", f"{_MADE} refused"),
+        commands=(f"{_MADE} apart", f"{_MADE} joined"),
     ),
     Row(
         name="transforms-rows",

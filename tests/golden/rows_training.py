@@ -13,6 +13,7 @@ _STEADY = f"{_TRAIN} --model model.json --seed 3 --eval-every 3 --eval-samples 3
 _WHOLE = f"{_STEADY} --lr 0.004 --lr-floor 0.3 --warmup 2 --decay-steps 6 --save-every 2 --keep 2"
 _DATA = "training-data"
 _BLANKS = f"{_TRAIN} --model plain.json --max-steps 3 --batch-size 32 --eval-samples 0"
+_MERGES = "--tokenizer tiktoken:merges.txt"
 _EXAMS = (
     "--task hellaswag=exams/hellaswag.jsonl --task arc=exams/arc.jsonl"
     " --task copa=exams/exam-copa.jsonl --task choices=exams/choices.jsonl"
@@ -217,8 +218,14 @@ _MODEL_ROWS = (
     Row(
         name="tasks",
         about="what every task makes of its file, by every pattern and form",
-        corpora=(made.tokenizer, items.tasks, items.shown_tasks),
-        commands=("tests.golden.together shown.txt",),
+        corpora=(made.tokenizer, items.tasks),
+        commands=(
+            *(f"trainer.tasks {one} {_MERGES}" for one in items.SHOWN),
+            *(
+                Command(words=f"trainer.tasks {one} {_MERGES}", code=2)
+                for one in items.NOT_SHOWN
+            ),
+        ),
         fast=True,
     ),
     Row(
@@ -265,8 +272,8 @@ _MODEL_ROWS = (
         name="writing",
         about="texts of two models: the most probable, beams, drawn ones; blanks and their scores",
         after=_MODELS,
-        corpora=(items.written,),
-        commands=("tests.golden.together written.txt",),
+        corpora=(items.more_prompts,),
+        commands=items.WRITTEN,
     ),
     Row(
         name="evaluating",
@@ -295,12 +302,12 @@ _MODEL_ROWS = (
         name="models-exported",
         about="models in both forms, what is written with each, and runs that begin with one",
         after=_MODELS,
-        corpora=(items.exported, items.parts),
+        corpora=(items.parts,),
         commands=(
-            "tests.golden.together exported.txt",
+            *items.EXPORTED,
             "parts.py",
             "trainer.generate joined 'The [MASK] finds' --max-new-tokens 6 --dtype fp32 --json"
-            " --beams 2 --model wide.json --tokenizer tiktoken:merges.txt",
+            f" --beams 2 --model wide.json {_MERGES}",
             "trainer.train --data data --length 190 --batch-size 8 --max-steps 2 --log-every 1"
             " --model widest.json --dropout 0.3 --eval-samples 0 --init-from joined"
             " --extend-positions --save again",

@@ -18,12 +18,11 @@ ROOT = Path(__file__).parents[2]
 _WINGS = {
     "apache_beam.yaml.main": "pipelines",
     "api.py": "trainer",
-    "draw.py": "trainer",
+    "draw.py": "shards",
     "node.py": "trainer",
     "parts.py": "trainer",
     "tests.golden.seen_calls": "pipelines",
     "tests.golden.seen_transforms": "pipelines",
-    "tests.golden.together": "trainer",
 }
 """The wing of tests/job.py whose libraries a script or a module uses. Others that are no commands
 start Python anew."""

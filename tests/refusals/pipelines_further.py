@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.refusals.pipelines_datasets import RUN, pages
-from tests.refusals.pipelines_own import own
+from tests.refusals.pipelines_own import own, with_a_line
 from tests.refusals.pipelines_quality import lid, rules
 from tests.refusals.refusal import LISTED, Refusal, mapped, opened, raised, refused
 from tests.refusals.scenes import (
@@ -26,16 +26,6 @@ MADE = TEXT.replace("--output out", "--output data")
 judged = left_by(f"{MADE} --quality zh=mine:clickbait+glm", rules)
 mapped_only = left_by(f"{RUN} --part 1/1", wudao)
 near = left_by(f"{RUN} --dedup minhash", wudao)
-
-
-def edited(path: str) -> Scene:
-    """The scene of a module with a further line."""
-
-    def fill(folder: Path) -> None:
-        with (folder / path).open("a") as module:
-            module.write("# edited\n")
-
-    return fill
 
 
 def other_labels(folder: Path) -> None:
@@ -90,7 +80,7 @@ def merging(name: str, command: str, *, scene: Scene) -> Refusal:
 DIES = "import os\n\n\ndef dies(batch):\n    os._exit(3)\n"
 
 RETHRESHOLD = {
-    "rethreshold: a profile was edited": together(judged, edited("mine.py")),
+    "rethreshold: a profile was edited": together(judged, with_a_line("mine.py")),
     "rethreshold: a profile is gone": together(judged, missing("mine.py")),
     "rethreshold: other metrics": together(judged, consistent(AUDIT, other_metric)),
     "rethreshold: a metric is missing": together(judged, consistent(AUDIT, without_metric)),

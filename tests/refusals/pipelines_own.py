@@ -13,6 +13,7 @@ from tests.refusals.scenes import (
     left_by,
     together,
 )
+from tests.refusals.scenes_shards import edited, missing
 
 OWN = """
 from pipelines.corpus import Broken, Document, Options, Reading, Recipe, Rejected, always, strings
@@ -111,10 +112,9 @@ LIBRARIES = {
 }
 
 
-def edited_since(folder: Path) -> None:
-    """The module of the corpus has another line."""
-    with (folder / "notes.py").open("a") as module:
-        module.write("# edited\n")
+def with_a_line(module: str) -> Scene:
+    """A module that was edited since."""
+    return edited(module, lambda content: content + b"# edited\n")
 
 
 MADE = RUN.replace("--output out", "--output data")
@@ -140,11 +140,11 @@ ROWS = (
         refused(f"without {x}", command, scene=scene, process=True)
         for x, (command, scene) in LIBRARIES.items()
     ),
-    refused("own corpus: edited since", MADE, scene=together(own_dataset, edited_since)),
+    refused("own corpus: edited since", MADE, scene=together(own_dataset, with_a_line("notes.py"))),
     refused(
         "own corpus: gone since",
         MADE,
-        scene=together(own_dataset, lambda folder: (folder / "notes.py").unlink()),
+        scene=together(own_dataset, missing("notes.py")),
     ),
     refused("being written: append", f"{DATA} --append", scene=together(dataset, being_written)),
     opened(
