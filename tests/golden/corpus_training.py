@@ -132,11 +132,8 @@ def shapes(folder: Path) -> None:
         (folder / f"{name}.json").write_text(json.dumps(_SHAPE | changes), "utf-8")
 
 
-def stages(folder: Path) -> None:
-    """DeepSpeed's JSON: ZeRO 1 to 3, and one with an optimizer of its own."""
-    for stage in (1, 2, 3):
-        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
-        (folder / f"zero{stage}.json").write_text(json.dumps(content), "utf-8")
+def optimizer(folder: Path) -> None:
+    """DeepSpeed's JSON with an optimizer of its own."""
     params = {"lr": 0.02, "betas": [0.6, 0.7], "eps": 1e-4, "weight_decay": 0.5}
     content = {
         "train_micro_batch_size_per_gpu": 4,
@@ -144,16 +141,6 @@ def stages(folder: Path) -> None:
         "optimizer": {"type": "AdamW", "params": params},
     }
     (folder / "adam.json").write_text(json.dumps(content), "utf-8")
-
-
-def node(folder: Path) -> None:
-    """A script that runs a command as the only rank of its node."""
-    lines = (
-        "import os, sys",
-        'os.environ["LOCAL_RANK"] = "0"',
-        'os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])',
-    )
-    (folder / "node.py").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def script(folder: Path) -> None:

@@ -61,33 +61,6 @@ _TRAINING_ROWS = (
         ),
     ),
     Row(
-        name="training-ranks",
-        rare=True,
-        about="two ranks at ZeRO 1, 2 and 3, alike and unlike nodes, then one rank",
-        after=_DATA,
-        corpora=(made.stages, made.node),
-        commands=(
-            Command(
-                words=f"{_WHOLE} --max-steps 4 --micro-batch 2 --deepspeed zero1.json --save one",
-                ranks=2,
-            ),
-            Command(
-                words=f"{_WHOLE} --max-steps 4 --micro-batch 2 --deepspeed zero2.json --save two",
-                ranks=2,
-            ),
-            Command(
-                words=f"node.py {_WHOLE} --max-steps 3 --micro-batch 1,3 --deepspeed zero3.json"
-                " --save three",
-                ranks=2,
-            ),
-            Command(
-                words=f"{_WHOLE} --max-steps 6 --micro-batch 4 --deepspeed zero1.json --save one",
-                prints=False,  # DeepSpeed warns with the time
-            ),
-            "trainer.evaluate three --dtype fp32",
-        ),
-    ),
-    Row(
         name="training-follows",
         about="a run that follows its data over three days and a removal: what it reads, and"
         " that its validation stays what it was",
@@ -158,7 +131,7 @@ _TRAINING_ROWS = (
         about="schedules, AdamW's settings by flag and by DeepSpeed's JSON, clipping, bf16,"
         " recomputed layers",
         after=_DATA,
-        corpora=(made.stages,),
+        corpora=(made.optimizer,),
         commands=(
             f"{_TRAIN} --model wide.json --max-steps 6 --lr 0.01 --schedule linear --warmup 0.34"
             " --lr-floor 0.2 --betas 0.7 0.8 --eps 0.001 --weight-decay 3 --decay-steps 5"

@@ -19,7 +19,6 @@ _WINGS = {
     "apache_beam.yaml.main": "pipelines",
     "api.py": "trainer",
     "draw.py": "shards",
-    "node.py": "trainer",
     "parts.py": "trainer",
     "tests.golden.seen_calls": "pipelines",
     "tests.golden.seen_transforms": "pipelines",

@@ -17,12 +17,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "golden"
 
 
-def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    row = ROWS[name]
-    return (pytest.mark.nightly,) * row.rare + (pytest.mark.slow,) * (not row.fast)
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in ROWS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if ROWS[name].fast else pytest.mark.slow) for name in ROWS]
+)
 def test_a_row_gives_its_figures(name: str, home: Path) -> None:
     for module in ROWS[name].needs:
         pytest.importorskip(module)

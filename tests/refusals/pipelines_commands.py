@@ -58,7 +58,6 @@ REPORT = (
 REPORT_ON = {
     "no report.json": missing("data/report.json"),
     "report.json cut": cut("data/report.json"),
-    "report.json empty": holding("data/report.json", "{}"),
     "report.json without the account": json_changed("data/report.json", "accounting", GONE),
 }
 
@@ -110,7 +109,6 @@ TRAIN_CLASSIFIER = (
     "--output a.bin --learning-rate 10.1",
     "--output a.bin --corpus wudao --text-field body",
 )
-TRAIN_CLASSIFIER_ON = ("--output a.bin --held-out 0",)
 
 # pipelines.cp_wudao, on the built-in sample.
 COPY = (
@@ -130,12 +128,10 @@ copying = together(
 )
 
 RETHRESHOLD_ON = {
-    "rethreshold: the audit table is cut": together(several, cut(AUDIT)),
     "rethreshold: other profiles were there": together(
         several, sealed("options.quality", {"profiles": ["gofer"], "bounds": {}})
     ),
     "rethreshold: without quality rules": together(several, sealed("options.quality", GONE)),
-    "rethreshold: rules of a text": together(several, sealed("options.quality", "glm")),
 }
 
 ROWS = (
@@ -173,15 +169,6 @@ ROWS = (
             before=r"^pipelines.train_tokenizer: reading \S+/in/part-1.jsonl \(1 of 1\)$",
         )
         for x in TRAIN_TOKENIZER_ON
-    ),
-    *(
-        refused(
-            f"train_classifier {x}",
-            f"{CLASSIFIER} {x}",
-            scene=sides(9),
-            before=r"^pipelines.train_classifier: reading \S+/good/a.jsonl \(1 of 1\)$",
-        )
-        for x in TRAIN_CLASSIFIER_ON
     ),
     *(
         refused(

@@ -93,7 +93,6 @@ OF_APPEND = {
     "ledger: of another seal": together(
         new, holding("data/ledger.json", '{"number": 2, "inputs": [], "seal": 7}')
     ),
-    "append: a file is longer": together(new, pages("part-1.json", 0, 7)),
     "append: a file has another time": together(new, later("in/part-1.json")),
     "append: a dataset of links": together(new, linked),
     "append: no signatures": together(new, sealed("generations.0.signatures", [])),

