@@ -6,7 +6,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -648,22 +648,25 @@ def compacted_again(folder: Path) -> None:
     put_lines(folder / "in/e.jsonl", [*known, *near, _page(64)])
 
 
-def saved_run(*, length: int, size: int, steps: int) -> Callable[[Path], None]:
-    """A script that saves the options of a run on the first two states of `data`."""
-    return lambda folder: put(
+def steps_of_a_run(folder: Path) -> None:
+    """A script that saves the options of a run."""
+    put(
         folder / "save.py",
-        f"""from pathlib import Path
+        """from pathlib import Path
 
 from shards import BatchSize, Mix, Run
 
-Run(
+run = Run(
     mixes=(Mix(start=0, data=("data@1",)), Mix(start=20, data=("data@2",))),
-    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size={size})),
+    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=4)),
     seed=1,
     scatters=1,
-    length={length},
-    steps={steps},
-).save(Path("run.json"))
+    length=128,
+    steps=30,
+)
+run.save(Path("run.json"))
+print([run.position_of(step) for step in (0, 7, 8, 9, 30)])
+print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
 """,
     )
 

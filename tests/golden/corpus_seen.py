@@ -103,6 +103,26 @@ def seen_mended(folder: Path) -> None:
         (folder / path.name).rename(path)
 
 
+def save_run(folder: Path) -> None:
+    """A script that saves the options of a run on both states of the dataset."""
+    put(
+        folder / "save.py",
+        """from pathlib import Path
+
+from shards import BatchSize, Mix, Run
+
+Run(
+    mixes=(Mix(start=0, data=("data@1",)), Mix(start=20, data=("data@2",))),
+    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=70)),
+    seed=1,
+    scatters=1,
+    length=64,
+    steps=12,
+).save(Path("run.json"))
+""",
+    )
+
+
 _YAML = """pipeline:
   transforms:
     - type: ReadCorpus

@@ -189,7 +189,7 @@ _GROWTH = (
         name="removed",
         about="documents that leave by every kind of name, with an --append in between",
         after="grown",
-        corpora=(corpora.names_to_remove, corpora.saved_run(length=128, size=4, steps=30)),
+        corpora=(corpora.names_to_remove, corpora.steps_of_a_run),
         commands=(
             "save.py",
             Command(words="shards remove data --documents names.txt --reason one", code=2),

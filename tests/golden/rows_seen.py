@@ -14,11 +14,7 @@ _VIEWER = (
     Row(
         name="seen",
         about="every kind of page of the viewer, of two days with copies, faults and a removal",
-        corpora=(
-            corpora.tokenizer,
-            corpus_seen.seen_first,
-            corpora.saved_run(length=64, size=70, steps=12),
-        ),
+        corpora=(corpora.tokenizer, corpus_seen.seen_first, corpus_seen.save_run),
         commands=(
             _SEEN,
             Command(words=_SEEN, files=corpus_seen.seen_second),

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 _WINGS = {
     "apache_beam.yaml.main": "pipelines",
     "api.py": "trainer",
-    "draw.py": "shards",
+    "draw.py": "trainer",
     "parts.py": "trainer",
     "tests.golden.seen_calls": "pipelines",
     "tests.golden.seen_transforms": "pipelines",

@@ -90,6 +90,39 @@ class Browser:
                 print(f"   {name}: {value}")
 
 
+def refusals(browser: Browser) -> None:
+    """Requests that get nothing, and such as differ from them by a little."""
+    name, _, value = browser.cookie.partition("=")
+    asked = (
+        ("/", {"Cookie": ""}),
+        ("/?key=other", {"Cookie": ""}),
+        ("/documents?key=" + browser.key, {"Cookie": ""}),
+        ("/", {"Cookie": f"{name}=other"}),
+        ("/", {"Cookie": f"{name}x={value}"}),
+        ("/", {"Cookie": f"a=b; {name} = {value} ; c"}),
+        ("/", {"Host": "example.org"}),
+        ("/", {"Host": "127.0.0.1"}),
+        ("/", {"Host": "localhost:1"}),
+        ("/", {"Host": "[::1]:9"}),
+        ("/", {"Host": "127.0.0.2"}),
+        ("/", {"Host": "[::1"}),
+        ("/", {"Host": ""}),
+        ("//[", {}),
+        ("/viewer.css", {}),
+        ("/viewer.css", {"Cookie": ""}),
+    )
+    for path, headers in asked:
+        answer, text = browser.ask(path, **headers)
+        shown = {key: each for key, each in headers.items() if key == "Host"}
+        kind = answer.getheader("Content-Type")
+        said = lines_of(text) if answer.status != 200 else len(text) if ".css" in path else ""
+        print("asked", path.replace(browser.key, "KEY"), shown, answer.status, kind, said)
+    for method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        answer, text = browser.ask("/documents", method=method)
+        length = int(answer.getheader("Content-Length", "-1")) > 0
+        print("asked", method, answer.status, answer.getheader("Allow"), length, lines_of(text))
+
+
 def dropped(browser: Browser, data: Dataset) -> None:
     """Records with their texts and bytes, and a histogram of each kind, before any removal."""
     for verdict in ("dropped", "quarantined"):
@@ -104,6 +137,7 @@ def dropped(browser: Browser, data: Dataset) -> None:
 
 def whole(browser: Browser, data: Dataset) -> None:
     """All pages of a dataset."""
+    refusals(browser)
     browser.show("/")
     for path in _overall(data):
         browser.show(path)

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.refusals.refusal import Accepted, refused
+from tests.refusals.refusal import Accepted, nothing, refused
 from tests.refusals.scenes import (
     PAGES,
     TOKENIZER,
@@ -134,32 +134,28 @@ RETHRESHOLD_ON = {
     "rethreshold: without quality rules": together(several, sealed("options.quality", GONE)),
 }
 
+looking = together(wudao, lambda folder: (folder / "empty").mkdir(), holding("wudao/a.json"))
+TABLES = (
+    ("pile", "pipelines.pile", nothing, PILE),
+    ("text", "pipelines.text", nothing, TEXT),
+    ("rethreshold", "pipelines.rethreshold", rules, RETHRESHOLD),
+    ("report", "pipelines.report", dataset, REPORT),
+    ("look", "pipelines.look", looking, LOOK),
+    ("train_tokenizer", SPM, together(lines, holding("have.model")), TRAIN_TOKENIZER),
+    ("train_classifier", CLASSIFIER, sides(9), TRAIN_CLASSIFIER),
+    ("cp_wudao", "pipelines.cp_wudao", copying, COPY),
+)
+"""What names of rows begin with, the command, where it runs, and its flags."""
+
 ROWS = (
-    *(refused(f"pile {x}", f"pipelines.pile {x}") for x in PILE),
-    *(refused(f"text {x}", f"pipelines.text {x}") for x in TEXT),
-    *(refused(f"rethreshold {x}", f"pipelines.rethreshold {x}", scene=rules) for x in RETHRESHOLD),
-    *(refused(f"report {x}", f"pipelines.report {x}", scene=dataset) for x in REPORT),
+    *(
+        refused(f"{name} {x}", f"{command} {x}", scene=scene)
+        for name, command, scene, flags in TABLES
+        for x in flags
+    ),
     *(
         refused(f"report: {x}", "pipelines.report data", scene=together(dataset, scene))
         for x, scene in REPORT_ON.items()
-    ),
-    *(
-        refused(
-            f"look {x}",
-            f"pipelines.look {x}",
-            scene=together(
-                wudao, lambda folder: (folder / "empty").mkdir(), holding("wudao/a.json")
-            ),
-        )
-        for x in LOOK
-    ),
-    *(
-        refused(f"train_tokenizer {x}", f"{SPM} {x}", scene=together(lines, holding("have.model")))
-        for x in TRAIN_TOKENIZER
-    ),
-    *(
-        refused(f"train_classifier {x}", f"{CLASSIFIER} {x}", scene=sides(9))
-        for x in TRAIN_CLASSIFIER
     ),
     *(
         refused(
@@ -179,7 +175,6 @@ ROWS = (
         )
         for x in COPYING
     ),
-    *(refused(f"cp_wudao {x}", f"pipelines.cp_wudao {x}", scene=copying) for x in COPY),
     refused(
         "rethreshold: a further language",
         "pipelines.rethreshold data --languages zh,ja",

@@ -94,14 +94,19 @@ def _make_other(folder: Path) -> None:
     (folder / "data").rename(folder / "disk")
 
 
-def _make_export(folder: Path) -> None:
-    dataset(folder)
-    command(folder, "shards export data --to numpy --source docs --output out")
+def _made(words: str) -> Scene:
+    def make(folder: Path) -> None:
+        dataset(folder)
+        command(folder, f"shards {words}")
+
+    return make
 
 
 another = copied("other", _make_other, "disk")
 """`disk`, a dataset of another lineage, in four shards."""
-exported = copied("exported", _make_export, "out")
+placed = copied("placed", _made("place data --to disk"), "disk")
+"""`disk`, a copy of `data` as place writes it."""
+exported = copied("exported", _made("export data --to numpy --source docs --output out"), "out")
 """`out`, an export of the source docs of `data` for NumPy."""
 
 

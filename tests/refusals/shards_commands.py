@@ -128,6 +128,7 @@ def _console(name: str, words: str, scene: Scene = lambda _: None) -> Refusal:
 _CONSOLE = (
     _console("a mistyped command", "wudoa"),
     _console("underscores", "cc_news"),
+    _console("a module", "pipelines.pile"),
     _console("run without a module", "run"),
     _console("run of no module", "run my_notes.x"),
 )

@@ -47,6 +47,7 @@ _IN_ALL = (
 _DRAWN: Mapping[str, Scene] = {
     "--data data --batch-size 1 --length 1 --objective causal": first,
     "--data data --length 64 --slack 31": first,
+    "--data disk --scatters 4": another,
     "--data disk --scatters 5": another,
     "--data data:docs=65535 data:notes=1": first,
     "--data data:docs=1 data:notes=0": first,
@@ -88,6 +89,9 @@ _PYTHON = (
     "sampler([s[0], s[0]])",
     "sampler(epoch_caps={'x': 2}, end=5)",
     "sampler(seed=1).load_state_dict(x.state_dict(9))",
+    "sampler(num_scatters=2).load_state_dict(x.state_dict(9))",
+    "sampler(window=shards.causal_windows(65)).load_state_dict(x.state_dict(9))",
+    "sampler(s[:1]).load_state_dict(x.state_dict(9))",
     "x.load_state_dict({**x.state_dict(9), 'version': 2})",
     "x.load_state_dict({**x.state_dict(9), 'shards': {}})",
     "Run(mixes=(), batches=b)",

@@ -70,6 +70,8 @@ _LIST = "run/step-4/whole-00000.json"
 _STATE = (
     ("loader", GONE),
     ("identity", None),
+    ("schedule", 5),
+    ("bad_losses", "0"),
     ("loader.position", -1),
     ("loader.position", 2**62),
     ("loader.shards", []),
@@ -81,9 +83,13 @@ _LISTED = (
     ("step", 2**62 + 1),
     ("step", 3),
     ("world", 0),
+    ("world", 2),
     ("stage", 4),
+    ("stage", -1),
     ("ranks", [1]),
+    ("ranks", [-1]),
     ("files", {"../x": {"bytes": 1, "crc32c": 1}}),
+    ("files", {"/x": {"bytes": 1, "crc32c": 1}}),
     ("files", []),
     ("colour", 1),
 )

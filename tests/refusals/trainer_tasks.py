@@ -1,6 +1,5 @@
 """Files of tasks and items, exports and weights that are refused."""
 
-from pathlib import Path
 from typing import Any
 
 from tests.golden.corpus_training import tokenizer
@@ -8,7 +7,7 @@ from tests.refusals.refusal import Refusal, refused
 from tests.refusals.scenes import MODEL, Scene, holding, together
 from tests.refusals.scenes_shards import (
     cut,
-    found,
+    edited,
     holding_json,
     json_changed,
     missing,
@@ -119,7 +118,7 @@ _TUNED = tuple(
     for flags in _RESUMED
 )
 
-_EXPORTS = {
+_EXPORTED = {
     "a GLM to transformers": ("run --to hf --output out", trained),
     "onto a file": (
         "run --to safetensors --output out",
@@ -130,49 +129,59 @@ _EXPORTS = {
     "without the end of a text": ("causal --to hf --vocabulary 300 --output out", causal),
 }
 """Flags of trainer.export, and where it runs."""
+_EXPORTS = tuple(
+    refused(f"export: {name}", f"trainer.export {flags}", scene=scene)
+    for name, (flags, scene) in _EXPORTED.items()
+)
 
 
-def _weights(name: str, path: str, *scenes: Scene) -> Refusal:
+def _weights(name: str, path: str, *scenes: Scene, more: str = "") -> Refusal:
     model = "gpt2.json --objective causal" if path == "gpt2" else "model.json"
-    return refused(
-        f"weights: {name}",
-        f"trainer.train --data data --model {model} --max-steps 2 --batch-size 4"
-        f" --init-from {path}",
+    return Refusal(
+        name=f"weights: {name}",
+        command=f"trainer.train --data data --model {model} --max-steps 2 --batch-size 4"
+        f" --init-from {path} {more}",
         scene=together(*scenes),
     )
 
 
-def _changed(key: str, value: Any, model: str = "model.json") -> Scene:
-    return json_changed(model, key, value)
+def _bigger(**changes: Any) -> Scene:
+    return json_changed("model.json", next(iter(changes)), next(iter(changes.values())))
 
 
 _SAFE = "glm/model.safetensors"
-_STATES = "reference/*/mp_rank_00_model_states.pt"
-
-
-def _renamed(folder: Path) -> None:
-    """A part of a model whose first part is missing."""
-    path = found(folder, _STATES)
-    path.rename(path.with_name("mp_rank_01_model_states.pt"))
-
-
 _WEIGHTS = (
     _weights("no file", "gone", trained),
-    _weights("of another shape", "run", trained, _changed("vocab_size", 512)),
-    _weights("of fewer layers", "run", trained, _changed("num_layers", 3)),
-    _weights("of fewer positions", "run", trained, _changed("max_positions", 128)),
-    _weights("cut short", "glm", glm, cut(_SAFE, 4)),
+    _weights("of another shape", "run", trained, _bigger(vocab_size=512)),
+    _weights("of fewer layers", "run", trained, _bigger(num_layers=3)),
+    _weights("of fewer positions", "run", trained, _bigger(max_positions=128)),
+    _weights("cut short", _SAFE.split("/", maxsplit=1)[0], glm, cut(_SAFE, 4)),
     _weights("without their file", "glm", glm, missing(_SAFE)),
-    _weights("of a model that is none", "gpt2", gpt2, _changed("n_inner", 5, "gpt2/config.json")),
+    _weights(
+        "of a model that is none", "gpt2", gpt2, json_changed("gpt2/config.json", "n_inner", 5)
+    ),
     _weights(
         "of another kind of model",
         "gpt2",
         gpt2,
-        _changed("model_type", "llama", "gpt2/config.json"),
+        json_changed("gpt2/config.json", "model_type", "llama"),
     ),
-    _weights("of the reference, cut short", "reference", reference, cut(_STATES, 200)),
-    _weights("of the reference, with a rank missing", "reference", reference, _renamed),
+    _weights(
+        "of the reference, cut short",
+        "reference",
+        reference,
+        edited("reference/*/mp_rank_00_model_states.pt", lambda content: content[:-200]),
+    ),
+    _weights(
+        "of the reference, with a rank missing",
+        "reference",
+        reference,
+        lambda folder: next(folder.glob("reference/*/mp_*")).rename(
+            next(folder.glob("reference/*/mp_*")).with_name("mp_rank_01_model_states.pt")
+        ),
+    ),
 )
+
 
 _WHOLE = "run/step-4/whole-00000.json"
 _DAMAGED = together(
@@ -181,7 +190,7 @@ _DAMAGED = together(
     overwritten("run/step-2/mp_rank_00_model_states.pt", 200_000, b"\xaa\x55"),
 )
 _WORDS = holding("x", '{"text": "a b"}\n')
-_USES = {
+_USED = {
     "a prompt that is too long": (f"generate run '{'the sea and ' * 40}'", trained),
     "another tokenizer": (
         "generate run x --tokenizer tiktoken:merges.txt",
@@ -190,11 +199,11 @@ _USES = {
     "no such device": ("generate run x --device abacus", trained),
     "data that are gone": (
         "generate run x",
-        together(trained, _changed("state.run.mixes.0.data", ["/gone"], _WHOLE)),
+        together(trained, json_changed(_WHOLE, "state.run.mixes.0.data", ["/gone"])),
     ),
     "a shape that is gone": (
         "generate run x",
-        together(trained, _changed("state.identity.model.num_layers", 0, _WHOLE)),
+        together(trained, json_changed(_WHOLE, "state.identity.model.num_layers", 0)),
     ),
     "only damaged checkpoints, generate": ("generate run x", _DAMAGED),
     "only damaged checkpoints, train": (
@@ -206,7 +215,10 @@ _USES = {
         "generate run x",
         together(
             trained,
-            *(_changed("state.bad_streak", 1, _WHOLE.replace("4", step)) for step in "24"),
+            *(
+                json_changed(f"run/step-{i}/whole-00000.json", "state.bad_streak", 1)
+                for i in (2, 4)
+            ),
         ),
     ),
     "held-out text of weights": ("evaluate glm", glm),
@@ -225,24 +237,17 @@ _USES = {
     ),
 }
 """Commands of the trainer, and where they run."""
+_USES = tuple(
+    refused(f"use: {name}", f"trainer.{command}", scene=scene)
+    for name, (command, scene) in _USED.items()
+)
 
-ROWS = (
-    *_DESCRIPTIONS,
-    *_ITEMS,
-    *_LABELS,
-    *_TUNED,
-    *(
-        refused(f"export: {name}", f"trainer.export {flags}", scene=scene)
-        for name, (flags, scene) in _EXPORTS.items()
-    ),
-    *_WEIGHTS,
-    *(
-        refused(f"use: {name}", f"trainer.{command}", scene=scene)
-        for name, (command, scene) in _USES.items()
-    ),
+_PATTERNS = (
     refused(
         "the pattern after the last of wsc",
         "trainer.tasks wsc x.jsonl --tokenizer sentencepiece:tok.model --pattern 3",
         scene=together(holding("tok.model", MODEL.read_bytes()), holding("x.jsonl", "{}\n")),
     ),
 )
+
+ROWS = (*_DESCRIPTIONS, *_ITEMS, *_LABELS, *_TUNED, *_EXPORTS, *_WEIGHTS, *_USES, *_PATTERNS)

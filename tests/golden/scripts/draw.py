@@ -1,14 +1,17 @@
-"""Prints what samplers draw from the data of its folder."""
+"""Prints what samplers draw from the data of its folder, and the batches that loaders make."""
 
+import hashlib
 from collections.abc import Iterable
 
 import numpy as np
 
 from shards import (
     UNSEEN,
+    VALIDATION,
     BatchSize,
     Dataset,
     Mix,
+    OnePass,
     Run,
     Sampler,
     causal_windows,
@@ -17,6 +20,7 @@ from shards import (
     streams_of,
     switched,
 )
+from trainer import Loader, read_once
 
 
 def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
@@ -33,14 +37,46 @@ def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
     print("  counts", sampler.counts(at[-2:]).tolist())
 
 
+def back(sampler: Sampler, positions: Iterable[int]) -> None:
+    """Every position is found again from the window that is drawn there."""
+    at = np.array([*positions])
+    drawn = sampler.draw(at)
+    where = sampler.locate(drawn)
+    for index, position in enumerate(at):
+        found = sampler.position_of(
+            int(drawn.stream[index]),
+            shard=int(where[0][index]),
+            window=int(where[1][index]),
+            epoch=int(drawn.epoch[index]),
+        )
+        if found != position:
+            print("  not found again:", position, found)
+
+
+def digest(values: object) -> str:
+    if values is None:
+        return "none"
+    array = np.ascontiguousarray(np.asarray(values))
+    return f"{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:12]}"
+
+
+def batches(title: str, loader: Iterable[dict], count: int) -> None:
+    """A line a batch: what it consists of, by hashes."""
+    print(title)
+    for _, batch in zip(range(count), loader, strict=False):
+        print(" ", *(f"{key}={digest(batch[key])}" for key in sorted(batch)))
+
+
 def main() -> None:
     data = Dataset.open("data")
     streams = streams_of(data)
     plain = Sampler(streams, seed=1, num_scatters=1, window=causal_windows(128))
     table("plain", plain, range(12))
     table("epochs", plain, range(98, 302, 17))
+    back(plain, range(0, 300, 7))
     scattered = Sampler(streams, seed=2, num_scatters=2, window=glm_windows(96))
     table("scattered", scattered, range(0, 400, 23))
+    back(scattered, range(0, 400, 11))
 
     mixes = (
         Mix(start=0, data=("data@1=0.7", "asked=0.3")),
@@ -58,6 +94,7 @@ def main() -> None:
     )
     sampler = run.sampler()
     table("mixed", sampler, range(0, 76, 3))
+    back(sampler, range(0, 76))
     print([(step, run.position_of(step), run.batch_size(step)) for step in (0, 4, 5, 6, 11)])
     for position in (0, 1, 29, 30, 31, 50, 51):
         state = sampler.state_dict(position)
@@ -68,6 +105,16 @@ def main() -> None:
     grown = switched(pinned(followed), 40, numbers={"data": 2}, weight=UNSEEN)
     table("unseen", grown.sampler(), range(30, 260, 9))
     print("mixes start at", [mix.start for mix in grown.mixes])
+
+    for rank in range(2):
+        loader = Loader(sampler, batch_size=4, rank=rank, world=2)
+        batches(f"rank {rank} of 2", loader, 4)
+    batches("whole", Loader(scattered, batch_size=4, rank=0, world=1), 3)
+    # Wide slack in narrow windows: every way to cut occurs.
+    cut = Sampler(streams, seed=5, num_scatters=1, window=glm_windows(40, slack=10))
+    batches("cut", Loader(cut, batch_size=24, rank=0, world=1), 18)
+    held_out = OnePass(streams_of(data, split=VALIDATION), window=causal_windows(64))
+    batches("held out", read_once(held_out, batch_size=3), 9)
 
 
 if __name__ == "__main__":
