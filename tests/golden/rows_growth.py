@@ -8,16 +8,9 @@ _EVERY = f"{_ANY} --dedup none --validation 0"
 
 _LOSSY = f"{_EVERY} --max-reject-rate 1"
 _NARROW = (
-    "array=narrow_json:narrow/a.json",
-    "harmed=narrow_json:narrow/harmed.json",
-    "jsonl=narrow_jsonl:narrow/a.jsonl",
-    "ended=narrow_jsonl:narrow/b.jsonl",
-    "lines=narrow_lines:narrow/a.txt",
-    "short=narrow_lines:narrow/b.txt",
-    "table=narrow_parquet:narrow/a.parquet",
-    "own=narrow_own:narrow/a.own",
+    "pipelines.text --input narrow=narrow --input table=table --input own=narrow_own:own "
+    f"--max-record-bytes 200 {_LOSSY}"
 )
-_HUGE = ("huge=narrow_jsonl:narrow/huge.jsonl", "grand=narrow_json:narrow/huge.json")
 
 
 def _inputs(*inputs: str) -> str:
@@ -71,8 +64,8 @@ _READERS = (
         about="records as long as the limit of their reader, and a byte longer",
         corpora=(corpora.tokenizer, corpora.narrow),
         commands=(
-            f"pipelines.text {_inputs(*_NARROW)} --output small --split-bytes 70 {_LOSSY}",
-            f"pipelines.text {_inputs(*_NARROW, *_HUGE)} --output all --split-bytes 5000 {_LOSSY}",
+            f"{_NARROW} --output small --split-bytes 70",
+            f"{_NARROW} --output all --split-bytes 5000 --input huge=huge",
         ),
     ),
     Row(
