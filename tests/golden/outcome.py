@@ -153,7 +153,7 @@ def _told(row: dict, metric: str) -> Iterator[str]:
             yield str(row[key])
     if row.get("repaired"):
         yield "repaired"
-    if row.get(metric) is not None:
+    if "." in metric and row.get(metric) is not None:
         yield f"{row[metric]:.5g}"
 
 
