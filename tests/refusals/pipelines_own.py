@@ -104,7 +104,6 @@ def without(module: str, error: str = "ImportError('it is broken')") -> Scene:
 
 LIBRARIES = {
     "s3fs": (f"pipelines.text {TOKENIZER} --output out --input s3://bucket/in", without("s3fs")),
-    "gcsfs": (f"pipelines.text {TOKENIZER} --output out --input gs://bucket/in", without("gcsfs")),
     "huggingface_hub": (
         f"pipelines.text {TOKENIZER} --output out --input hf:o/n",
         without("huggingface_hub"),

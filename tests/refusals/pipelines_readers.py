@@ -9,7 +9,7 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.refusals.refusal import begun, mapped, refused
+from tests.refusals.refusal import Accepted, begun, mapped, refused
 from tests.refusals.scenes import LINES, PAGES, TOKENIZER, Scene, holding, page, together
 
 OUT = f"{TOKENIZER} --output out"
@@ -141,6 +141,12 @@ ROWS = (
         TEXT,
         scene=text("a.jsonl", some_broken(99)),
         found="99 documents | 6 kept | 93 dropped",
+    ),
+    Accepted(
+        name="damage: 1 % of the records",
+        command=TEXT,
+        scene=text("a.jsonl", some_broken(100)),
+        says="100 read = 6 kept",
     ),
     mapped(
         "nothing left: another language",
