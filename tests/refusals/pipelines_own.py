@@ -97,9 +97,9 @@ READING = {
 }
 
 
-def without(module: str, error: str = "ImportError('it is broken')") -> Scene:
+def without(module: str) -> Scene:
     """A module of this name that cannot be imported."""
-    return holding(f"{module}.py", f"raise {error}\n")
+    return holding(f"{module}.py", "raise ImportError('it is broken')\n")
 
 
 LIBRARIES = {
@@ -140,11 +140,7 @@ ROWS = (
         for x, (command, scene) in LIBRARIES.items()
     ),
     refused("own corpus: edited since", MADE, scene=together(own_dataset, with_a_line("notes.py"))),
-    refused(
-        "own corpus: gone since",
-        MADE,
-        scene=together(own_dataset, missing("notes.py")),
-    ),
+    refused("own corpus: gone since", MADE, scene=together(own_dataset, missing("notes.py"))),
     refused("being written: append", f"{DATA} --append", scene=together(dataset, being_written)),
     opened(
         "without kenlm",
