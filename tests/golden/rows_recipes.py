@@ -4,7 +4,7 @@ from tests.golden.corpora import tokenizer
 from tests.golden.corpus_chinese import chinese
 from tests.golden.corpus_cleaning import damaged
 from tests.golden.corpus_copies import copies, versions
-from tests.golden.corpus_english import english, english_code, english_lines, english_long
+from tests.golden.corpus_english import english, english_code, english_lines
 from tests.golden.corpus_filters import addresses, contaminated, edges
 from tests.golden.corpus_languages import languages, own_labels
 from tests.golden.corpus_models import (
@@ -55,13 +55,11 @@ ROWS = (
     Row(
         name="rules-english-datatrove",
         about="the same texts by datatrove's variants of the rules, with spaCy's words",
-        corpora=(byte_tokenizer, english, english_code, english_long),
+        corpora=(byte_tokenizer, english, english_code),
         commands=(
             f"pipelines.text --input rules=english --input code=code --output data {_BYTES} {_ALL} "
             "--quality en=gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code",
             f"pipelines.text --input code --output c4 {_BYTES} {_ALL} --quality en=c4@datatrove",
-            f"pipelines.text --input long --output longest {_BYTES} {_ALL} "
-            "--quality en=gopher-repetition+gopher",
         ),
     ),
     Row(
