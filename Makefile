@@ -38,7 +38,7 @@ nightly: setup browser engines  ## what is rare and takes hours: harm by the tho
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
 
 golden: setup  ## whole commands give what they gave (UPDATE=1 writes what they give, ARGS=NAME)
-	$(BIN)/python -m tests.golden $(if $(UPDATE),--update) $(ARGS)
+	UPDATE=$(UPDATE) .ci/in-memory $(BIN)/python -m pytest -n auto -q tests/golden $(if $(ARGS),-k "$(ARGS)")
 
 mutants: setup  ## one-line faults that no test notices (SAMPLE=200, SEED=0, ARGS=FOLDER)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import io
-import itertools
 import json
 import os
 import shutil
@@ -174,35 +173,29 @@ def put_raw(path: Path, content: bytes) -> None:
 
 # ---- limits of a record -------------------------------------------------------------------------
 
-_NARROW = '''"""A corpus whose records have at most {most} bytes."""
-
-import sys
+_NARROW = '''"""A corpus with a reader of its own, whose records have at most 200 bytes."""
 
 from pipelines.corpus import Document, Options, Reading, Recipe, always, required_text, strings
-from pipelines.run.command import main
 
 
 def pages(stream):
     for line in stream:
-        yield {{"id": line[:12].decode(), "text": line.decode().rstrip("\\n")}}
+        yield {"id": line[:12].decode(), "text": line.decode().rstrip("\\n")}
 
 
 def documents(record, options):
-    return (Document(required_text(record, "text"), {{"id": str(record.get("id", ""))}}),)
+    return (Document(required_text(record, "text"), {"id": str(record.get("id", ""))}),)
 
 
 RECIPE = Recipe(
-    name="{name}",
+    name="own",
     about="Narrow records.",
     pattern="*",
     options=Options,
-    reading=always(Reading({reading}, text_fields=("text",), max_record_bytes={most})),
+    reading=always(Reading(read=pages, text_fields=("text",), max_record_bytes=200)),
     provenance=strings("id"),
     documents=documents,
 )
-
-if __name__ == "__main__":
-    sys.exit(main("{name}", sys.argv[1:]))
 '''
 _MOST = 200
 
@@ -219,29 +212,23 @@ def _around(most: int) -> list[bytes]:
 
 
 def narrow(folder: Path) -> None:
-    """Records on both sides of a limit, in all forms, by corpora with that limit."""
-    for form in ("json", "jsonl", "lines", "parquet"):
-        text = _NARROW.format(name=f"narrow_{form}", reading=f'format="{form}"', most=_MOST)
-        put(folder / f"narrow_{form}.py", text)
-    put(folder / "narrow_own.py", _NARROW.format(name="own", reading="read=pages", most=_MOST))
+    """Records on both sides of a limit, in all forms, and of a corpus with that limit."""
+    put(folder / "narrow_own.py", _NARROW)
     records = _around(_MOST)
     put_array(folder / "narrow/a.json", records)
     put_array(folder / "narrow/harmed.json", _harmed(_MOST))
     put(folder / "narrow/a.jsonl", b"\n".join(records))
     put(folder / "narrow/b.jsonl", b"\n".join(records[:-1]))
-    put(folder / "narrow/huge.jsonl", b"\n".join([_sized(70_000, "huge"), *records[:2]]))
-    put_array(folder / "narrow/huge.json", [_sized(70_000, "huge"), *records[:2]])
+    put(folder / "huge/a.jsonl", b"\n".join([_sized(70_000, "huge"), *records[:2]]))
+    put_array(folder / "huge/a.json", [_sized(70_000, "huge"), *records[:2]])
     long = [("text " * size)[: size - 1] + "!" for size in (199, 200, 201, 20, 999, 200, 201)]
     put(folder / "narrow/a.txt", "\n".join(long))
     put(folder / "narrow/b.txt", "\n".join(long[:-1]))
-    put_table(
-        folder / "narrow/a.parquet",
-        [{"id": f"of-{len(text)}", "text": text} for text in long],
-        group=3,
-    )
+    rows = [{"id": f"of-{len(text)}", "text": text} for text in long]
+    put_table(folder / "table/a.parquet", rows, group=3)
     # The values of an own record count together: 12 bytes of the id, and the text.
     owned = [("page " * size)[: size - 1] + "." for size in (187, 188, 189, 20)]
-    put(folder / "narrow/a.own", "\n".join(owned) + "\n")
+    put(folder / "own/a.own", "\n".join(owned) + "\n")
 
 
 def _harmed(most: int) -> list[bytes]:
@@ -251,16 +238,6 @@ def _harmed(most: int) -> list[bytes]:
         whole = _sized(size, f"harmed-{size}")
         found += [whole.replace(b": ", b"; ", 1), _sized(most - 9, f"after-{size}")]
     return found
-
-
-def wide(folder: Path) -> None:
-    """Records of 32 MiB and a byte more, nearly all of it blanks, so that files are small."""
-    most = 32 << 20
-    for at, size in enumerate((most, most + 1)):
-        head, tail = b'{"id": "wide-%d", "text": "Some words of a wide record."' % at, b"}"
-        record = head + b" " * (size - len(head) - len(tail)) + tail
-        put_lines(folder / f"wide/{at}.jsonl.gz", [record, _sized(90, "after")])
-        put_array(folder / f"wide/{at}.json.gz", [record, _sized(90, "after")])
 
 
 # ---- rejects ------------------------------------------------------------------------------------
@@ -326,9 +303,7 @@ def broken(folder: Path) -> None:
     put(folder / "broken/trailing.json", whole + b"] and more")
     put(folder / "broken/text.txt", b"fine line\nbad \xff line\nlast line")
     packed = _gzip(b"\n".join([records[0], records[7], _sized(3000, "long"), records[-1]]))
-    put(folder / "broken/cut.jsonl", b"")
-    (folder / "broken/cut.jsonl").unlink()
-    (folder / "broken/cut.jsonl.gz").write_bytes(packed[:-20])
+    put_raw(folder / "broken/cut.jsonl.gz", packed[:-20])
     put_table(folder / "broken/good.parquet", [{"id": "row", "text": "A row of a table."}])
 
 
@@ -573,6 +548,7 @@ def _fields() -> list[Record]:
 
 
 def _page(at: int, **more: object) -> dict[str, Any]:
+    """An article with an address."""
     (page,) = articles(1, first=at)
     host = "a.org" if at % 5 == 0 else "b.org"
     return {**page, "id": f"page-{at}", "url": f"https://{host}/{at}", **more}
@@ -734,7 +710,3 @@ def six_files(folder: Path) -> None:
         for file, size in enumerate(sizes):
             put_lines(folder / f"{source}/{file}.jsonl", map(_page, range(at, at + size)))
             at += size
-
-
-def cycled(texts: Sequence[str], count: int) -> list[str]:
-    return [*itertools.islice(itertools.cycle(texts), count)]

@@ -1,10 +1,10 @@
-"""Texts with every kind of damage that cleaning repairs, and with what looks like it."""
+"""Texts with every kind of damage that cleaning repairs, and with what looks like it.
+
+Any other text is compared with ftfy itself: tests/pipelines/filters/test_clean.py.
+"""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-
-from tests.golden.corpus_words import ENGLISH, cut, plain
 
 _START = "The old bridge over the river was closed for repairs"
 
@@ -73,46 +73,6 @@ def damaged(folder: Path) -> None:
         f"clean: {name} on a line": f"{_START}.\n{end}\nThen." for name, end in _KINDS.items()
     }
     texts |= {f"empty: {name}": text for name, text in _EMPTY.items()}
-    texts |= dict(_neighbours()) | dict(_mojibake()) | dict(_long_lines())
     lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()]
     (folder / "damaged").mkdir()
     (folder / "damaged" / "damaged.jsonl").write_text("".join(lines), "utf-8")
-
-
-def _neighbours() -> Iterator[tuple[str, str]]:
-    """Yield texts in which each character that could be mojibake stands beside some others."""
-    ranges = (
-        (0x80, 0x180), (0x391, 0x3CF), (0x402, 0x460), (0x2010, 0x2040), (0x20A0, 0x20B0),
-        (0x2100, 0x2130), (0x2550, 0x2570), (0x2580, 0x25A0),
-    )  # fmt: skip
-    for first, end in ranges:
-        for codes in cut([*map(chr, range(first, end))], 16):
-            rows = [_beside(character) for character in codes]
-            yield f"beside: U+{ord(codes[0]):04X} on", "\n".join([_START + ".", *rows])
-
-
-def _mojibake() -> Iterator[tuple[str, str]]:
-    """Yield each letter of some scripts twice, as it looks when its bytes are read by others."""
-    scripts = {
-        "Latin": (0xC0, 0x180), "Greek": (0x391, 0x3CF), "Cyrillic": (0x410, 0x450),
-        "Arabic": (0x621, 0x64B), "Hebrew": (0x5D0, 0x5EB), "marks": (0x2010, 0x2040),
-    }  # fmt: skip
-    codecs = ("latin-1", "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1257")
-    codecs += ("cp437", "mac-roman")
-    for script, (first, end) in scripts.items():
-        for codec in codecs:
-            letters = map(chr, range(first, end))
-            rows = [(letter * 2).encode().decode(codec, "ignore") for letter in letters]
-            yield f"mojibake: {script} by {codec}", "\n".join([_START + ".", *rows])
-
-
-def _beside(letter: str) -> str:
-    pairs = ("a{}b", "{}“", "“{}", "é{}", "{}É", "â{}", "Ã{}", "ã€{}", "x{}½", "s{} à", "{}{}")
-    return "\n".join(pair.replace("{}", letter) for pair in pairs)
-
-
-def _long_lines() -> Iterator[tuple[str, str]]:
-    """Yield lines at which ftfy's work is cut."""
-    for length in (16_383, 16_384, 16_385):
-        words = " ".join(plain(3 * len(ENGLISH) * 8))
-        yield f"long: cut at {length}", f"{words[: length - 3]}Ã© cafÃ© &amp; {words[:100]}"

@@ -25,15 +25,6 @@ def english_code(folder: Path) -> None:
     write_lines(folder / "code" / "code.jsonl", dict([*_code_c4(), *_code_fineweb()]))
 
 
-def english_long(folder: Path) -> None:
-    """Write the two texts for the greatest number of words."""
-    for count in (100_000, 100_001):
-        # No pair of words comes twice in the first 16,002.
-        words = [word + "abcdefghij"[at // 12_000] for at, word in enumerate(_good(count))]
-        text = "\n".join(map(line, cut([*_STOPS, *words[2:]], 10)))
-        write_lines(folder / "long" / f"{count}.jsonl", {f"gopher.words most at {count}": text})
-
-
 def _good(count: int, letters: int = 0) -> list[str]:
     """Return words of which no pair comes twice, two of them stop words, with so many letters."""
     words = plain(count - 2)

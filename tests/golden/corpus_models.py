@@ -1,11 +1,9 @@
-"""Small models: tokenizers, made here or copied from the sample."""
+"""Small models that are written here by hand."""
 
 import json
-import shutil
 import struct
+from collections.abc import Iterable
 from pathlib import Path
-
-SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
 
 _PRINTING = [byte for byte in range(256) if chr(byte).isprintable() and chr(byte) != " "]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTING]
@@ -15,17 +13,20 @@ LETTERS = {byte: chr(byte) for byte in _PRINTING} | {
 """How GPT-2's files write each byte."""
 
 
-def sample_model(folder: Path) -> None:
-    shutil.copyfile(SAMPLE, folder / "sample.model")
+def gpt2_files(folder: Path, merges: Iterable[tuple[str, str]]) -> list[str]:
+    """Write merges.txt and vocab.json, and return the pieces in the order of their ids."""
+    pairs = [*merges]
+    lines = ["#version: 0.2", *map(" ".join, pairs), ""]
+    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
+    pieces = [*dict.fromkeys((*LETTERS.values(), *map("".join, pairs), "<|endoftext|>"))]
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    (folder / "vocab.json").write_text(json.dumps(numbers), "utf-8")
+    return pieces
 
 
 def byte_tokenizer(folder: Path) -> None:
     """Write GPT-2's two files with hardly a merge: tokens are the bytes of the text."""
-    pairs = ["t h", "i n"]
-    pieces = [*LETTERS.values(), *(pair.replace(" ", "") for pair in pairs), "<|endoftext|>"]
-    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *pairs, ""]), "utf-8")
-    numbers = {piece: number for number, piece in enumerate(pieces)}
-    (folder / "vocab.json").write_text(json.dumps(numbers), "utf-8")
+    gpt2_files(folder, [("t", "h"), ("i", "n")])
 
 
 def classifier(folder: Path) -> None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.golden.corpus_models import LETTERS
+from tests.golden.corpus_models import LETTERS, gpt2_files
 from tests.golden.corpus_words import CHINESE, ENGLISH, plain, write_lines
 
 _SPECIAL = (
@@ -49,12 +49,8 @@ def _name(part: str) -> str:
 def byte_level(folder: Path) -> None:
     """Write byte-level BPE as GPT-2's files, as ranks of tiktoken, and as a tokenizer.json."""
     pairs = [*_merges()]
-    pieces = [*LETTERS.values(), *("".join(pair) for pair in pairs)]
+    pieces = gpt2_files(folder, pairs)[:-1]
     numbers = {piece: number for number, piece in enumerate(pieces)}
-    lines = ["#version: 0.2", *map(" ".join, pairs), ""]
-    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
-    whole = {**numbers, "<|endoftext|>": len(numbers)}
-    (folder / "vocab.json").write_text(json.dumps(whole), "utf-8")
     bytes_of = {letter: byte for byte, letter in LETTERS.items()}
     ranks = b"".join(
         base64.b64encode(bytes(map(bytes_of.__getitem__, piece))) + b" %d\n" % rank

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.golden.corpora import articles, cycled, put, put_lines
+from tests.golden.corpora import articles, put, put_lines
 
 _SIGNS = "Signs: 😀 é \u202e turned \u200b thin \t tab <b>bold</b> & \"quoted\" 'too' </div> 汉字"
 
@@ -39,7 +39,7 @@ def _odd(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {"id": "short", "url": None, "title": "short", "text": "Short."},
         {"id": "signs", "url": "javascript:alert(1)", "title": _SIGNS, "text": _signs()},
         {"id": "long", "url": "", "title": "long", "text": long[:22_000]},
-        {"id": "german", "title": "german", "text": " ".join(cycled(_GERMAN, 60))},
+        {"id": "german", "title": "german", "text": " ".join((_GERMAN * 4)[:60])},
     ]
 
 

@@ -1,7 +1,6 @@
 """Print what became of records: python -m tests.golden.corpus_shown WHAT DATASET.
 
-WHAT is texts (of the documents kept), metrics (what records are named after) or duplicates (groups
-of them, as the report counts them).
+WHAT is texts (of the documents kept) or duplicates (groups of them, as the report counts them).
 """
 
 import json
@@ -9,8 +8,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-
-from pyarrow import parquet
 
 from shards import Dataset
 
@@ -21,7 +18,7 @@ _LONGEST = 240
 def main() -> None:
     """Print a line for each record, by its id."""
     what, folder = sys.argv[1:]
-    found = {"texts": _texts, "metrics": _metrics, "duplicates": _duplicates}[what](Path(folder))
+    found = {"texts": _texts, "duplicates": _duplicates}[what](Path(folder))
     print("\n".join(sorted(found)))
 
 
@@ -38,33 +35,12 @@ def _texts(folder: Path) -> Iterator[str]:
                 yield re.sub(r"(?<=\d)\.(?=\d)", "·", shown)[:_LONGEST]
 
 
-def _metrics(folder: Path) -> Iterator[str]:
-    """Yield the metric that each record is named after."""
-    for file in sorted(folder.glob("*/audit/*.parquet")):
-        for row in parquet.read_table(file).to_pylist():
-            name = _name(row)
-            for metric in name.split()[:1]:
-                if metric in row:
-                    yield f"{name}: {_rounded(row[metric])}"
-
-
 def _duplicates(folder: Path) -> Iterator[str]:
     """Yield the figures on duplicates, one a line."""
     report = json.loads((folder / "report.json").read_text("utf-8"))
     for kind, figures in report["dedup"].items():
         for name, value in figures.items():
             yield f"{kind}.{name}: {json.dumps(value)}"
-
-
-def _name(row: dict) -> str:
-    (path,) = sorted(Path().rglob(row["path"]))
-    with path.open("rb") as file:
-        file.seek(row["position"])
-        return str(json.loads(file.read(row["length"]))["id"])
-
-
-def _rounded(value: float | None) -> str:
-    return "none" if value is None else f"{value:.5g}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.golden.corpora import put_lines
-from tests.golden.corpus_training import TOKENIZER, sentence
+from tests.golden.corpus_training import sentence
 
 _LONG = " ".join(f"The {word} of the old mill was seen by all." for word in ("wheel", "door") * 4)
 _NAMES = ("Ann", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jo", "Kim", "Lee")
@@ -147,30 +147,33 @@ _PATTERNS = {"copa": 3, "boolq": 6, "cb": 5, "rte": 5, "wic": 3, "wsc": 3, "mult
 _SEQUENCES = ("seq2seq", "customization")
 
 
-def shown_tasks(folder: Path) -> None:
-    """The commands that show every task by every pattern and form, cut and whole."""
-    commands = [
-        *(f"{task} {task} --pattern {at}" for task, count in _PATTERNS.items()
-          for at in range(count)),
-        *(f"{task} {task}" for task in ("copa", "boolq", "cb", "rte", "wic", "wsc", "multirc",
-                                        "record", "tnews", "afqmc", "prompted")),
-        *(f"{task} {task} --split train --show 9" for task in ("copa", "wsc", "record", "rte",
-                                                               "tnews", "prompted")),
-        *(f"{task} {task} --form spelled --length 64" for task in ("boolq", "rte", "multirc")),
-        *(f"{task} pairs --split train --cut-targets --target-length 6 --source-length 40"
-          for task in _SEQUENCES),
-        *(f"{task} pairs --split train --hide-padding" for task in _SEQUENCES),
-        "wsc wsc --candidates", "wsc wsc --candidates --split train --show 9",
-        "copa copa --length 30", "copa copa --causal", "seq2seq pairs", "seq2seq pairs --causal",
-        "seq2seq lines --split train --hide-padding", "prompted prompted --length 30",
-        "prompted prompted --split train --causal", "seq2seq pairs --split train --target-length 5",
-        "mood.json moods", "mood.json moods --pattern 1 --length 20 --split train",
-        "mood.json moods --form spelled",
-        "pick.json moods", "ends.json moods --split train", "ends.json moods --length 24",
-        "reply.json moods --split train", "reply.json moods", "reply.json moods --causal",
-    ]  # fmt: skip
-    lines = [f"trainer.tasks {one} --tokenizer {TOKENIZER}" for one in commands]
-    (folder / "shown.txt").write_text("\n".join(lines) + "\n", "utf-8")
+SHOWN = (
+    *(f"{task} {task} --pattern {at}" for task, count in _PATTERNS.items()
+      for at in range(count)),
+    *(f"{task} {task}" for task in ("copa", "boolq", "cb", "rte", "wic", "wsc", "multirc",
+                                    "record", "tnews", "afqmc", "prompted")),
+    *(f"{task} {task} --split train --show 9" for task in ("copa", "wsc", "record", "rte",
+                                                           "tnews", "prompted")),
+    *(f"{task} {task} --form spelled --length 64" for task in ("boolq", "rte", "multirc")),
+    *(f"{task} pairs --split train --cut-targets --target-length 6 --source-length 40"
+      for task in _SEQUENCES),
+    *(f"{task} pairs --split train --hide-padding" for task in _SEQUENCES),
+    "wsc wsc --candidates", "wsc wsc --candidates --split train --show 9",
+    "seq2seq pairs",
+    "seq2seq lines --split train --hide-padding",
+    "prompted prompted --split train --causal",
+    "mood.json moods", "mood.json moods --pattern 1 --length 20 --split train",
+    "mood.json moods --form spelled",
+    "pick.json moods", "ends.json moods --split train", "ends.json moods --length 24",
+    "reply.json moods --split train", "reply.json moods",
+)  # fmt: skip
+"""The commands that show every task by every pattern and form, cut and whole."""
+NOT_SHOWN = (
+    "copa copa --length 30", "copa copa --causal", "seq2seq pairs --causal",
+    "prompted prompted --length 30", "seq2seq pairs --split train --target-length 5",
+    "reply.json moods --causal",
+)  # fmt: skip
+"""Those that are refused."""
 
 
 def tuned(folder: Path) -> None:
@@ -298,58 +301,57 @@ def exams(folder: Path) -> None:
     )
 
 
-_WRITTEN = (
-    "glm 'The river [MASK] the bread.'",
-    "glm 'The river' --min-new-tokens 5",
-    "glm 'The [MASK] finds [sMASK] The road leaves' --json",
-    "glm --prompts prompts.txt --top-k 5 --seed 3 --samples 2 --json",
-    "glm --prompts prompts.txt --top-k 5 --seed 3 --samples 2 --batch-size 1",
-    "glm --prompts prompts.jsonl --top-p 0.8 --temperature 0.7 --json",
-    "glm --prompts prompts.txt --temperature 1.5 --samples 3 --seed 7",
-    "glm --prompts prompts.jsonl --beams 3 --json",
-    "glm --prompts prompts.txt --beams 3 --length-penalty 1.5 --no-repeat-ngram 2 --json",
-    "glm --prompts prompts.txt --beams 2 --min-new-tokens 3 --length-penalty 0.7 --json",
-    "glm 'The road' --no-repeat-ngram 1 --json",
-    "glm --prompts many.txt --beams 2 --json",
-    "glm --prompts many.txt --beams 3 --length-penalty 1 --json",
-    "glm --prompts many.txt --beams 4 --no-repeat-ngram 2 --length-penalty 0.5 --json",
-    "left --prompts many.txt --beams 2 --length-penalty 0.8 --json",
-    "left 'The river'",
-    "left '' --json --top-k 3",
-    "left 'The [MASK] river' --samples 2 --top-p 0.5 --json",
-    "left --prompts prompts.txt --beams 3 --json",
-)
+WRITTEN = [
+    f"trainer.generate {one} --max-new-tokens 8 --dtype fp32"
+    for one in (
+        "glm 'The river [MASK] the bread.'",
+        "glm 'The river' --min-new-tokens 5",
+        "glm 'The [MASK] finds [sMASK] The road leaves' --json",
+        "glm --prompts prompts.txt --top-k 5 --seed 3 --samples 2 --json",
+        "glm --prompts prompts.txt --top-k 5 --seed 3 --samples 2 --batch-size 1",
+        "glm --prompts prompts.jsonl --top-p 0.8 --temperature 0.7 --json",
+        "glm --prompts prompts.txt --temperature 1.5 --samples 3 --seed 7",
+        "glm --prompts prompts.jsonl --beams 3 --json",
+        "glm --prompts prompts.txt --beams 3 --length-penalty 1.5 --no-repeat-ngram 2 --json",
+        "glm --prompts prompts.txt --beams 2 --min-new-tokens 3 --length-penalty 0.7 --json",
+        "glm 'The road' --no-repeat-ngram 1 --json",
+        "glm --prompts many.txt --beams 2 --json",
+        "glm --prompts many.txt --beams 3 --length-penalty 1 --json",
+        "glm --prompts many.txt --beams 4 --no-repeat-ngram 2 --length-penalty 0.5 --json",
+        "left --prompts many.txt --beams 2 --length-penalty 0.8 --json",
+        "left 'The river'",
+        "left '' --json --top-k 3",
+        "left 'The [MASK] river' --samples 2 --top-p 0.5 --json",
+        "left --prompts prompts.txt --beams 3 --json",
+    )
+]
+"""The commands that write texts."""
 
 
-def written(folder: Path) -> None:
-    """The commands that write texts, and more prompts."""
+def more_prompts(folder: Path) -> None:
+    """Prompts of several lengths, some of them with blanks."""
     prompts = [" ".join(sentence(at, 31).split()[: 2 + at % 5]) for at in range(8)]
     prompts += [f"The [MASK] {one.split()[-1]} it. [sMASK]" for one in prompts[:4]]
     (folder / "many.txt").write_text("\n".join(prompts) + "\n", "utf-8")
-    lines = [f"trainer.generate {one} --max-new-tokens 8 --dtype fp32" for one in _WRITTEN]
-    (folder / "written.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 _ASKED = "--max-new-tokens 6 --dtype fp32 --json --beams 2"
-_EXPORTED = (
-    "export left --to hf --output hf",
-    "export left --to hf --output cut --vocabulary 506 --dtype bf16 --shard-bytes 40k",
-    "export left --to safetensors --output left-safe --dtype fp16",
-    "export glm/step-60 --to safetensors --output safe --shard-bytes 60k",
-    "export glm --to hf --output no",
-    f"generate left 'The river' {_ASKED}",
-    f"generate hf 'The river' {_ASKED}",
-    f"generate cut 'The river' {_ASKED}",
-    f"generate left-safe 'The river' {_ASKED}",
-    f"generate glm 'The [MASK] finds' {_ASKED}",
-    f"generate safe 'The [MASK] finds' {_ASKED}",
-)
-
-
-def exported(folder: Path) -> None:
-    """The commands that export models, and write with what they made."""
-    lines = "\n".join(f"trainer.{one}" for one in _EXPORTED)
-    (folder / "exported.txt").write_text(f"{lines}\n", "utf-8")
+EXPORTED = [
+    f"trainer.{one}"
+    for one in (
+        "export left --to hf --output hf",
+        "export left --to hf --output cut --vocabulary 506 --dtype bf16 --shard-bytes 40k",
+        "export left --to safetensors --output left-safe --dtype fp16",
+        "export glm/step-60 --to safetensors --output safe --shard-bytes 60k",
+        f"generate left 'The river' {_ASKED}",
+        f"generate hf 'The river' {_ASKED}",
+        f"generate cut 'The river' {_ASKED}",
+        f"generate left-safe 'The river' {_ASKED}",
+        f"generate glm 'The [MASK] finds' {_ASKED}",
+        f"generate safe 'The [MASK] finds' {_ASKED}",
+    )
+]
+"""The commands that export models, and write with what they made."""
 
 
 def parts(folder: Path) -> None:

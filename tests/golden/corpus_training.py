@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.golden.corpora import put_lines
-from tests.golden.corpus_models import LETTERS
+from tests.golden.corpus_models import LETTERS, gpt2_files
 
-TOKENIZER = "tiktoken:merges.txt"
-"""What `tokenizer` writes, for a command in its folder."""
 _SHAPE = {
     "num_layers": 2,
     "hidden_size": 32,
@@ -35,17 +33,8 @@ _ANSWERS = ("Yes", "No", "Maybe", "true", "false", "True", "False", "neither", "
 def tokenizer(folder: Path) -> None:
     """Two files of GPT-2's kind: all bytes, and merges that make the words above."""
     spaced = " ".join((*_NOUNS, *_VERBS, *_PLACES, *_ANSWERS, "it is what")).split()
-    merges = dict.fromkeys(
-        pair
-        for word in (*(f" {one}" for one in dict.fromkeys(spaced)), "The", *_signs(), "不是")
-        for pair in _chain(word)
-    )
-    pieces = [*LETTERS.values(), *("".join(pair) for pair in merges), "<|endoftext|>"]
-    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges), ""]
-    (folder / "merges.txt").write_text("\n".join(lines), "utf-8")
-    (folder / "vocab.json").write_text(
-        json.dumps({piece: number for number, piece in enumerate(dict.fromkeys(pieces))}), "utf-8"
-    )
+    words = (*(f" {one}" for one in dict.fromkeys(spaced)), "The", *_signs(), "不是")
+    gpt2_files(folder, dict.fromkeys(pair for word in words for pair in _chain(word)))
 
 
 def _signs() -> Iterator[str]:
@@ -143,11 +132,8 @@ def shapes(folder: Path) -> None:
         (folder / f"{name}.json").write_text(json.dumps(_SHAPE | changes), "utf-8")
 
 
-def stages(folder: Path) -> None:
-    """DeepSpeed's JSON: ZeRO 1 to 3, and one with an optimizer of its own."""
-    for stage in (1, 2, 3):
-        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
-        (folder / f"zero{stage}.json").write_text(json.dumps(content), "utf-8")
+def optimizer(folder: Path) -> None:
+    """DeepSpeed's JSON with an optimizer of its own."""
     params = {"lr": 0.02, "betas": [0.6, 0.7], "eps": 1e-4, "weight_decay": 0.5}
     content = {
         "train_micro_batch_size_per_gpu": 4,
@@ -155,16 +141,6 @@ def stages(folder: Path) -> None:
         "optimizer": {"type": "AdamW", "params": params},
     }
     (folder / "adam.json").write_text(json.dumps(content), "utf-8")
-
-
-def node(folder: Path) -> None:
-    """A script that runs a command as the only rank of its node."""
-    lines = (
-        "import os, sys",
-        'os.environ["LOCAL_RANK"] = "0"',
-        'os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])',
-    )
-    (folder / "node.py").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def script(folder: Path) -> None:

@@ -85,23 +85,3 @@ def write_lines(path: Path, texts: Mapping[str, str] | Iterable[Record]) -> None
         else texts
     )
     put_lines(path, named)
-
-
-def padding(folder: Path) -> None:
-    """Write a file so large that a run takes native loops; what makes it large is never read."""
-    records = [
-        {"id": f"pad {number}", "text": f"This is page number {number}.", "pad": "x" * 2_000_000}
-        for number in range(6)
-    ]
-    write_lines(folder / "pad" / "pad.jsonl", records)
-
-
-def without_native_loops(folder: Path) -> None:
-    """Write a script that runs a command of this package without them."""
-    lines = (
-        "import os, runpy, sys",
-        "os.environ['NUMBA_DISABLE_JIT'] = '1'",
-        "sys.argv = sys.argv[1:]",
-        "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)",
-    )
-    (folder / "plainly.py").write_text("\n".join(lines) + "\n", "utf-8")

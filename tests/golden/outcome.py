@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyarrow import parquet
@@ -132,7 +132,8 @@ def _verdicts(dataset: Path, manifest: dict) -> Iterator[tuple[str, str]]:
                 title = _title(places.get((source, row["path"])), row)
                 answer = f"+{row['ordinal']}" if row["ordinal"] else ""
                 place = f"{row['path']}:{row['position']}{answer}"
-                yield f"{generation['number']} {source} {place}{title}", " ".join(_told(row))
+                told = " ".join(_told(row, metric=title.partition(" ")[0]))
+                yield f"{generation['number']} {source} {place} {title}".rstrip(), told
 
 
 def _places(dataset: Path) -> dict[tuple[str, str], Path]:
@@ -144,13 +145,16 @@ def _places(dataset: Path) -> dict[tuple[str, str], Path]:
     return {(one["source"], one["path"]): Path(one["from"]) for one in listed}
 
 
-def _told(row: dict) -> Iterator[str]:
+def _told(row: dict, metric: str) -> Iterator[str]:
+    """What the audit says of a record, and the metric that the record is named after."""
     yield row["verdict"]
     for key in ("reason", "language", "tokens"):
         if row.get(key) is not None:
             yield str(row[key])
     if row.get("repaired"):
         yield "repaired"
+    if "." in metric and row.get(metric) is not None:
+        yield f"{row[metric]:.5g}"
 
 
 _TITLE = re.compile(rb'"(?:title|id|uniqueKey|url|name)" *: *("[^"]{1,60}|\d+)')
@@ -163,7 +167,7 @@ def _title(path: Path | None, row: dict) -> str:
     with path.open("rb") as file:
         file.seek(row["position"])
         found = _TITLE.search(file.read(min(row["length"], 4096)))
-    return f" {found[1].decode('utf-8', 'replace').lstrip(chr(34))}" if found else ""
+    return found[1].decode("utf-8", "replace").lstrip('"') if found else ""
 
 
 def _training(log: Path) -> dict:
@@ -175,77 +179,33 @@ def _training(log: Path) -> dict:
     return {"events": events, "checkpoints": steps}
 
 
-def differences(expected: object, found: object, at: str = "") -> Iterator[str]:
-    """In which places the two differ, in readable lines."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in sorted({*expected, *found}):
-            yield from differences(
-                expected.get(key, _ABSENT), found.get(key, _ABSENT), f"{at}/{key}"
-            )
-    elif isinstance(expected, list) and isinstance(found, list):
-        yield from _of_lists(expected, found, at)
-    elif not _same(expected, found, at):
-        yield f"{at.strip('/')}: {_shown(expected)} -> {_shown(found)}"
-
-
-def _of_lists(expected: list, found: list, at: str) -> Iterator[str]:
-    if len(expected) == len(found) and not _texts(expected):
-        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
-            yield from differences(one, other, f"{at}/{index}")
-    elif not _same_lines(expected, found, at):
-        lines = [
-            [
-                value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-                for value in side
-            ]
-            for side in (expected, found)
-        ]
-        for line in difflib.ndiff(*lines):
-            if line[0] in "-+":
-                yield f"{at.strip('/')}: {line}"
-
-
-def _texts(values: list) -> bool:
-    return any(isinstance(value, str) for value in values)
-
-
-def _same_lines(expected: list, found: list, at: str) -> bool:
-    pairs = zip(expected, found, strict=False)
-    return len(expected) == len(found) and all(_same(one, other, at) for one, other in pairs)
+def differences(expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[str]:
+    """The lines of the figures in which the two differ."""
+    for kind in sorted({*expected, *found}):
+        old, new = (written(side.get(kind)).splitlines() for side in (expected, found))
+        # Some steps of training on another processor: 6e-5 was seen, of gradient norms and losses.
+        nearly = 2e-4 if kind == "runs" else 1e-5
+        same = (_same(*lines, nearly) for lines in zip(old, new, strict=False))
+        if len(old) != len(new) or not all(same):
+            lines = difflib.unified_diff(old, new, kind, kind, n=1, lineterm="")
+            yield from (f"{line[:300]} …" if len(line) > 300 else line for line in lines)
 
 
 _DECIMAL = re.compile(r"(?<![\w.])-?\d+\.(\d{4,})(?:e[-+]\d+)?(?![\w.])")
-"""A figure that another processor may print with another last digit."""
+"""A figure that another processor may give with other last digits."""
 
 
-def _same_text(expected: str, found: str) -> bool:
+def _same(expected: str, found: str, nearly: float) -> bool:
     """Whether two lines are the same but for the last digits of such figures."""
+    if expected == found:
+        return True
     if _DECIMAL.sub("F", expected) != _DECIMAL.sub("F", found):
         return False
     pairs = zip(_DECIMAL.finditer(expected), _DECIMAL.finditer(found), strict=True)
     return all(
-        math.isclose(float(one[0]), float(other[0]), rel_tol=1e-5, abs_tol=1.5 / 10 ** len(one[1]))
-        for one, other in pairs
+        math.isclose(float(a[0]), float(b[0]), rel_tol=nearly, abs_tol=1.5 / 10 ** len(a[1]))
+        for a, b in pairs
     )
-
-
-def _same(expected: object, found: object, at: str) -> bool:
-    if isinstance(expected, str) and isinstance(found, str):
-        return expected == found or _same_text(expected, found)
-    if isinstance(expected, float) and isinstance(found, float):
-        # Some steps of training on another processor: 6e-5 was seen, of gradient norms and losses.
-        nearly = 2e-4 if at.startswith("/runs/") else 1e-5
-        same = math.isclose(expected, found, rel_tol=nearly, abs_tol=1e-5)
-        return same or (math.isnan(expected) and math.isnan(found))
-    return type(expected) is type(found) and expected == found
-
-
-_ABSENT = object()
-
-
-def _shown(value: object) -> str:
-    flat = "nothing" if value is _ABSENT else json.dumps(value, ensure_ascii=False)
-    return flat if len(flat) < 300 else f"{flat[:300]} …"
 
 
 def written(value: object, depth: int = 0) -> str:

@@ -30,8 +30,6 @@ class Row:
     """The row starts with a copy of that row's finished folder."""
     fast: bool = False
     """It is one of the fast tests, too."""
-    rare: bool = False
-    """As a test it runs at night only."""
     keeps: Sequence[str] = ()
     """Globs of other files that are pinned: short texts whole, others by their hash."""
     needs: Sequence[str] = ()

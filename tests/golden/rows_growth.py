@@ -8,16 +8,9 @@ _EVERY = f"{_ANY} --dedup none --validation 0"
 
 _LOSSY = f"{_EVERY} --max-reject-rate 1"
 _NARROW = (
-    "array=narrow_json:narrow/a.json",
-    "harmed=narrow_json:narrow/harmed.json",
-    "jsonl=narrow_jsonl:narrow/a.jsonl",
-    "ended=narrow_jsonl:narrow/b.jsonl",
-    "lines=narrow_lines:narrow/a.txt",
-    "short=narrow_lines:narrow/b.txt",
-    "table=narrow_parquet:narrow/a.parquet",
-    "own=narrow_own:narrow/a.own",
+    "pipelines.text --input narrow=narrow --input table=table --input own=narrow_own:own "
+    f"--max-record-bytes 200 {_LOSSY}"
 )
-_HUGE = ("huge=narrow_jsonl:narrow/huge.jsonl", "grand=narrow_json:narrow/huge.json")
 
 
 def _inputs(*inputs: str) -> str:
@@ -71,15 +64,9 @@ _READERS = (
         about="records as long as the limit of their reader, and a byte longer",
         corpora=(corpora.tokenizer, corpora.narrow),
         commands=(
-            f"pipelines.text {_inputs(*_NARROW)} --output small --split-bytes 70 {_LOSSY}",
-            f"pipelines.text {_inputs(*_NARROW, *_HUGE)} --output all --split-bytes 5000 {_LOSSY}",
+            f"{_NARROW} --output small --split-bytes 70",
+            f"{_NARROW} --output all --split-bytes 5000 --input huge=huge",
         ),
-    ),
-    Row(
-        name="limit-of-all",
-        about="a record may have 32 MiB, and no byte more",
-        corpora=(corpora.tokenizer, corpora.wide),
-        commands=(f"pipelines.text --input wide --output data {_LOSSY}",),
     ),
     Row(
         name="tables",
@@ -352,22 +339,6 @@ _USES = (
         ),
     ),
     Row(
-        name="traced",
-        about="what steps train on, and when a document is seen",
-        after="sample",
-        commands=tuple(
-            f"shards trace {words}"
-            for words in (
-                "--data data --batch-size 8 --scatters 8 --length 256 --step 3",
-                "--data data --batch-size 4 5:8 --length 64 --objective causal --seed 2 --step 5",
-                "--data data --batch-size 8 --scatters 8 --length 256 --until 300 "
-                "--document part-2026010101.json:778",
-                "--data data --data-from 40 data:wudao --batch-size 4 --length 128 --slack 0 "
-                "--max-epochs data=3 --steps 100 --step 11",
-            )
-        ),
-    ),
-    Row(
         name="drawn",
         about="which windows samplers draw: mixtures, weights, epochs, scatters, switches, batches",
         after="grown",
@@ -403,8 +374,7 @@ _TOOLS = (
     ),
     Row(
         name="learnt",
-        about="a tokenizer and a classifier that are trained, a copied corpus, a page drawn again",
-        after="sample",
+        about="a tokenizer and a classifier that are trained, a copied corpus",
         corpora=(corpora.benchmark,),
         commands=(
             "pipelines.cp_wudao 2 --output copied",
@@ -417,9 +387,6 @@ _TOOLS = (
             "--character-coverage 0.99 --seed 2",
             "pipelines.train_classifier --positive good --negative bad --output quality.bin "
             "--dimensions 8 --buckets 1000 --epochs 3 --held-out 0.2",
-            "pipelines.report data --output page.html --corpus-size 200GB",
-            "tests.golden.seen_text page.html "
-            "funnel parts distributions duplicates rejects settings",
         ),
         # The bytes of quality.bin go by the processor; its figures are printed.
         keeps=("*.model", "copied/*", "toy/*", "tenth/*"),

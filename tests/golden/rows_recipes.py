@@ -1,33 +1,32 @@
 """Rows on rules, filters, duplicates, personal data and tokenizers."""
 
+from tests.golden.corpora import tokenizer
 from tests.golden.corpus_chinese import chinese
 from tests.golden.corpus_cleaning import damaged
 from tests.golden.corpus_copies import copies, versions
-from tests.golden.corpus_english import english, english_code, english_lines, english_long
+from tests.golden.corpus_english import english, english_code, english_lines
 from tests.golden.corpus_filters import addresses, contaminated, edges
 from tests.golden.corpus_languages import languages, own_labels
 from tests.golden.corpus_models import (
     byte_tokenizer,
     classifier,
     language_model,
-    sample_model,
 )
 from tests.golden.corpus_own import own_code, own_texts, scored_texts
 from tests.golden.corpus_personal import personal, questions
 from tests.golden.corpus_scripts import byte_fallback, byte_level, pieces_of_words, scripts
-from tests.golden.corpus_words import padding, without_native_loops
-from tests.golden.row import Command, Row
+from tests.golden.row import Row
 
 _BYTES = "--tokenizer tiktoken:merges.txt --dedup none"
 _ALL = "--languages all --language-threshold 0"
-_PIECES = f"--tokenizer sentencepiece:sample.model {_ALL}"
+_PIECES = f"--tokenizer sentencepiece:tok.model {_ALL}"
 _VERSIONS = (
     f"--input pages=versions --input others=others --dedup minhash --split-bytes 20000 {_PIECES}"
 )
 _SHOWN = "tests.golden.corpus_shown"
 
 _TOKENIZERS = {
-    "pieces": "sentencepiece:sample.model",
+    "pieces": "sentencepiece:tok.model",
     "merges": "tiktoken:merges.txt",
     "r50k": "tiktoken:r50k_base.tiktoken",
     "p50k": "tiktoken:p50k_base.tiktoken",
@@ -40,20 +39,6 @@ _TOKENIZERS = {
     "plain": "hf:plain/vocab.txt",
 }
 
-_RULED = (
-    "--input english=english --input code=code --input long=long --input chinese=chinese "
-    "--input pad=pad --workers 1 "
-    "--quality gopher-repetition,en=glm+gopher-repetition@datatrove+gopher@datatrove"
-    "+gopher-repetition+gopher+fineweb@code+c4+fineweb,zh=glm+fineweb2-zh+fineweb2-zh@datatrove"
-    f"+gopher+fineweb {_PIECES}"
-)
-_READ = (
-    "--input exams=exams --input damaged=damaged --input pages=versions --input pieces=long-pages "
-    "--input languages=languages --input scripts=scripts --input pad=pad --workers 1 "
-    "--quality yue=fineweb2-zh --dedup minhash --decontaminate bench.txt --pii mask "
-    f"--max-reject-rate 0.05 {_PIECES}"
-)
-
 ROWS = (
     Row(
         name="rules-english",
@@ -64,21 +49,17 @@ ROWS = (
             "--quality en=gopher-repetition+gopher+c4+fineweb",
             f"pipelines.text --input lines --output lines-data {_BYTES} {_ALL} "
             "--quality fineweb+glm --threshold fineweb.max_newlines=0.2",
-            f"{_SHOWN} metrics data",
-            f"{_SHOWN} metrics lines-data",
         ),
         fast=True,
     ),
     Row(
         name="rules-english-datatrove",
         about="the same texts by datatrove's variants of the rules, with spaCy's words",
-        corpora=(byte_tokenizer, english, english_code, english_long),
+        corpora=(byte_tokenizer, english, english_code),
         commands=(
             f"pipelines.text --input rules=english --input code=code --output data {_BYTES} {_ALL} "
             "--quality en=gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code",
             f"pipelines.text --input code --output c4 {_BYTES} {_ALL} --quality en=c4@datatrove",
-            f"pipelines.text --input long --output longest {_BYTES} {_ALL} "
-            "--quality en=gopher-repetition+gopher",
         ),
     ),
     Row(
@@ -88,17 +69,6 @@ ROWS = (
         commands=(
             f"pipelines.text --input chinese --output data {_BYTES} {_ALL} "
             "--quality zh=fineweb2-zh",
-            f"{_SHOWN} metrics data",
-        ),
-    ),
-    Row(
-        name="rules-chinese-variants",
-        about="the same texts by other profiles, with bounds of the command line",
-        corpora=(byte_tokenizer, chinese),
-        commands=(
-            f"pipelines.text --input chinese --output data {_BYTES} {_ALL} --quality "
-            "zh=fineweb2-zh@datatrove+gopher-repetition@datatrove+gopher+fineweb@code --threshold "
-            "zh:gopher.min_word_length=1,gopher.max_word_length=off",
         ),
     ),
     Row(
@@ -135,7 +105,7 @@ ROWS = (
     Row(
         name="duplicates",
         about="equal texts, white space aside, in one segment, in several, and in two sources",
-        corpora=(sample_model, copies),
+        corpora=(tokenizer, copies),
         commands=(
             f"pipelines.text --input pages=copies --input again=again --output data {_PIECES}",
             f"{_SHOWN} duplicates data",
@@ -147,7 +117,7 @@ ROWS = (
     Row(
         name="versions",
         about="similar texts: the threshold, chains, scripts, lengths",
-        corpora=(sample_model, versions),
+        corpora=(tokenizer, versions),
         commands=(
             "pipelines.text --input pages=versions --input long=long-pages --output data "
             f"--dedup minhash {_PIECES}",
@@ -158,7 +128,7 @@ ROWS = (
     Row(
         name="versions-bounds",
         about="similar texts in several segments, at a threshold that two pairs just reach or miss",
-        corpora=(sample_model, versions),
+        corpora=(tokenizer, versions),
         commands=(
             f"pipelines.text {_VERSIONS} --output at --minhash-threshold 0.7490196078431373",
             f"{_SHOWN} duplicates at",
@@ -168,7 +138,7 @@ ROWS = (
     Row(
         name="versions-joined",
         about="similar texts in several segments, where a shared band is enough; and components",
-        corpora=(sample_model, versions),
+        corpora=(tokenizer, versions),
         commands=(
             f"pipelines.text {_VERSIONS} --output none --minhash-threshold 0",
             f"pipelines.text {_VERSIONS} --output joined --clusters components",
@@ -194,7 +164,6 @@ ROWS = (
         commands=(
             f"pipelines.text --input exams --output data {_BYTES} {_ALL} "
             "--decontaminate bench.txt --decontaminate bench.jsonl",
-            f"{_SHOWN} metrics data",
             f"pipelines.text --input edges --output found {_BYTES} {_ALL} "
             "--decontaminate edges.txt",
             f"pipelines.text --input addresses --output pages {_BYTES} {_ALL} --provenance url "
@@ -210,7 +179,6 @@ ROWS = (
             f"pipelines.text --input texts --output data {_BYTES} {_ALL} "
             "--quality own_rules:few --filter own_filters:loud --filter own_filters:Length "
             "--filter clean=own_filters:Stars",
-            f"{_SHOWN} metrics data",
             f"{_SHOWN} texts data",
             f"pipelines.text --input texts --output bounds {_BYTES} {_ALL} "
             "--quality own_rules:few --threshold few.min_words=2,few.max_short=off "
@@ -219,7 +187,6 @@ ROWS = (
             f"pipelines.text --input japanese --output words {_BYTES} {_ALL} "
             "--quality ja@own_rules:pairs=gopher --threshold gopher.min_words=6,"
             "gopher.min_word_length=2",
-            f"{_SHOWN} metrics words",
         ),
     ),
     Row(
@@ -231,7 +198,6 @@ ROWS = (
             f"pipelines.text --input scored --output data {_BYTES} {_ALL} "
             "--classifier quality.bin:hq --classifier pairs.bin:fit "
             "--perplexity letters.arpa+letters.model",
-            f"{_SHOWN} metrics data",
             f"pipelines.text --input scored --output bounds {_BYTES} {_ALL} "
             "--classifier 'quality.bin:hq>=0.5000100135803223' --classifier 'quality.bin:cc<=0.7' "
             "--perplexity 'letters.arpa+letters.model<=14.537843704223633'",
@@ -246,7 +212,7 @@ ROWS = (
     Row(
         name="tokenizers",
         about="awkward texts as the ids of every kind of tokenizer, and as what they decode to",
-        corpora=(sample_model, byte_level, pieces_of_words, byte_fallback, scripts),
+        corpora=(tokenizer, byte_level, pieces_of_words, byte_fallback, scripts),
         commands=(
             *(
                 f"pipelines.text --input scripts --output {name} --tokenizer {spec} --dedup none "
@@ -254,45 +220,6 @@ ROWS = (
                 for name, spec in _TOKENIZERS.items()
             ),
             f"{_SHOWN} texts cased",
-        ),
-    ),
-    Row(
-        name="native-rules",
-        rare=True,
-        about="all texts on rules measured by native loops, and the same without them",
-        corpora=(
-            sample_model,
-            english,
-            english_code,
-            english_long,
-            chinese,
-            padding,
-            without_native_loops,
-        ),
-        commands=(
-            Command(words="pipelines.map.compile", prints=False),
-            f"pipelines.text --output native {_RULED}",
-            f"plainly.py pipelines.text --output plain {_RULED}",
-        ),
-    ),
-    Row(
-        name="native-texts",
-        rare=True,
-        about="texts read, compared and cut into pieces by native loops, and without them",
-        corpora=(
-            sample_model,
-            contaminated,
-            damaged,
-            versions,
-            languages,
-            scripts,
-            padding,
-            without_native_loops,
-        ),
-        commands=(
-            Command(words="pipelines.map.compile", prints=False),
-            f"pipelines.text --output native {_READ}",
-            f"plainly.py pipelines.text --output plain {_READ}",
         ),
     ),
 )

@@ -35,9 +35,9 @@ _STEPS = (corpora.tokenizer, corpus_seen.seen_first, corpus_seen.steps_of_transf
 _TRANSFORMS = (
     Row(
         name="transforms",
-        about="the steps as Beam transforms: counters, what is left out, datasets, refusals",
+        about="the steps as Beam transforms: counters, what is left out, datasets",
         corpora=_STEPS,
-        commands=(f"{_MADE} apart", f"{_MADE} joined", f"{_MADE} refused"),
+        commands=(f"{_MADE} apart", f"{_MADE} joined"),
     ),
     Row(
         name="transforms-rows",

@@ -13,6 +13,7 @@ _STEADY = f"{_TRAIN} --model model.json --seed 3 --eval-every 3 --eval-samples 3
 _WHOLE = f"{_STEADY} --lr 0.004 --lr-floor 0.3 --warmup 2 --decay-steps 6 --save-every 2 --keep 2"
 _DATA = "training-data"
 _BLANKS = f"{_TRAIN} --model plain.json --max-steps 3 --batch-size 32 --eval-samples 0"
+_MERGES = "--tokenizer tiktoken:merges.txt"
 _EXAMS = (
     "--task hellaswag=exams/hellaswag.jsonl --task arc=exams/arc.jsonl"
     " --task copa=exams/exam-copa.jsonl --task choices=exams/choices.jsonl"
@@ -57,33 +58,6 @@ _TRAINING_ROWS = (
             f"{_WHOLE} --max-steps 3 --micro-batch 8 --save halves",
             f"{_WHOLE} --max-steps 7 --micro-batch 8 --save halves",
             f"{_WHOLE} --max-steps 8 --lr-floor 0 --resume whole/step-6 --save again",
-        ),
-    ),
-    Row(
-        name="training-ranks",
-        rare=True,
-        about="two ranks at ZeRO 1, 2 and 3, alike and unlike nodes, then one rank",
-        after=_DATA,
-        corpora=(made.stages, made.node),
-        commands=(
-            Command(
-                words=f"{_WHOLE} --max-steps 4 --micro-batch 2 --deepspeed zero1.json --save one",
-                ranks=2,
-            ),
-            Command(
-                words=f"{_WHOLE} --max-steps 4 --micro-batch 2 --deepspeed zero2.json --save two",
-                ranks=2,
-            ),
-            Command(
-                words=f"node.py {_WHOLE} --max-steps 3 --micro-batch 1,3 --deepspeed zero3.json"
-                " --save three",
-                ranks=2,
-            ),
-            Command(
-                words=f"{_WHOLE} --max-steps 6 --micro-batch 4 --deepspeed zero1.json --save one",
-                prints=False,  # DeepSpeed warns with the time
-            ),
-            "trainer.evaluate three --dtype fp32",
         ),
     ),
     Row(
@@ -157,7 +131,7 @@ _TRAINING_ROWS = (
         about="schedules, AdamW's settings by flag and by DeepSpeed's JSON, clipping, bf16,"
         " recomputed layers",
         after=_DATA,
-        corpora=(made.stages,),
+        corpora=(made.optimizer,),
         commands=(
             f"{_TRAIN} --model wide.json --max-steps 6 --lr 0.01 --schedule linear --warmup 0.34"
             " --lr-floor 0.2 --betas 0.7 0.8 --eps 0.001 --weight-decay 3 --decay-steps 5"
@@ -217,8 +191,14 @@ _MODEL_ROWS = (
     Row(
         name="tasks",
         about="what every task makes of its file, by every pattern and form",
-        corpora=(made.tokenizer, items.tasks, items.shown_tasks),
-        commands=("tests.golden.together shown.txt",),
+        corpora=(made.tokenizer, items.tasks),
+        commands=(
+            *(f"trainer.tasks {one} {_MERGES}" for one in items.SHOWN),
+            *(
+                Command(words=f"trainer.tasks {one} {_MERGES}", code=2)
+                for one in items.NOT_SHOWN
+            ),
+        ),
         fast=True,
     ),
     Row(
@@ -265,8 +245,8 @@ _MODEL_ROWS = (
         name="writing",
         about="texts of two models: the most probable, beams, drawn ones; blanks and their scores",
         after=_MODELS,
-        corpora=(items.written,),
-        commands=("tests.golden.together written.txt",),
+        corpora=(items.more_prompts,),
+        commands=items.WRITTEN,
     ),
     Row(
         name="evaluating",
@@ -295,12 +275,12 @@ _MODEL_ROWS = (
         name="models-exported",
         about="models in both forms, what is written with each, and runs that begin with one",
         after=_MODELS,
-        corpora=(items.exported, items.parts),
+        corpora=(items.parts,),
         commands=(
-            "tests.golden.together exported.txt",
+            *items.EXPORTED,
             "parts.py",
             "trainer.generate joined 'The [MASK] finds' --max-new-tokens 6 --dtype fp32 --json"
-            " --beams 2 --model wide.json --tokenizer tiktoken:merges.txt",
+            f" --beams 2 --model wide.json {_MERGES}",
             "trainer.train --data data --length 190 --batch-size 8 --max-steps 2 --log-every 1"
             " --model widest.json --dropout 0.3 --eval-samples 0 --init-from joined"
             " --extend-positions --save again",

@@ -19,11 +19,9 @@ _WINGS = {
     "apache_beam.yaml.main": "pipelines",
     "api.py": "trainer",
     "draw.py": "trainer",
-    "node.py": "trainer",
     "parts.py": "trainer",
     "tests.golden.seen_calls": "pipelines",
     "tests.golden.seen_transforms": "pipelines",
-    "tests.golden.together": "trainer",
 }
 """The wing of tests/job.py whose libraries a script or a module uses. Others that are no commands
 start Python anew."""

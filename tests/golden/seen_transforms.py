@@ -1,6 +1,6 @@
 """Composes the steps as Beam transforms, and prints their counters and what they left out.
 
-python -m tests.golden.seen_transforms apart|joined|rows|refused
+python -m tests.golden.seen_transforms apart|joined|rows
 """
 
 import shutil
@@ -12,9 +12,6 @@ from typing import Any, ClassVar
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.metrics.metric import MetricsFilter
-from apache_beam.testing.test_stream import TestStream
-from apache_beam.transforms.trigger import AccumulationMode, AfterCount
-from apache_beam.transforms.window import FixedWindows
 
 from pipelines.transforms import (
     Clean,
@@ -31,7 +28,6 @@ from pipelines.transforms import (
     ToRows,
     WriteDataset,
 )
-from shards import UserError
 
 TOKENIZER = "sentencepiece:tok.model"
 _WEB = {"web": "in"}
@@ -207,84 +203,8 @@ def _shouted(row: Any) -> Any:
     return beam.Row(**{**row.as_dict(), "text": row.text.upper()})
 
 
-def _unbounded(runner: str | None) -> Any:
-    """A stream of batches."""
-    stream = beam.Pipeline(runner) | TestStream()
-    return stream | beam.Map(lambda _: None).with_output_types(pa.RecordBatch)
-
-
-def refused() -> None:
-    """What cannot be composed says why."""
-    read = beam.Pipeline("FnApiRunner") | ReadCorpus("text", input="in")
-    again = beam.Pipeline("FnApiRunner")
-    batches = again | beam.Create([1]) | beam.Map(lambda _: None).with_output_types(pa.RecordBatch)
-    windows = batches | beam.WindowInto(FixedWindows(5))
-    repeated = batches | "Repeated" >> beam.WindowInto(
-        FixedWindows(5),
-        trigger=AfterCount(1),
-        accumulation_mode=AccumulationMode.ACCUMULATING,
-        allowed_lateness=9,
-    )
-
-    def sink(output: str = "other", **more: Any) -> WriteDataset:
-        return WriteDataset(output, tokenizer=TOKENIZER, **more)
-
-    asked: Mapping[str, Callable[[], object]] = {
-        "no corpus": lambda: ReadCorpus("texts", input="in"),
-        "no input": lambda: ReadCorpus("pile"),
-        "an option of the command": lambda: ReadCorpus("text", input="in", dedup="none"),
-        "a column that is taken": lambda: ReadCorpus("text", input="in", provenance=("path",)),
-        "a list": lambda: IdentifyLanguage(["zh"]),
-        "no language": lambda: IdentifyLanguage("xx"),
-        "no profile": lambda: JudgeQuality("en=best"),
-        "no bound": lambda: JudgeQuality("en=gopher", thresholds=["gopher.words=1"]),
-        "no list": lambda: DropAddresses("none.txt"),
-        "no benchmark": lambda: Decontaminate("none.txt"),
-        "a place": lambda: OwnFilter("mine:no_ads?after=clean"),
-        "no steps": Steps,
-        "twice": lambda: Steps(Clean(), Clean()),
-        "a type": lambda: ToRows(year=list),
-        "no name of a source": lambda: FromRows(source="a/b"),
-        "no schema": lambda: again | "a" >> beam.Create([1]) | "e" >> FromRows(),
-        "no text": lambda: again | "b" >> beam.Create([beam.Row(a=1)]) | "f" >> FromRows(),
-        "no id": lambda: (
-            again | "c" >> beam.Create([beam.Row(text="")]) | "i" >> FromRows(id="url")
-        ),
-        "a part": lambda: (
-            again | "d" >> beam.Create([beam.Row(text="", ordinal=1)]) | "g" >> FromRows()
-        ),
-        "a taken name": lambda: (
-            again | "k" >> beam.Create([beam.Row(text="", order=1)]) | "h" >> FromRows()
-        ),
-        "no such option": lambda: sink(split_bytes=4),
-        "no such value": lambda: sink(dedup="fuzzy"),
-        "too much": lambda: sink(validation=0.5),
-        "a dataset": lambda: batches | "x" >> sink("apart"),
-        "no transforms": lambda: sink(metrics=["gopher.words"]),
-        "all outputs": lambda: read | sink(),
-        "windows": lambda: windows | "y" >> sink("w", overwrite=True),
-        "other windows": lambda: batches | "z" >> sink("w", dropped=[windows]),
-        "other options": lambda: windows | "o" >> sink("apart", dedup="none"),
-        "firings that repeat": lambda: repeated | "r" >> sink("w"),
-        "a stream in one window": lambda: _unbounded(None) | sink("w"),
-        "a stream on what ends": lambda: (
-            _unbounded("FnApiRunner") | beam.WindowInto(FixedWindows(5)) | sink("w")
-        ),
-        "the same twice": lambda: batches | "s" >> sink("s", dropped=[batches]),
-        "one output": lambda: (batches | "t" >> sink("t"), batches | "u" >> sink("t")),
-        "before the end": lambda: sink("v", commit=False).commit(),
-        "by itself": lambda: sink("v").commit(),
-        "overwritten": lambda: sink("apart", overwrite=True).options.overwrite,
-    }
-    for name, make in asked.items():
-        try:
-            print(f"{name}: made {make()}")
-        except UserError as error:
-            print(f"{name}: {error}")
-
-
 def main() -> None:
-    {"apart": apart, "joined": joined, "rows": rows, "refused": refused}[sys.argv[1]]()
+    {"apart": apart, "joined": joined, "rows": rows}[sys.argv[1]]()
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""Whole commands give what they gave: `python -m tests.golden --update` where that is meant."""
+"""Whole commands give what they gave: `make golden UPDATE=1` where another outcome is meant."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.golden.expected import figures
+from tests.golden.expected import figures, update
 from tests.golden.outcome import differences
 from tests.golden.runner import outcome
 from tests.golden.table import ROWS
+
+_SHOWN = 40
 
 
 @pytest.fixture(scope="session")
@@ -17,14 +19,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "golden"
 
 
-def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    row = ROWS[name]
-    return (pytest.mark.nightly,) * row.rare + (pytest.mark.slow,) * (not row.fast)
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in ROWS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if ROWS[name].fast else pytest.mark.slow) for name in ROWS]
+)
 def test_a_row_gives_its_figures(name: str, home: Path) -> None:
     for module in ROWS[name].needs:
         pytest.importorskip(module)
-    lines = list(differences(figures(name), outcome(name, ROWS, home)))
-    assert not lines, "\n".join(lines)
+    found = outcome(name, ROWS, home)
+    if os.environ.get("UPDATE"):
+        update(name, found)
+    lines = list(differences(figures(name), found))
+    assert not lines, "\n".join([*lines[:_SHOWN], f"in all {len(lines)} lines"])

@@ -10,13 +10,11 @@ def long_ones(batch): return [None] * len(batch)
 def nothing(batch): return None
 def leaves(batch): raise SystemExit(3)
 def fewer(batch): return [None]
-def truths(batch): return [True] * len(batch)
 def one_word(batch): return "bad"
 def blank(batch): return [""] * len(batch)
 def texts(batch): return {"text": batch["text"]}
 def unnamed(batch): return {"x": [1.0] * len(batch)}
-def breaks(batch): return 1 / 0
-gopher = classifier = clean = contamination = long_ones
+gopher = clean = long_ones
 number = 3
 
 
@@ -105,7 +103,6 @@ SPECS = (
     "rules:Measured?max_chars=many",
     "rules:Measured?min_chars=inf",
     "clean=rules:Measured",
-    "rules:contamination",
     "rules:Misnamed",
     "rules:NoBound",
     "rules:ListOfBounds",
@@ -115,7 +112,6 @@ ANSWERS = (
     "nothing",
     "leaves",
     "fewer",
-    "truths",
     "one_word",
     "blank",
     "unnamed",
@@ -123,7 +119,6 @@ ANSWERS = (
     "Halves",
     "Both",
     "texts",
-    "breaks",
 )
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen"

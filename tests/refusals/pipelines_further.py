@@ -1,14 +1,14 @@
 """Refusals of what was edited, damaged or replaced between two commands, and of what dies."""
 
 import io
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.golden.corpus_languages import own_labels
 from tests.refusals.pipelines_datasets import RUN, pages
-from tests.refusals.pipelines_own import own
-from tests.refusals.pipelines_quality import lid, rules
+from tests.refusals.pipelines_own import own, with_a_line
+from tests.refusals.pipelines_quality import rules
 from tests.refusals.refusal import LISTED, Refusal, mapped, opened, raised, refused
 from tests.refusals.scenes import (
     TOKENIZER,
@@ -28,21 +28,6 @@ mapped_only = left_by(f"{RUN} --part 1/1", wudao)
 near = left_by(f"{RUN} --dedup minhash", wudao)
 
 
-def edited(path: str) -> Scene:
-    """The scene of a module with a further line."""
-
-    def fill(folder: Path) -> None:
-        with (folder / path).open("a") as module:
-            module.write("# edited\n")
-
-    return fill
-
-
-def other_labels(folder: Path) -> None:
-    content = lid().replace(b"__label__zh\0", b"__label__zho_Hans\0")
-    (folder / "own.bin").write_bytes(content)
-
-
 def other_metric(content: bytes) -> bytes:
     """An audit table whose texts were longer."""
     audit = pq.read_table(io.BytesIO(content))
@@ -51,13 +36,6 @@ def other_metric(content: bytes) -> bytes:
     written = io.BytesIO()
     values = pa.array([1.0] * len(audit), field.type)
     pq.write_table(audit.set_column(index, field, values), written)
-    return written.getvalue()
-
-
-def without_metric(content: bytes) -> bytes:
-    audit = pq.read_table(io.BytesIO(content)).drop_columns(["glm.chars"])
-    written = io.BytesIO()
-    pq.write_table(audit, written)
     return written.getvalue()
 
 
@@ -90,10 +68,9 @@ def merging(name: str, command: str, *, scene: Scene) -> Refusal:
 DIES = "import os\n\n\ndef dies(batch):\n    os._exit(3)\n"
 
 RETHRESHOLD = {
-    "rethreshold: a profile was edited": together(judged, edited("mine.py")),
+    "rethreshold: a profile was edited": together(judged, with_a_line("mine.py")),
     "rethreshold: a profile is gone": together(judged, missing("mine.py")),
     "rethreshold: other metrics": together(judged, consistent(AUDIT, other_metric)),
-    "rethreshold: a metric is missing": together(judged, consistent(AUDIT, without_metric)),
     "rethreshold: the audit table is none": together(
         judged, consistent(AUDIT, lambda content: content[:-9])
     ),
@@ -116,8 +93,8 @@ ROWS = (
     ),
     opened(
         "languages of a model of other labels",
-        "pipelines.wudao --output out --lid-model own.bin",
-        scene=other_labels,
+        "pipelines.wudao --output out --lid-model glot.ftz",
+        scene=own_labels,
     ),
     merging(
         "part: what was mapped is cut",

@@ -37,12 +37,6 @@ def many_empty(folder: Path) -> None:
         (folder / "in" / f"{letter}.jsonl").touch()
 
 
-def seven(folder: Path) -> None:
-    (folder / "in").mkdir()
-    for letter in "gfedcba":
-        (folder / "in" / letter).touch()
-
-
 def empty(folder: Path) -> None:
     (folder / "in").mkdir()
 
@@ -51,7 +45,6 @@ FOLDER = holding("corpora/pile/a.jsonl", LINES)
 
 FOLDERS = {
     "empty folder": empty,
-    "folder of other files": seven,
     "folder of CSV": holding("in/a.csv", "text\nx\n"),
     "folder of archives": holding("in/a.warc.gz", "x"),
     "empty file": together(lines, holding("in/b.jsonl")),
@@ -80,10 +73,8 @@ COMMANDS = (
     f"{TEXT} hf:owner/name --watch",
     # Names of inputs.
     f"{TEXT} 'my news=in'",
-    f"{TEXT} a=in --input b=in/part-1.jsonl",
     f"{TEXT} ..=in",
     f"{TEXT} audit=in",
-    f"{TEXT} x.=in",
     f"{TEXT} con=in",
     f"{TEXT} {'n' * 101}=in",
     # Corpora of inputs.
@@ -112,7 +103,6 @@ ELSEWHERE = {
     f"{TEXT} a=in --input b=b.jsonl": together(lines, link("b.jsonl", "in/part-1.jsonl")),
     f"{TEXT} news=in --input News=other": TWO,
     f"{TEXT} x=notes:in": together(lines, holding("notes.py", "RECIPES = 3\n")),
-    f"pipelines.text {TOKENIZER} --input a=text:in/x --output in": holding("in/x/a.jsonl", LINES),
 }
 
 ROWS = (

@@ -13,6 +13,7 @@ from tests.refusals.scenes import (
     left_by,
     together,
 )
+from tests.refusals.scenes_shards import edited, missing
 
 OWN = """
 from pipelines.corpus import Broken, Document, Options, Reading, Recipe, Rejected, always, strings
@@ -96,14 +97,13 @@ READING = {
 }
 
 
-def without(module: str, error: str = "ImportError('it is broken')") -> Scene:
+def without(module: str) -> Scene:
     """A module of this name that cannot be imported."""
-    return holding(f"{module}.py", f"raise {error}\n")
+    return holding(f"{module}.py", "raise ImportError('it is broken')\n")
 
 
 LIBRARIES = {
     "s3fs": (f"pipelines.text {TOKENIZER} --output out --input s3://bucket/in", without("s3fs")),
-    "gcsfs": (f"pipelines.text {TOKENIZER} --output out --input gs://bucket/in", without("gcsfs")),
     "huggingface_hub": (
         f"pipelines.text {TOKENIZER} --output out --input hf:o/n",
         without("huggingface_hub"),
@@ -111,10 +111,9 @@ LIBRARIES = {
 }
 
 
-def edited_since(folder: Path) -> None:
-    """The module of the corpus has another line."""
-    with (folder / "notes.py").open("a") as module:
-        module.write("# edited\n")
+def with_a_line(module: str) -> Scene:
+    """A module that was edited since."""
+    return edited(module, lambda content: content + b"# edited\n")
 
 
 MADE = RUN.replace("--output out", "--output data")
@@ -140,12 +139,8 @@ ROWS = (
         refused(f"without {x}", command, scene=scene, process=True)
         for x, (command, scene) in LIBRARIES.items()
     ),
-    refused("own corpus: edited since", MADE, scene=together(own_dataset, edited_since)),
-    refused(
-        "own corpus: gone since",
-        MADE,
-        scene=together(own_dataset, lambda folder: (folder / "notes.py").unlink()),
-    ),
+    refused("own corpus: edited since", MADE, scene=together(own_dataset, with_a_line("notes.py"))),
+    refused("own corpus: gone since", MADE, scene=together(own_dataset, missing("notes.py"))),
     refused("being written: append", f"{DATA} --append", scene=together(dataset, being_written)),
     opened(
         "without kenlm",

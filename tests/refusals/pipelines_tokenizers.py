@@ -16,9 +16,7 @@ from tests.refusals.scenes import MODEL, Scene, holding, lines, together
 
 RUN = "pipelines.wudao --output out --tokenizer"
 HF = f"{RUN} hf:tokenizer.json"
-SPM = f"{RUN} sentencepiece:a.model"
 R50K = f"{RUN} tiktoken:r50k_base.tiktoken"
-GPT2 = f"{RUN} tiktoken:merges.txt"
 VOCAB = f"{RUN} hf:vocab.txt"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -52,6 +50,11 @@ def changed(change: Callable[[dict[str, Any]], object]) -> Scene:
         (folder / "tokenizer.json").write_text(json.dumps(description))
 
     return fill
+
+
+def numbered(**ids: int) -> Scene:
+    """The scene of the model of bytes with other ids of some pieces."""
+    return changed(lambda description: description["model"]["vocab"].update(ids))
 
 
 def hf(content: str | bytes) -> Scene:
@@ -101,13 +104,9 @@ HUGGING_FACE = {
         lambda description: description["model"].update(vocab={}, merges=[])
     ),
     "json: no end of text": changed(lambda description: description.update(added_tokens=[])),
-    "json: an id above all holes": changed(
-        lambda description: description["model"]["vocab"].update(a=1048836)
-    ),
-    "json: an id below 0": changed(lambda description: description["model"]["vocab"].update(a=-1)),
-    "json: two pieces of one id": changed(
-        lambda description: description["model"]["vocab"].update(x=258)
-    ),
+    "json: an id above all holes": numbered(a=1048836),
+    "json: an id below 0": numbered(a=-1),
+    "json: two pieces of one id": numbered(x=258),
     "json: text spells a special token": hf(bert([*SPECIAL, "the"])),
 }
 
@@ -138,6 +137,19 @@ ELSEWHERE = {
     f"{RUN} hf:a.json": as_pipe("a.json"),
 }
 
+OF_ANY_KIND = {
+    "tiktoken of an unknown encoding": ("tiktoken:gpt5", lines),
+    "model: a text": ("sentencepiece:a.model", holding("a.model", "not a model")),
+    "model: JSON by its name": ("sentencepiece:x.json", holding("x.json", "not a model")),
+    "json: a model by its name": ("hf:x.model", holding("x.model", "no model of this kind")),
+    "ranks: of an unknown name": ("tiktoken:mine.tiktoken", holding("mine.tiktoken", "YQ== 0\n")),
+    "ranks: of an unknown ending": ("tiktoken:mine.bin", holding("mine.bin", "YQ== 0\n")),
+    "merges: without a vocabulary": ("tiktoken:merges.txt", holding("merges.txt", "t h\n")),
+    "merges: a vocabulary that is no JSON": ("tiktoken:merges.txt", gpt2("t h\n", "x")),
+    "merges: in another order": ("tiktoken:merges.txt", gpt2("t h\n", '{"t": 0, "h": 1}')),
+}
+"""What --tokenizer says, and what is there."""
+
 ROWS = (
     *(
         refused(command.replace(str(MODEL), "MODEL"), command, scene=scene)
@@ -146,29 +158,5 @@ ROWS = (
     *(opened(name, R50K, scene=scene) for name, scene in RANKS.items()),
     *(opened(name, HF, scene=scene) for name, scene in HUGGING_FACE.items()),
     *(opened(name, VOCAB, scene=scene) for name, scene in VOCABULARIES.items()),
-    opened("tiktoken of an unknown encoding", f"{RUN} tiktoken:gpt5", scene=lines),
-    opened("model: a text", SPM, scene=holding("a.model", "not a model")),
-    opened(
-        "model: JSON by its name",
-        f"{RUN} sentencepiece:x.json",
-        scene=holding("x.json", "not a model"),
-    ),
-    opened(
-        "json: a model by its name",
-        f"{RUN} hf:x.model",
-        scene=holding("x.model", "no model of this kind"),
-    ),
-    opened(
-        "ranks: of an unknown name",
-        f"{RUN} tiktoken:mine.tiktoken",
-        scene=holding("mine.tiktoken", "YQ== 0\n"),
-    ),
-    opened(
-        "ranks: of an unknown ending",
-        f"{RUN} tiktoken:mine.bin",
-        scene=holding("mine.bin", "YQ== 0\n"),
-    ),
-    opened("merges: without a vocabulary", GPT2, scene=holding("merges.txt", "t h\n")),
-    opened("merges: a vocabulary that is no JSON", GPT2, scene=gpt2("t h\n", "x")),
-    opened("merges: in another order", GPT2, scene=gpt2("t h\n", '{"t": 0, "h": 1}')),
+    *(opened(name, f"{RUN} {spec}", scene=scene) for name, (spec, scene) in OF_ANY_KIND.items()),
 )

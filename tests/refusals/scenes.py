@@ -19,7 +19,6 @@ from tests.refusals.runner import run, tree
 MODEL = ROOT / "pipelines" / "sample" / "sample.model"
 TOKENIZER = f"--tokenizer sentencepiece:{MODEL}"
 """The flag of a tokenizer that is well."""
-SAMPLE = ROOT / "pipelines" / "sample"
 
 Scene = Callable[[Path], object]
 

@@ -108,13 +108,10 @@ placed = copied("placed", _made("place data --to disk"), "disk")
 """`disk`, a copy of `data` as place writes it."""
 exported = copied("exported", _made("export data --to numpy --source docs --output out"), "out")
 """`out`, an export of the source docs of `data` for NumPy."""
-removed = copied("removed", _made("remove data --id a-4 --reason asked"), "data")
-"""`data` with one more removal: manifest 4."""
 
 
 def linked(folder: Path) -> None:
-    """`data` whose files all are links, as in a cache."""
-    dataset(folder)
+    """The `data` of a scene before it, whose files all are links, as in a cache."""
     (folder / "data").rename(folder / "store")
     for path in sorted((folder / "store").rglob("*")):
         if path.is_file():
@@ -167,11 +164,6 @@ def cut(pattern: str, number: int = 2) -> Scene:
     return edited(pattern, lambda content: content[:-number])
 
 
-def grown(pattern: str, number: int = 2) -> Scene:
-    """A file with some bytes more."""
-    return edited(pattern, lambda content: content + bytes(number))
-
-
 def overwritten(pattern: str, at: int, value: bytes) -> Scene:
     """A file with other bytes at a place; below 0: from its end."""
 
@@ -185,18 +177,6 @@ def overwritten(pattern: str, at: int, value: bytes) -> Scene:
 def missing(pattern: str) -> Scene:
     """Without a file."""
     return lambda folder: found(folder, pattern).unlink()
-
-
-def swapped(pattern: str, other: str) -> Scene:
-    """Two files that have changed places."""
-
-    def scene(folder: Path) -> None:
-        one, two = found(folder, pattern), found(folder, other)
-        content = one.read_bytes()
-        one.write_bytes(two.read_bytes())
-        two.write_bytes(content)
-
-    return scene
 
 
 GONE = object()

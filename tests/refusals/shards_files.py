@@ -15,7 +15,6 @@ from tests.refusals.scenes_shards import (
     overwritten,
     rows_changed,
     sealed,
-    swapped,
 )
 
 _SHOW = "shards inspect data --doc 0 --source notes"
@@ -30,6 +29,12 @@ _VOCABULARY = "data/vocabulary-*.arrow"
 _FEWER = rows_changed(_VOCABULARY, lambda table: table.slice(1))
 _ENDLESS = consistent(_BIN, lambda content: content[:-2] + b"\x05\0")
 """A last document that does not end."""
+_SHORT = consistent(_IDX, lambda content: content[:33])
+_LONGER = consistent(_IDX, lambda content: content + b"\0")
+_LATER = cell(_ARROW, "offset", 1, lambda offset: offset + 1)
+_EARLIER = cell("data/g0001-*/notes/00001.arrow", "order", 0, 5)
+_TORN = cell("data/g0001-*/notes/00001.arrow", "offset", 3, lambda offset: offset + 1)
+_REMOVED = sealed("removals.0.documents.rows", 2)
 
 
 def _row(name: str, *scenes: Scene, command: str = _SHOW) -> Refusal:
@@ -61,13 +66,12 @@ def _prompted(but: int) -> Scene:
         prompts = [table["tokens"][0].as_py() - but, *table["prompt_tokens"].to_pylist()[1:]]
         return _column(table, "prompt_tokens", pa.array(prompts, pa.int32()))
 
-    return rows_changed(f"{_SHARD}.arrow", change)
+    return rows_changed(_ARROW, change)
 
 
 _SHOWN = (
-    _row("bin cut short", cut(f"{_SHARD}.bin")),
-    _row("bin lost", missing(f"{_SHARD}.bin")),
-    _row("shards that changed places", swapped(f"{_SHARD}.bin", "data/g0001-*/notes/00001.bin")),
+    _row("bin cut short", cut(_BIN)),
+    _row("bin lost", missing(_BIN)),
     _row(
         "one token too many in the manifest", sealed(f"{_ENTRY}.tokens", lambda tokens: tokens + 1)
     ),
@@ -75,26 +79,25 @@ _SHOWN = (
         "one document too few in the manifest",
         sealed(f"{_ENTRY}.documents", lambda documents: documents - 1),
     ),
-    _row("arrow with another beginning", overwritten(f"{_SHARD}.arrow", -6, b"ARROW2")),
-    _row("arrow with two columns of one name", rows_changed(f"{_SHARD}.arrow", _twice)),
-    _row("arrow in two batches", rows_changed(f"{_SHARD}.arrow", lambda table: table, batches=2)),
+    _row("arrow with two columns of one name", rows_changed(_ARROW, _twice)),
+    _row("arrow in two batches", rows_changed(_ARROW, lambda table: table, batches=2)),
     _row(
         "arrow without a column",
-        rows_changed(f"{_SHARD}.arrow", lambda table: table.drop_columns(["prompt_tokens"])),
+        rows_changed(_ARROW, lambda table: table.drop_columns(["prompt_tokens"])),
     ),
     _row(
         "arrow with a null",
         rows_changed(
-            f"{_SHARD}.arrow",
+            _ARROW,
             lambda table: _column(
                 table, "order", pa.array([None, *table["order"].to_pylist()[1:]], pa.uint64())
             ),
         ),
     ),
-    _row("document that begins elsewhere", cell(f"{_SHARD}.arrow", "offset", 0, 1)),
+    _row("document that begins elsewhere", cell(_ARROW, "offset", 0, 1)),
     _row(
         "document longer than it is",
-        cell(f"{_SHARD}.arrow", "tokens", 0, lambda tokens: tokens + 1),
+        cell(_ARROW, "tokens", 0, lambda tokens: tokens + 1),
     ),
 )
 
@@ -105,9 +108,8 @@ _VOCABULARIES = (
         rows_changed(_VOCABULARY, lambda table: table.drop_columns(["sentence_end"])),
     ),
     _row("vocabulary of fewer tokens", _FEWER, command=_TRACE),
-    _row(
-        "token beyond the vocabulary", overwritten(f"{_SHARD}.bin", 0, (384).to_bytes(2, "little"))
-    ),
+    _row("trace of torn documents", _TORN, command=_TRACE),
+    _row("token beyond the vocabulary", overwritten(_BIN, 0, b"\x80\x01")),
 )
 
 _REMOVAL = "data/removals/00003-*.arrow"
@@ -121,92 +123,37 @@ _REMOVALS = (
     ),
 )
 
-_TRACED = (
-    _row(
-        "trace of torn documents",
-        cell("data/g0001-*/notes/00001.arrow", "offset", 3, lambda offset: offset + 1),
-        command=_TRACE,
-    ),
-)
-
 _OF_PROMPTS = r"00000\.arrow has a prompt that is negative or not shorter than its document"
 _OF_POINTERS = r"00000\.idx has pointers that do not follow from its lengths"
 _FOUND = (
     ("bin lost", r"notes/00000\.bin is missing \([\d,]+ bytes expected\)", missing(_BIN)),
     (
         "another byte",
-        r"notes/00000\.bin has crc32c (\w{8}), (?!\1)\w{8} expected \d+ files, [\d,]+ bytes,"
-        r" [\d,]+ MB/s: 1 problem$",
+        r"00000\.bin has crc32c (\w{8}), (?!\1)\w{8} expected \d+ files, .* MB/s: 1 problem$",
         overwritten(_BIN, 4, b"\x03\x01"),
     ),
-    (
-        "two problems",
-        r": 2 problems$",
-        together(
-            missing("data/g0001-*/audit/docs-00000.parquet"),
-            missing("data/g0001-*/signatures/exact-00000.arrow"),
-        ),
-    ),
-    (
-        "idx without a header",
-        r"00000\.idx has 33 bytes; its header alone takes 34: it is damaged\. Restore it, or build"
-        r" the dataset again\.",
-        consistent(_IDX, lambda content: content[:33]),
-    ),
-    (
-        "idx of another kind",
-        r"00000\.idx begins with b'XMIDIDX\\x00\\x00' version 1, not MMIDIDX version 1",
-        _index(0, b"X"),
-    ),
+    ("idx without a header", r"idx has 33 bytes; its header alone takes 34", _SHORT),
+    ("idx of another kind", r"idx begins with b'XMIDIDX\\x00\\x00' version 1", _index(0, b"X")),
     ("idx of another type", r"\.idx has token type 5, \d+ ends of \d+ doc", _index(17, b"\x05")),
     ("idx of int32", _OF_POINTERS, _index(17, b"\x04")),
     ("idx with too many ends", r"\.idx has token type 8, 200 ends of \d+ d", _index(26, b"\xc8")),
-    (
-        "idx with bytes left over",
-        r"00000\.idx has (\d+) bytes, not (?!\1)\d+: it is damaged",
-        consistent(_IDX, lambda content: content + b"\0"),
-    ),
+    ("idx with bytes left over", r"idx has (\d+) bytes, not (?!\1)\d+: it is damaged", _LONGER),
     ("idx with other lengths", _OF_POINTERS, _index(34, b"\x02")),
     (
         "arrow with other lengths",
-        r"00000\.idx has lengths that differ from those in data/.*00000\.arrow.*00000\.arrow has"
-        r" offsets that do not follow from its lengths",
+        r"idx has lengths that differ from those in .*arrow has offsets that do not follow",
         cell(_ARROW, "tokens", 0, lambda tokens: tokens - 1),
     ),
-    (
-        "offsets that do not follow",
-        r"00000\.arrow has offsets that do not follow from its lengths",
-        cell(_ARROW, "offset", 1, lambda offset: offset + 1),
-    ),
+    ("offsets that do not follow", r"00000\.arrow has offsets that do not follow", _LATER),
     ("a prompt below 0", _OF_PROMPTS, cell(_ARROW, "prompt_tokens", 0, -1)),
     ("a prompt as long as its document", _OF_PROMPTS, _prompted(0)),
     ("documents out of order", r"00000\.arrow is not sorted by order", cell(_ARROW, "order", 1, 0)),
-    (
-        "the range of another shard",
-        r"00000\.arrow holds documents from another shard's range of the order",
-        cell(_ARROW, "order", -1, 2**63),
-    ),
-    (
-        "a shard that begins too early",
-        r"notes/00001\.arrow begins before the end of the previous shard",
-        cell("data/g0001-*/notes/00001.arrow", "order", 0, 5),
-    ),
-    (
-        "a document without its end",
-        r"notes/00000\.bin: 1 documents, first \d+, do not end in eos \(300\)",
-        _ENDLESS,
-    ),
-    (
-        "a token beyond the vocabulary",
-        r"notes/00000\.bin holds token ids \d+ to 384, the vocabulary has 384",
-        _begun_with(384),
-    ),
+    ("the range of another shard", r"another shard's range", cell(_ARROW, "order", -1, 2**63)),
+    ("a shard that begins too early", r"00001\.arrow begins before the end of the", _EARLIER),
+    ("a document without its end", r"1 documents, first \d+, do not end in eos", _ENDLESS),
+    ("a token beyond the vocabulary", r"00000\.bin holds token ids \d+ to 384", _begun_with(384)),
     ("a vocabulary of fewer tokens", r"-\w{8}\.arrow has 383 rows, 384 expected", _FEWER),
-    (
-        "a removal of fewer documents",
-        r"removals/.* removes 1 documents, the manifest says 2",
-        sealed("removals.0.documents.rows", 2),
-    ),
+    ("a removal of fewer documents", r"removes 1 documents, the manifest says 2", _REMOVED),
 )
 """What `verify` finds: exit code 1, and a line for each problem."""
 
@@ -260,30 +207,17 @@ _EXPORTED = {
 _DONE = (
     *(_damage(_EXPORT, name, scene, before="validation") for name, scene in _EXPORTED.items()),
     _damage(
-        "shards export data --to olmo --output out",
-        "another byte in a bin that is linked",
-        _EXPORTED["another byte in a bin"],
-        before="validation",
-    ),
-    _damage(
         _PLACE,
         "another byte",
         overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01"),
         before=_NODE,
     ),
-    _damage(_PLACE, "a file lost", missing("data/g0001-*/notes/00001.bin"), before=_NODE),
     Refusal(
         name="compact: another byte",
         command=_COMPACT,
         before=r"bytes are checked first$",
         scene=together(dataset, overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01")),
         writes=("data/.work*", "data/.lock"),
-    ),
-    Accepted(
-        name="compact: a ledger of the last generation",
-        command=_COMPACT,
-        says=r"2 generations are now g0004-\w{8}",
-        scene=together(dataset, holding_json("data/ledger.json", {"number": 2})),
     ),
     *(
         Refusal(
@@ -293,10 +227,7 @@ _DONE = (
         )
         for mark in (
             {"scatters": [2], "num_scatters": 2},
-            {"scatters": [-1], "num_scatters": 2},
             {"scatters": [], "num_scatters": 0},
-            {"scatters": [0]},
-            {"scatters": ["0"], "num_scatters": 1},
             [],
         )
     ),
@@ -307,4 +238,4 @@ _DONE = (
     ),
 )
 
-ROWS = (*_SHOWN, *_VOCABULARIES, *_REMOVALS, *_TRACED, *_VERIFIED, *_DONE)
+ROWS = (*_SHOWN, *_VOCABULARIES, *_REMOVALS, *_VERIFIED, *_DONE)

@@ -16,14 +16,12 @@ _BY_FLAGS = (
     "--data data --batch-size 0",
     "--data data --batch-size 4 -1:9",
     "--data data --batch-size 5:4",
-    "--data data --batch-size 4 9:8 5:2",
     "--data data --batch-size 4 9:8 9:2",
     "--data data --objective bert",
     "--data data --length 0 --objective causal",
     "--data data --length 64 --slack 32",
     "--data data --scatters 0",
     "--data data:note",
-    "--data s3://bucket/data",
     "--data data data:notes",
     "--data data=x",
     "--data data:docs=1 data:notes",
@@ -43,13 +41,11 @@ _WITH = {
 _IN_ALL = (
     "--data data --batch-size 4",
     "--step 0",
-    "--step 0 --data data",
     "--step 0 run.json",
     f"--data data {_SIZE} --document https://a.example/99",
 )
 _DRAWN: Mapping[str, Scene] = {
-    "--data data --batch-size 1": first,
-    "--data data --length 1 --objective causal": first,
+    "--data data --batch-size 1 --length 1 --objective causal": first,
     "--data data --length 64 --slack 31": first,
     "--data disk --scatters 4": another,
     "--data disk --scatters 5": another,
@@ -67,12 +63,9 @@ _RUN: dict[str, Any] = {
 }
 _SAVED = {
     "a key too many": {"colour": 1},
-    "mixes that are none": {"mixes": {}},
     "no batch": {"batches": []},
-    "a mix without data": {"mixes": [{"start": 0}]},
     "a mix that begins late": {"mixes": [{"start": 3, "data": ["data"]}]},
     "an empty batch": {"batches": [{"step": 0, "size": 0}]},
-    "steps as text": {"steps": "many"},
 }
 """What is wrong with the file of a run, and what the file has instead."""
 
@@ -110,8 +103,6 @@ _WRONG = (
     "x.draw([3, -1])",
     "shards.causal_windows(0)",
     "shards.glm_windows(64, slack=32)",
-    "d.documents('notes')[38]",
-    "d.documents('notes')[-1]",
     "shards.OnePass(s, window=w, at_most=5).draw([-1, 0])",
     "shards.OnePass(s, window=w, at_most=5).draw([0, 5])",
 )
@@ -185,19 +176,9 @@ ROWS = (
         scene=holding("run.json", "{"),
     ),
     _taken(
-        f"trace --data data {_SIZE} --document https://a.example/5",
-        r"path=a\.jsonl .* id=a-5 url=https://a\.example/5 step \d+ ",
-        dataset,
-    ),
-    _taken(
         f"trace --data data {_SIZE} --document a-3 --until 50",
         r"id=a-3 .* removed: it is no longer trained on$",
         dataset,
-    ),
-    _taken(
-        "remove data --id a-5 --dry-run --run run.json",
-        r"run\.json.*step",
-        together(dataset, holding_json("run.json", _RUN)),
     ),
     *(
         Refusal(

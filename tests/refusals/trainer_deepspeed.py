@@ -25,39 +25,23 @@ def _row(name: str, content: Any, *, command: str = _COMMAND) -> Refusal:
 
 _VALUES = (
     ("train_micro_batch_size_per_gpu", 0),
-    ("gradient_accumulation_steps", 0),
     ("train_batch_size", 1.5),
-    ("train_batch_size", "8"),
     ("train_batch_size", True),
     ("optimizer.params.lr", "1e-4"),
     ("optimizer.params.adam_w_mode", False),
-    ("optimizer.params.bias_correction", False),
     ("optimizer.params.amsgrad", True),
     ("bf16.enabled", "true"),
     (f"{_ZERO}.stage", -1),
-    (f"{_ZERO}.stage", "2"),
     (f"{_ZERO}.stage3_prefetch_bucket_size", "5e7"),
     (_ZERO, 2),
-    ("bf16", True),
 )
 """Place and value."""
 
 _PLACES = (
     "scheduler",
-    "elasticity",
-    "data_efficiency",
-    "curriculum_learning",
-    "gradient_allreduce_op",
-    "managed_gradient_accumulation",
-    "torch_autocast",
     "amp",
-    "sparse_attention",
     "pipeline",
-    "tensor_parallel",
-    "checkpoint.load_universal",
     "checkpoint.writer",
-    "checkpoint.use_node_local_storage",
-    f"{_ZERO}.compute_grad_norm",
     f"{_ZERO}.zenflow",
 )
 """What DeepSpeed knows and has no place here."""
@@ -65,9 +49,7 @@ _PLACES = (
 _KEYS = (
     _row("an unknown key", {"foo": 1}),
     _row("a mistyped key", {"zero_optimisation": {}}),
-    _row("a mistyped ignored key", {"activation_checkpoint": {}}),
     _row("another optimizer", {"optimizer": {"type": "Lamb"}}),
-    _row("an optimizer of no type", {"optimizer": {"params": {"lr": 1}}}),
     *(
         _row(f"AdamW with {params}", {"optimizer": {"type": "AdamW", "params": params}})
         for params in ({"lr": [1]}, {"betas": [0.9]}, {"betas": "x"})

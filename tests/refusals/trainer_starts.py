@@ -47,15 +47,12 @@ _BLANKS = (
     "random_position=maybe",
     "bert_prob=1.1",
     "bert_prob=-0.1",
-    "span_ratio=nan",
     "bert_prob=0.8",
 )
 
 _RESUMED = (
     "--seed 1",
-    "--length 60",
     "--blanks bert_prob=0.4",
-    "--precision bf16",
     "--batch-size 8",
     "--data data:docs",
     "--resume none",

@@ -46,23 +46,7 @@ _DESCRIPTIONS = (
     _own("a field with a form", pattern="{text:5} [MASK]"),
     _own("two kinds of answers", answer="x"),
     _own("another form", form="long"),
-    _own("another default", default=1),
-    _own("a pattern that is an object", pattern={"text": "[MASK]"}),
-    _own("other words", pattern=[{"text": "[MASK]", "verbalizer": {"bad": " x"}}]),
     _own("a word that is no text", verbalizer={"a": 1, "b": " x"}),
-    _own(
-        "a filler with a blank",
-        verbalizer=None,
-        choices_field="ends",
-        pattern=[{"text": "[MASK]", "filler": "[MASK]"}],
-    ),
-    _own(
-        "a metric of choices",
-        verbalizer=None,
-        pattern="{a}",
-        answer="x",
-        metric="accuracy",
-    ),
     Refusal(name="task: no JSON", command=_OWN, scene=holding("own.json", "{")),
 )
 
@@ -100,15 +84,6 @@ _ITEMS = (
         _items(f"no use for {flags}", [_GOOD], flags=flags)
         for flags in ("--loss hinge", "--length-penalty 1", "--by-loss")
     ),
-    _items(
-        "no use for --label-smoothing",
-        together(
-            holding_json("own.json", {"pattern": "{text} [MASK]", "choices": ["{a}", "{b}"]}),
-            lines("items/train.jsonl", [{"text": "a", "a": "sea", "b": "ship", "label": 0}]),
-        ),
-        flags="--label-smoothing 0.1",
-        task="own.json",
-    ),
 )
 
 
@@ -127,47 +102,36 @@ _LABELS = (
     ),
 )
 
-_RESUME = f"trainer.finetune {TUNING} --save tuned"
-_THREE = lines("items/train.jsonl", ITEMS)
-
-
-def _resumed(name: str, flags: str, scene: Scene = _THREE) -> Refusal:
-    return Refusal(
-        name=f"finetune: resumed {name}", command=f"{_RESUME} {flags}", scene=together(tuned, scene)
+_RESUMED = (
+    "--seed 5",
+    "--label-smoothing 0.1",
+    "--beams 2",
+    "--resume none",
+    "--save run",
+)
+_TUNED = tuple(
+    refused(
+        f"finetune: resumed with {flags}",
+        f"trainer.finetune {TUNING} --save tuned --epochs 2 {flags}",
+        scene=together(tuned, lines("items/train.jsonl", ITEMS)),
     )
-
-
-_TUNED = (
-    _resumed("with another seed", "--epochs 2 --seed 5"),
-    *(
-        _resumed(f"with {flags}", f"--epochs 2 {flags}")
-        for flags in (
-            "--label-smoothing 0.1",
-            "--beams 2",
-            "--beams 2 --beam-penalty 1",
-            "--no-repeat-ngram 3",
-            "--min-answer 2",
-            "--max-answer 9",
-        )
-    ),
-    _resumed("with --save of training", "--epochs 2 --save run"),
-    _resumed("never", "--epochs 2 --resume none"),
+    for flags in _RESUMED
 )
 
-
-def _export(name: str, command: str, scene: Scene) -> Refusal:
-    return Refusal(name=f"export: {name}", command=f"trainer.export {command}", scene=scene)
-
-
-_EXPORTS = (
-    _export("a GLM to transformers", "run --to hf --output out", trained),
-    _export("onto a file", "run --to safetensors --output out", together(trained, holding("out"))),
-    *(
-        _export(f"into {output}", f"run --to safetensors --output {output}", trained)
-        for output in (".", "run/..")
+_EXPORTED = {
+    "a GLM to transformers": ("run --to hf --output out", trained),
+    "onto a file": (
+        "run --to safetensors --output out",
+        together(trained, holding("out")),
     ),
-    _export("more rows than there are", "causal --to hf --vocabulary 385 --output out", causal),
-    _export("without the end of a text", "causal --to hf --vocabulary 300 --output out", causal),
+    "into .": ("run --to safetensors --output .", trained),
+    "more rows than there are": ("causal --to hf --vocabulary 385 --output out", causal),
+    "without the end of a text": ("causal --to hf --vocabulary 300 --output out", causal),
+}
+"""Flags of trainer.export, and where it runs."""
+_EXPORTS = tuple(
+    refused(f"export: {name}", f"trainer.export {flags}", scene=scene)
+    for name, (flags, scene) in _EXPORTED.items()
 )
 
 
@@ -219,57 +183,36 @@ _WEIGHTS = (
 )
 
 
-def _written(name: str, command: str, scene: Scene) -> Refusal:
-    return Refusal(name=f"use: {name}", command=command, scene=scene)
-
-
-_USES = (
-    _written(
-        "a prompt that is too long",
-        "trainer.generate run " + "'" + "the sea and " * 40 + "'",
-        trained,
-    ),
-    _written(
-        "another tokenizer",
-        "trainer.generate run x --tokenizer tiktoken:merges.txt",
+_WHOLE = "run/step-4/whole-00000.json"
+_DAMAGED = together(
+    trained,
+    cut("run/step-4/mp_rank_00_model_states.pt"),
+    overwritten("run/step-2/mp_rank_00_model_states.pt", 200_000, b"\xaa\x55"),
+)
+_WORDS = holding("x", '{"text": "a b"}\n')
+_USED = {
+    "a prompt that is too long": (f"generate run '{'the sea and ' * 40}'", trained),
+    "another tokenizer": (
+        "generate run x --tokenizer tiktoken:merges.txt",
         together(trained, tokenizer),
     ),
-    _written("no such device", "trainer.generate run x --device abacus", trained),
-    _written(
-        "data that are gone",
-        "trainer.generate run x",
-        together(
-            trained,
-            json_changed("run/step-4/whole-00000.json", "state.run.mixes.0.data", ["/gone"]),
-        ),
+    "no such device": ("generate run x --device abacus", trained),
+    "data that are gone": (
+        "generate run x",
+        together(trained, json_changed(_WHOLE, "state.run.mixes.0.data", ["/gone"])),
     ),
-    _written(
-        "a shape that is gone",
-        "trainer.generate run x",
-        together(
-            trained,
-            json_changed("run/step-4/whole-00000.json", "state.identity.model.num_layers", 0),
-        ),
+    "a shape that is gone": (
+        "generate run x",
+        together(trained, json_changed(_WHOLE, "state.identity.model.num_layers", 0)),
     ),
-    *(
-        _written(
-            f"only damaged checkpoints, {command.split()[0]}",
-            f"trainer.{command}",
-            together(
-                trained,
-                cut("run/step-4/mp_rank_00_model_states.pt"),
-                overwritten("run/step-2/mp_rank_00_model_states.pt", 200_000, b"\xaa\x55"),
-            ),
-        )
-        for command in (
-            "generate run x",
-            "train --data data --model model.json --max-steps 4 --batch-size 4 --init-from run"
-            " --save on",
-        )
+    "only damaged checkpoints, generate": ("generate run x", _DAMAGED),
+    "only damaged checkpoints, train": (
+        "train --data data --model model.json --max-steps 4 --batch-size 4 --init-from run"
+        " --save on",
+        _DAMAGED,
     ),
-    _written(
-        "losses that were not finite",
-        "trainer.generate run x",
+    "losses that were not finite": (
+        "generate run x",
         together(
             trained,
             *(
@@ -278,35 +221,33 @@ _USES = (
             ),
         ),
     ),
-    _written("held-out text of weights", "trainer.evaluate glm", glm),
-    _written("held-out text of a tuned model", "trainer.evaluate tuned", tuned),
-    _written(
-        "a task longer than the model",
-        "trainer.evaluate run --task lambada=x --length 65",
-        together(trained, holding("x", '{"text": "a b"}\n')),
+    "held-out text of weights": ("evaluate glm", glm),
+    "held-out text of a tuned model": ("evaluate tuned", tuned),
+    "a task longer than the model": (
+        "evaluate run --task lambada=x --length 65",
+        together(trained, _WORDS),
     ),
-    _written(
-        "blanks of a causal model",
-        "trainer.evaluate causal --task lambada=x --blank mask",
-        together(causal, holding("x", '{"text": "a b"}\n')),
+    "blanks of a causal model": (
+        "evaluate causal --task lambada=x --blank mask",
+        together(causal, _WORDS),
     ),
-    _written(
-        "an empty file of a task",
-        "trainer.evaluate run --task lambada=x",
+    "an empty file of a task": (
+        "evaluate run --task lambada=x",
         together(trained, holding("x", "\n")),
     ),
+}
+"""Commands of the trainer, and where they run."""
+_USES = tuple(
+    refused(f"use: {name}", f"trainer.{command}", scene=scene)
+    for name, (command, scene) in _USED.items()
 )
 
-_NUM_PATTERNS = {
-    "wsc": 3, "boolq": 6, "multirc": 5, "rte": 5, "record": 1,
-}  # fmt: skip
-_PATTERNS = tuple(
+_PATTERNS = (
     refused(
-        f"the pattern after the last of {task}",
-        f"trainer.tasks {task} x.jsonl --tokenizer sentencepiece:tok.model --pattern {number}",
+        "the pattern after the last of wsc",
+        "trainer.tasks wsc x.jsonl --tokenizer sentencepiece:tok.model --pattern 3",
         scene=together(holding("tok.model", MODEL.read_bytes()), holding("x.jsonl", "{}\n")),
-    )
-    for task, number in _NUM_PATTERNS.items()
+    ),
 )
 
 ROWS = (*_DESCRIPTIONS, *_ITEMS, *_LABELS, *_TUNED, *_EXPORTS, *_WEIGHTS, *_USES, *_PATTERNS)
