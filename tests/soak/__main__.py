@@ -25,6 +25,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.job import IMPORTED
 from tests.soak.case import Case, Nothing
 from tests.soak.commands import die_with_parent
 from tests.soak.kinds import KINDS
@@ -229,7 +230,9 @@ def _keep_mounted(folder: Path) -> None:
 def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
     rooms = ("map.preloaded", "run.append", "run.build", "run.command", "report.page")
-    for name in (*(f"pipelines.{room}" for room in (*CORPORA, *rooms)), "shards.__main__"):
+    commands = ("rethreshold", "report.command")
+    names = [f"pipelines.{room}" for room in (*CORPORA, *rooms, *commands)]
+    for name in (*names, "pyarrow.dataset", "shards.__main__", *IMPORTED["shards"]):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # else the collector writes into pages that forks share

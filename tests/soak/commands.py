@@ -9,6 +9,7 @@ import importlib
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,10 +24,14 @@ from typing import Any
 
 import psutil
 
+from shards.console import run_module
+
 ROOT = Path(__file__).parents[2]
 PR_SET_PDEATHSIG = 1
 LIMIT = 240.0
 """Seconds that a command may take on a busy machine."""
+MEMORY_BYTES = 3 << 30
+"""What a forked one may take beside what it shares; the model of languages is a third of that."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +211,9 @@ def _become(
         os.dup2(nothing, 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        present = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        limit = present + MEMORY_BYTES
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.RLIM_INFINITY))
         if constants:  # after a death, tasks run in a worker, which would not have them
             importlib.import_module("pipelines.run.build").died_before = lambda _: False  # type: ignore[attr-defined]
         for module, values in constants.items():
@@ -228,4 +236,6 @@ def _main(words: Sequence[str]) -> int:
     module, *flags = words
     if module == "shards":
         return importlib.import_module("shards.__main__").main(flags)  # type: ignore[no-any-return]
+    if module in ("pipelines.rethreshold", "pipelines.report"):
+        return run_module(module, flags)
     return importlib.import_module("pipelines.run.command").main(module, flags)  # type: ignore[no-any-return]
