@@ -123,5 +123,5 @@ def test_a_case_of_a_kind(kind: str, tmp_path: Path) -> None:
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(rf"\n{kind} +[1-9]", done.stdout)
+    assert re.search(rf"\n{kind} +([1-9]|\d+ +\d+ +[1-9])", done.stdout), "it can be skipped"
     assert list(tmp_path.iterdir()) == []
