@@ -106,7 +106,7 @@ def test_a_case_is_decided_by_its_seed_and_number(tmp_path: Path) -> None:
     assert made[0] == made[1]
 
 
-ONE = ("--minutes", "0.001", "--seed", "0")
+ONE = ("--minutes", "0.001", "--seed", "0", "--jobs", "1")
 RARE = ("plain", "engines", "readers")
 
 
