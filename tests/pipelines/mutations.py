@@ -124,6 +124,8 @@ def _harm_json(document: Any, rng: random.Random) -> None:
     places: dict[str, list[Any]] = {}
     for path, found in _containers(document):
         places.setdefault(path, []).append(found)
+    if not places:
+        return
     place = rng.choice(places[rng.choice([*places])])
     key = rng.choice([*place]) if isinstance(place, dict) else rng.randrange(len(place))
     action = rng.randrange(8)
