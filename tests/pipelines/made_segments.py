@@ -105,12 +105,9 @@ def write_segments(
     return plan
 
 
-def random_docs(
-    rng: np.random.Generator, num: int, *, low: int = 0, high: int = 2**64
-) -> list[Doc]:
-    """Documents of 1 to 6 tokens with hashes from anywhere, orders in [low, high)."""
-    orders = rng.integers(low, high - 1, num, np.uint64, endpoint=True).tolist()
-    holdouts = rng.integers(0, 2**64 - 1, num, np.uint64, endpoint=True).tolist()
+def random_docs(rng: np.random.Generator, num: int) -> list[Doc]:
+    """Documents of 1 to 6 tokens with hashes from anywhere."""
+    orders, holdouts = rng.integers(0, 2**64 - 1, (2, num), np.uint64, endpoint=True).tolist()
     return [
         Doc(
             order=order,

@@ -5,6 +5,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 _Harm = Callable[[bytes, random.Random], bytes]
@@ -73,9 +74,21 @@ def _swap(content: bytes, rng: random.Random) -> bytes:
     return content[middle:] + content[:middle]
 
 
+def _put_number(content: bytes, rng: random.Random) -> bytes:
+    """Lengths, offsets and counts stand near the ends of a binary file."""
+    size = rng.choice((4, 8))
+    near = rng.randrange(min(len(content), 1024)) // 4 * 4
+    at = rng.choice((near, max(0, len(content) - near - size)))
+    number = rng.choice((0, 1, 255, 2**31 - 1, 2**31, 2**40, 2**63 - 1, 2**64 - 1))
+    changed = bytearray(content)
+    changed[at : at + size] = (number % 2 ** (8 * size)).to_bytes(size, "little")
+    return bytes(changed[: len(content)])
+
+
 _WHOLE = (b"", b"\0", b"\n", b"\xff" * 300, b"\0" * 5000, b"[" * DEEP, b'{"a":' * DEEP, b"null")
 _BYTES: tuple[_Harm, ...] = (
     _flip, _flip, _flip_head, _cut, _behead, _remove, _repeat, _fill, _noise, _insert, _swap,
+    _put_number,
 )  # fmt: skip
 
 
@@ -111,6 +124,8 @@ def _harm_json(document: Any, rng: random.Random) -> None:
     places: dict[str, list[Any]] = {}
     for path, found in _containers(document):
         places.setdefault(path, []).append(found)
+    if not places:
+        return
     place = rng.choice(places[rng.choice([*places])])
     key = rng.choice([*place]) if isinstance(place, dict) else rng.randrange(len(place))
     action = rng.randrange(8)
@@ -126,14 +141,29 @@ def _harm_json(document: Any, rng: random.Random) -> None:
         place[key] = rng.choice(_VALUES)
 
 
+def _other_json(content: bytes, rng: random.Random) -> bytes:
+    document = json.loads(content)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        _harm_json(document, rng)
+    return json.dumps(document).encode()
+
+
 def harmed_json(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
     """Yield names and bytes of JSON files with wrong, missing, huge and repeated values."""
     rng = random.Random(seed)
     for index in range(number):
-        document = json.loads(content)
-        for _ in range(rng.choice((1, 1, 2, 5))):
-            _harm_json(document, rng)
-        yield f"json-{index}", json.dumps(document).encode()
+        yield f"json-{index}", _other_json(content, rng)
+
+
+def harmed(content: bytes, rng: random.Random) -> tuple[str, bytes]:
+    """Return the name of a harm and what it leaves of a file; half of the time JSON stays JSON."""
+    if len(content) < 2 or rng.random() < 0.1:
+        return "whole", rng.choice(_WHOLE)
+    if content[:1] in b"[{" and rng.random() < 0.5:
+        with suppress(ValueError):  # it has one on each line
+            return "json", _other_json(content, rng)
+    harm = rng.choice(_BYTES)
+    return harm.__name__, harm(content, rng)
 
 
 _MESSAGES = (1, 2, 3)

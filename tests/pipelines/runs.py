@@ -14,7 +14,6 @@ import numpy as np
 from pipelines.run.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
 
-AT = Path(__file__).parent / "at.py"
 MODULE = "pipelines.wudao"
 FLAGS = ["--split-bytes", "12000", "--shards", "8"]
 """The options of `many_splits`, for the command line."""

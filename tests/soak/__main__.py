@@ -87,7 +87,7 @@ def main() -> int:
     end = time.monotonic() + asked.minutes * 60
     show = _Progress(end)
     last = 0
-    for number in _numbers(asked, end):
+    for number in _numbers(asked, end, tried):
         while len(running) >= asked.jobs:
             _reap(running, asked.seed, keep=keep, tried=tried)
             show(tried)
@@ -102,18 +102,16 @@ def main() -> int:
     return 1 if tried.failures else 0
 
 
-def _numbers(asked: argparse.Namespace, end: float) -> Iterator[int]:
-    """Yield the numbers of the cases to run until the time is over; one at least."""
+def _numbers(asked: argparse.Namespace, end: float, tried: Tried) -> Iterator[int]:
+    """Yield the numbers of the cases to run until the time is over; one at least has documents."""
     if asked.case is not None:
         yield asked.case
         return
-    tried = 0
     for number in itertools.count():
         if asked.only and kind_of(asked.seed, number) not in asked.only:
             continue
-        if tried and time.monotonic() > end:
+        if time.monotonic() > end and sum(tried.outcomes.values()) > tried.total(EMPTY):
             return
-        tried += 1
         yield number
 
 
@@ -231,8 +229,8 @@ def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
     for wing in ("pipelines", "shards"):
         job.import_wing(wing)
-    for corpus in CORPORA:
-        importlib.import_module(f"pipelines.{corpus}")
+    for name in (*CORPORA, "rethreshold", "report.command"):
+        importlib.import_module(f"pipelines.{name}")
     gc.collect()
     gc.freeze()  # else the collector writes into pages that forks share
 

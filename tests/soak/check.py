@@ -145,6 +145,8 @@ def _check_sources(
         if options["shards"] and kept:
             shards = plain.shards(generation, source, "train")
             agree(f"shards of {source}", len(shards), options["shards"])
+        if most := options.values.get("shard_tokens"):
+            _check_number(plain, generation, source, expected, most)
         told = {**generation["accounting"][source]}
         groups = told.pop("groups")
         agree(f"account of {source}", told, account(expected, source))
@@ -167,6 +169,27 @@ def _check_cut(shards: Sequence[dict[str, Any]], stored: Sequence[Stored]) -> No
             numbers[document.shard],
             (document.order * len(shards)) >> 64,
         )
+
+
+def _check_number(
+    plain: Plain, generation: dict[str, Any], source: str, expected: Expected, most: int
+) -> None:
+    """Check that shards are as few powers of two as keep each within its tokens."""
+    fates = [fate for fate in expected.fates.values() if fate.place[0] == source]
+    if any("duplicate" in fate.reason for fate in fates):
+        return  # their tokens, which nobody knows here, were counted
+    splits = ("train", "validation")
+    stored = [one for split in splits for one in plain.documents(generation, source, split)]
+    number, within = 1, max([most, *(len(one.tokens) for one in stored)])
+    while number < len(stored):
+        sizes: Counter[int] = Counter()
+        for one in stored:
+            sizes[(one.order * number) >> 64] += len(one.tokens)
+        if max(sizes.values()) <= within:
+            break
+        number *= 2
+    found = len(plain.shards(generation, source, "train"))
+    agree(f"number of shards of {source}", found, number if stored else 0)
 
 
 def _check_groups(groups: dict[str, Any], expected: Expected, source: str) -> None:

@@ -4,6 +4,7 @@ import importlib
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import time
@@ -20,6 +21,8 @@ from tests import job
 
 LIMIT = 240.0
 """Seconds that a command may take on a busy machine."""
+MEMORY_BYTES = 3 << 30
+"""What a forked one may take beside what it shares; the model of languages is a third of that."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,8 @@ def start(
 def _prepare(trap: Trap | None, constants: Mapping[str, Mapping[str, int]]) -> None:
     """Make this process, a fork, what a command is to run in."""
     os.setpgid(0, 0)
+    present = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (present + MEMORY_BYTES, resource.RLIM_INFINITY))
     if constants:  # after a death, tasks run in a worker, which would not have them
         importlib.import_module("pipelines.run.build").died_before = lambda _: False  # type: ignore[attr-defined]
     for module, values in constants.items():

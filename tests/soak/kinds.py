@@ -1,16 +1,17 @@
 """The kinds of cases. Each takes a Case and fails by an exception."""
 
-import random
+import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.soak.case import Case, flags_of, shipped
+from tests.soak.case import Case, flags_of, reported, shipped
 from tests.soak.check import Failure, Ledger, agree, check_dataset
 from tests.soak.dataset import Plain
 from tests.soak.growth import add_generations, check_compacted, remove_some
+from tests.soak.harm import finish, harm_dataset, harm_input, harm_work
 from tests.soak.loader import check_reading
 from tests.soak.mounts import make_read_only, mount_small
 from tests.soak.readers import readers
@@ -59,6 +60,8 @@ def plain(case: Case) -> None:
 
 def kill(case: Case) -> None:
     world = case.world()
+    if world.options["dedup"] == "minhash" and case.rng.random() < 0.4:
+        world.options.values |= {"clusters": "components", "minhash_threshold": 0}
     case.choose_sizes()
     words = flags_of(world)
     expected = case.calm(words)
@@ -67,16 +70,15 @@ def kill(case: Case) -> None:
         done = case.killed(*words, "--output", output)
         if done.code not in (0, -9):
             raise Failure(f"exit code {done.code} after a kill: {done.output[-800:]}")
+    finished = {
+        phase.name: len([*phase.glob("[!.]*.json")])
+        for phase in (output / ".work").glob("*")
+        if not (output / "manifest.json").exists()
+    }
     finish(case, world, output, expected)
-
-
-def finish(case: Case, world: World, output: Path, expected: dict[str, str]) -> None:
-    """Run a command to its end; what it makes must have the bytes of an undisturbed run."""
-    case.succeed(*flags_of(world, output=output))
-    agree("bytes after the disturbance", shipped(output), expected)
-    left = [path for path in output.rglob(".tmp-*")]
-    agree("half-written files", left, [])
-    check_dataset(output, world)
+    told = json.loads((output / "report.json").read_bytes())["tasks"]
+    used = {phase: told[phase]["finished_before"] for phase in finished if phase in told}
+    agree("finished tasks that are used", used, {phase: finished[phase] for phase in used})
 
 
 def kill_workers(case: Case) -> None:
@@ -102,87 +104,6 @@ def kill_workers(case: Case) -> None:
         if done.code not in (0, -9):
             raise Failure(f"exit code {done.code} after a kill: {done.output[-800:]}")
     finish(case, world, output, expected)
-
-
-# --- harm
-
-
-def _flipped(raw: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(raw)
-    changed[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def _cut(raw: bytes, rng: random.Random) -> bytes:
-    return raw[: rng.randrange(len(raw))]
-
-
-HARMS: Sequence[tuple[str, Callable[[bytes, random.Random], bytes | None]]] = (
-    *[("flip", _flipped)] * 2,
-    *[("cut", _cut)] * 2,
-    ("grow", lambda raw, rng: raw + rng.randbytes(rng.randint(1, 20))),
-    ("empty", lambda *_: b""),
-    ("zeros", lambda raw, _: bytes(len(raw))),
-    ("remove", lambda *_: None),
-)
-"""What becomes of a file's content; None: the file goes."""
-
-
-def harm(case: Case, path: Path) -> bool:
-    """Harm a file in one way; return whether it is another one now."""
-    name, change = case.rng.choice(HARMS)
-    case.note(name, path)
-    before = path.read_bytes()
-    after = change(before, case.rng)
-    if after is None:
-        path.unlink()
-    else:
-        path.write_bytes(after)
-    return after != before
-
-
-def harm_work(case: Case) -> None:
-    """Harms what an unfinished run has left, then runs the same command again."""
-    world = case.world()
-    case.choose_sizes()
-    words = flags_of(world)
-    expected = case.calm(words)
-    output = case.folder / "out"
-    case.killed(*words, "--output", output, first=4, last=512)
-    if (output / "manifest.json").exists():
-        (output / "manifest.json").unlink()
-    left = [
-        path
-        for path in sorted(output.rglob("*"))
-        if path.is_file() and path.stat().st_size and path.name not in (".lock")
-    ]
-    for path in case.rng.sample(left, min(len(left), case.rng.choice((1, 2, 5, 20)))):
-        harm(case, path)
-    finish(case, world, output, expected)
-
-
-def harm_dataset(case: Case) -> None:
-    """Harms files of a complete dataset, one after the other: verify says so."""
-    world = case.world(small=True)
-    output, _ = made(case, world)
-    names = [name for name in shipped(output) if (output / name).stat().st_size]
-    for name in ("manifest.json", *case.rng.sample(names, min(len(names), 2))):
-        path = output / name
-        before = path.read_bytes()
-        if not harm(case, path):
-            continue  # zeros that were zeros
-        done = case.run("shards", "verify", output)
-        refused = name == "manifest.json" and done.code == 2
-        if not refused and (done.code != 1 or path.name not in done.output):
-            raise Failure(f"verify does not name {name}: {done.code} {done.output[-600:]}")
-        for command in ("inspect", "stats"):
-            case.run("shards", command, output)
-        if name != "manifest.json":  # without one, a run would make the dataset again
-            case.run(*flags_of(world, output=output))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(before)
-    case.succeed("shards", "verify", output)
-    check_dataset(output, world)
 
 
 # --- full disks
@@ -264,7 +185,7 @@ def every_tokens(case: Case) -> None:
         expected = case.calm(words)
         case.killed(*words, "--output", output, last=512)
         case.succeed(*words, "--output", output)
-        agree("bytes after a kill", shipped(output), expected)
+        agree("bytes after a kill", reported(output), expected)
     else:
         case.succeed(*words, "--output", output)
     ledger = check_dataset(output, world)
@@ -306,15 +227,16 @@ def overwrite(case: Case) -> None:
     if case.rng.random() < 0.5:
         case.killed("shards", "prune", output, "--days", "0", last=7)
     case.succeed("shards", "prune", output, "--days", "0")
-    left = shipped(output)
-    expected.pop("manifest.json")
-    left.pop("manifest.json")
+    left = reported(output)
+    for name in ("manifest.json", "report.json"):
+        expected.pop(name)
+        left.pop(name)
     agree("files after prune", left, expected)
     case.succeed("shards", "verify", output)
 
 
 def parts(case: Case) -> None:
-    """Maps shares one after the other, then merges."""
+    """Maps shares at the same time or one after the other, then merges."""
     world = case.world()
     words = flags_of(world)
     expected = case.calm(words)
@@ -322,12 +244,16 @@ def parts(case: Case) -> None:
     number = case.rng.choice((2, 3, 5))
     shares = [f"{index + 1}/{number}" for index in range(number)]
     case.rng.shuffle(shares)
+    if case.rng.random() < 0.5:
+        twice = [*shares, shares[0]]  # as when an engine takes a living worker for dead
+        started = [case.start([*words, "--output", output, "--part", share]) for share in twice]
+        agree("parts at the same time", {each.wait().code for each in started}, {0})
     for share in shares:
         if case.rng.random() < 0.3:
             case.killed(*words, "--output", output, "--part", share, last=64)
         case.succeed(*words, "--output", output, "--part", share)
     case.succeed(*words, "--output", output, "--part", "merge")
-    agree("bytes of parts", shipped(output), expected)
+    agree("bytes of parts", reported(output), expected)
     check_dataset(output, world)
 
 
@@ -350,7 +276,7 @@ def engines(case: Case) -> None:
     case.engine, case.forked = case.rng.choice(ways)
     case.note("engine", f"{case.engine} forked={case.forked}")
     output, _ = made(case, world)
-    agree("bytes of another engine", shipped(output), expected)
+    agree("bytes of another engine", reported(output), expected)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -358,7 +284,8 @@ KINDS: Mapping[str, Kind] = {
     "kill": Kind(kill, 16, "kill -9 at a random change of the disk, and again"),
     "kill-workers": Kind(kill_workers, 4, "kill -9 of a worker or driver at a random time"),
     "harm-work": Kind(harm_work, 12, "unfinished work is harmed between two runs"),
-    "harm-dataset": Kind(harm_dataset, 6, "files of a dataset are harmed, the manifest too"),
+    "harm-dataset": Kind(harm_dataset, 10, "a harmed dataset, and all that reads one"),
+    "harm-input": Kind(harm_input, 8, "files of the input are harmed"),
     "full-disk": Kind(full_disk, 8, "a disk that fills up", alone=True),
     "read-only": Kind(read_only, 3, "read-only mounts", alone=True),
     "append": Kind(append, 10, "--append in several steps, removals, compaction"),

@@ -50,7 +50,7 @@ def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
         try:
             dataset = dataset if way == "held" and dataset else Dataset.open(folder)
             if way == "windows":
-                _read_windows(dataset)
+                read_windows(dataset)
             seen.append(_state_of(dataset))
         except UserError as error:
             seen.append(("error", str(error)))
@@ -68,7 +68,8 @@ def _state_of(dataset: Dataset) -> tuple[str, str]:
     return f"{manifest.number} {manifest.lineage}", state.hexdigest()
 
 
-def _read_windows(dataset: Dataset) -> None:
+def read_windows(dataset: Dataset) -> None:
+    """Read a few batches, as training does."""
     streams = streams_of(dataset)
     if streams:
         sampler = Sampler(streams, seed=1, num_scatters=1, window=glm_windows(128))

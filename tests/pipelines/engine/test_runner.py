@@ -20,17 +20,11 @@ WAYS = [((), 0), (("--runner=DirectRunner",), 0), ((), 1)]
 
 
 @pytest.mark.parametrize(("flags", "num_workers"), WAYS)
-def test_a_user_error_comes_through_word_for_word(
+def test_a_user_error_comes_through_word_for_word_and_any_other_says_where_it_was(
     tmp_path: Path, flags: tuple[str, ...], num_workers: int
 ) -> None:
     with pytest.raises(UserError, match=r"^mend x: 请改$"):
         run(tmp_path, ("x", "raise:user"), num_workers=num_workers, flags=flags)
-
-
-@pytest.mark.parametrize(("flags", "num_workers"), WAYS)
-def test_any_other_failure_says_where_it_was(
-    tmp_path: Path, flags: tuple[str, ...], num_workers: int
-) -> None:
     with pytest.raises(RuntimeError if num_workers else ValueError, match="x is broken"):
         run(tmp_path, ("x", "raise:other"), num_workers=num_workers, flags=flags)
 

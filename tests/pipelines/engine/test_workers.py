@@ -5,8 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -131,28 +129,26 @@ def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
     assert first < second < third
 
 
-@contextmanager
-def driver(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", set[int]]]:
-    """A driver with both of its children at work."""
-    command = [sys.executable, "-m", "tests.pipelines.duties", str(folder)]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_a_driver_is_that_of_its_children(tmp_path: Path, number: int) -> None:
+    """A terminal sends Ctrl-C to all of them, and the driver alone answers."""
+    command = [sys.executable, "-m", "tests.pipelines.duties", str(tmp_path)]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         try:
-            duties.wait_for(lambda: len(read_events(folder)) == 2, seconds=30)
-            yield process, {pid for _, _, pid in read_events(folder)}
+            duties.wait_for(lambda: len(read_events(tmp_path)) == 2, seconds=30)
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)
+            else:
+                process.kill()
+            _, output = process.communicate(timeout=60)
         finally:
             process.kill()
-
-
-def test_control_c_ends_driver_and_children(tmp_path: Path) -> None:
-    """A terminal sends the signal to all of them; the driver alone answers."""
-    with driver(tmp_path) as (process, children):
-        os.killpg(process.pid, signal.SIGINT)
-        _, output = process.communicate(timeout=60)
-        duties.wait_for(lambda: not any(alive(pid) for pid in children))
+    children = {pid for _, _, pid in read_events(tmp_path)}
+    duties.wait_for(lambda: not any(alive(pid) for pid in children))
     assert process.returncode != 0
-    assert output.decode().count("KeyboardInterrupt") == 1
+    assert output.decode().count("KeyboardInterrupt") == (number == signal.SIGINT)
 
 
 def test_a_worker_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

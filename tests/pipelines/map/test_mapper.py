@@ -1,8 +1,5 @@
 import dataclasses
-import hashlib
-import multiprocessing
 from collections.abc import Mapping
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -12,25 +9,13 @@ from pipelines.inputs.split import Split
 from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
     Job,
-    MapTask,
     prepare_map,
     record_name,
     segment_versions,
 )
-from pipelines.readers.reading import splits
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from tests.pipelines.runs import MODULE, many_splits
-
-
-def hashes(folder: Path) -> dict[str, str]:
-    """The hash of every file that tasks left except records, whose times are their own."""
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in (folder / ".work" / "map").iterdir()
-        if path.suffix != ".json"
-    }
-
 
 SPLIT = Split(
     source="wudao", path="/a.json", relative="a.json", file_bytes=9, start=0, end=9, mtime_ns=7
@@ -64,26 +49,6 @@ def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
     assert len({same, *others}) == 8
 
 
-def attempt(job: Job, tasks: list[MapTask], barrier: Barrier) -> None:
-    """Run the tasks, each at the same moment as the other process."""
-    run_task = prepare_map(job)
-    for task in tasks:
-        barrier.wait(timeout=60)
-        run_task(task)
-
-
-def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
-    files, corpora = match_corpora(MODULE, options)
-    chain, corpus = Chain(options), corpora["wudao"]
-    versions = segment_versions(chain.engines, corpora)
-    tasks = [
-        MapTask(name=record_name(split, corpus, versions=versions, facts=chain.facts), split=split)
-        for file in files
-        for split in splits(file, corpus.reading, split_bytes=options.split_bytes)
-    ]
-    return Job(options=options, corpora=corpora, versions=versions), tasks
-
-
 @pytest.mark.parametrize(
     ("versions", "message"),
     [
@@ -94,29 +59,8 @@ def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
 def test_a_worker_with_other_versions_is_refused(
     tmp_path: Path, versions: Mapping[str, str], message: str
 ) -> None:
-    job, _ = job_of(many_splits(tmp_path / "out"))
+    options = many_splits(tmp_path / "out")
+    _, corpora = match_corpora(MODULE, options)
+    here = segment_versions(Chain(options).engines, corpora)
     with pytest.raises(UserError, match=message):
-        prepare_map(dataclasses.replace(job, versions={**job.versions, **versions}))
-
-
-@pytest.mark.slow
-def test_two_attempts_at_one_split_at_once_leave_the_files_of_one(tmp_path: Path) -> None:
-    """As when an engine takes a living worker for dead."""
-    alone, tasks = job_of(many_splits(tmp_path / "alone"))
-    tasks = tasks[:8]
-    run_task = prepare_map(alone)
-    for task in tasks:
-        run_task(task)
-
-    both, _ = job_of(many_splits(tmp_path / "both"))
-    spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(2)
-    attempts = [spawn.Process(target=attempt, args=(both, tasks, barrier)) for _ in range(2)]
-    for process in attempts:
-        process.start()
-    for process in attempts:
-        process.join(timeout=100)
-    assert [process.exitcode for process in attempts] == [0, 0]
-    assert hashes(tmp_path / "both") == hashes(tmp_path / "alone")
-    records = {path.stem for path in (tmp_path / "both" / ".work" / "map").glob("*.json")}
-    assert records == {task.name for task in tasks}
+        prepare_map(Job(options=options, corpora=corpora, versions={**here, **versions}))

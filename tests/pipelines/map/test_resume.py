@@ -7,14 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines.corpus.options import Options
 from pipelines.engine.records import read_record
-from pipelines.inputs.files import InputFile
 from pipelines.map.mapper import SplitRecord
-from pipelines.map.resume import unchanged
 from pipelines.run.build import build
 from shards.records import sealed
 from shards.storage.files import write_json
@@ -76,22 +73,3 @@ def test_a_file_behind_a_url_is_used_while_its_bytes_are_the_same(tmp_path: Path
     system.store.clear()
     assert found == [found[0], 0, 0, 1, 0]
     assert found[0] > 4
-
-
-@pytest.mark.parametrize(
-    ("now", "before", "same"),
-    [
-        ((7, ""), (7, ""), True),
-        ((8, ""), (7, ""), False),
-        ((0, "e"), (0, "e"), True),
-        ((0, "e"), (0, "f"), False),
-        ((0, ""), (0, ""), False),
-        ((7, ""), None, False),
-    ],
-)
-def test_a_file_is_unchanged_by_its_time_or_etag(
-    now: tuple[int, str], before: tuple[int, str] | None, same: bool
-) -> None:
-    time, etag = now
-    file = InputFile(source="s", path="/a", relative="a", bytes=1, mtime_ns=time, etag=etag)
-    assert unchanged(file, before) == same

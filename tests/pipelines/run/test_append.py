@@ -8,11 +8,10 @@ import pytest
 
 from pipelines.run.append import append
 from pipelines.run.build import build
-from shards import Dataset
 from shards.__main__ import main
 from shards.manifest import Manifest, write_manifest
 from tests.pipelines.privileges import without_privileges
-from tests.pipelines.runs import MODULE, content, own_text, page, small, write_pages, write_wudao
+from tests.pipelines.runs import MODULE, own_text, page, small, write_pages, write_wudao
 
 
 def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
@@ -27,25 +26,6 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
     write_pages(folder / "part-1.json", *range(20))
     return folder
-
-
-@pytest.mark.slow
-def test_the_bytes_depend_on_the_sets_alone(tmp_path: Path, folder: Path) -> None:
-    outputs = [tmp_path / "one", tmp_path / "two"]
-    for output, workers in zip(outputs, (0, 2), strict=True):
-        grown(output, folder, workers=workers)
-    for name, numbers in [("part-3.json", range(30, 40)), ("part-2.json", range(10, 33))]:
-        write_pages(folder / name, *numbers)
-    for output, workers in zip(outputs, (2, 0), strict=True):
-        grown(output, folder, workers=workers)
-    assert content(outputs[0]) == content(outputs[1])
-    build(MODULE, small(tmp_path / "whole", folder))
-    texts, at_once = (
-        sorted(document.tolist() for document in Dataset.open(path).documents())
-        for path in (outputs[0], tmp_path / "whole")
-    )
-    assert texts == at_once
-    assert len(texts) == 40
 
 
 def test_what_cannot_be_read_now_is_not_gone(

@@ -15,13 +15,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.run.command import main
-from pipelines.run.watch import Totals
 from pipelines.wudao import RECIPE
 from shards.manifest import NAME, read_manifest
 from tests.nightly import a_few
 from tests.pipelines.deadly import EXIT
-from tests.pipelines.runs import AT, content, page
-from tests.shards.generations import grow
+from tests.pipelines.runs import content, page
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +68,11 @@ class Watch:
 
     @property
     def generations(self) -> list[list[str]]:
-        return generations(self.output)
+        """The files of each generation."""
+        if not (self.output / NAME).exists():
+            return []
+        made = read_manifest(self.output).generations
+        return [[entry.path for entry in generation.inputs] for generation in made]
 
     @property
     def names(self) -> list[str]:
@@ -90,14 +92,13 @@ class Watch:
     def until_committed(self, *names: str) -> None:
         self.until(lambda: {*names} <= {*self.names})
 
-    def end(self, number: int = signal.SIGTERM) -> str:
+    def end(self, number: int = signal.SIGTERM) -> None:
         """Tell it to end; what has settled is committed."""
         self.process.send_signal(number)
         assert self.process.wait(timeout=90) == 0, self.said
         assert "the watch has ended" in self.said
         assert not (self.output / "ledger.json").exists()
         assert not (self.output / ".work").exists()
-        return self.said
 
 
 @contextmanager
@@ -105,16 +106,15 @@ def watching(
     folder: Path,
     *flags: object,
     module: str = TEXT,
-    script: Sequence[object] = ("-m",),
     name: str = "out",
 ) -> Iterator[Watch]:
     """A watch on a folder, in a process group of its own that ends with the block."""
     folder.mkdir(exist_ok=True)
     output, log = folder.parent / name, folder.parent / f"{name}.log"
-    words = [*script, module, *command(folder, output, "--watch", "--settle", "1s", *flags)]
+    words = ["-m", module, *command(folder, output, "--watch", "--settle", "1s", *flags)]
     with log.open("ab") as file:
         process = subprocess.Popen(
-            [sys.executable, *map(str, words)],
+            [sys.executable, *words],
             stdout=file,
             stderr=file,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -126,14 +126,6 @@ def watching(
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def generations(output: Path) -> list[list[str]]:
-    """The files of each generation."""
-    if not (output / NAME).exists():
-        return []
-    made = read_manifest(output).generations
-    return [[entry.path for entry in generation.inputs] for generation in made]
 
 
 def check_as_appended(watch: Watch, *flags: object, module: str = TEXT) -> None:
@@ -173,28 +165,17 @@ def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment",
-    a_few(
-        [
-            (r"/manifest\.json$", 2),
-            (r"\.work/map/.*\.json$", 1),
-            (r"/ledger\.json$", 1),
-            (r"\.work/dedup/.*\.json$", 1),
-            (r"g0002-.*/00000\.bin$", 1),
-        ],
-        of_each=3,
-    ),
+    "begun",
+    a_few([".work/map/*.json", "manifest.json", "ledger.json", ".work/*/*", "g0002-*"], of_each=3),
 )
-def test_killed_at_any_moment_the_same_command_goes_on(
-    tmp_path: Path, moment: tuple[str, int]
-) -> None:
-    pattern, nth = moment
+def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path, begun: str) -> None:
+    """It is killed once there is a file of a name."""
     flags = ("--every-tokens", 1000, *NEVER)
     folder = tmp_path / "in"
-    with watching(folder, *flags, script=(AT, pattern, nth, "kill -9 0")) as watch:
+    with watching(folder, *flags) as watch:
         for number in range(6):
             arrive(folder, f"{number}.jsonl", *range(10 * number, 10 * number + 12))
-        assert watch.process.wait(timeout=90) == -signal.SIGKILL, watch.said
+        watch.until(lambda: [*watch.output.glob(begun)])
     with watching(folder, *flags) as watch:
         watch.until(lambda: len(watch.generations) >= 2)
         arrive(folder, "last.jsonl", 99)
@@ -203,63 +184,60 @@ def test_killed_at_any_moment_the_same_command_goes_on(
     check_as_appended(watch)
 
 
-def test_what_cannot_be_mapped_is_named_and_holds_up_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    with watching(folder, *OFTEN, module=DEADLY) as watch:
-        arrive(folder, "bad.jsonl", text=lines(1) + json.dumps({"text": EXIT}) + "\n" + lines(2))
-        arrive(folder, "good.jsonl", *range(20))
-        watch.until_committed("good.jsonl")
-        arrive(folder, "bad.jsonl", 1, 2)  # it is mended
-        watch.until_committed("bad.jsonl")
-        said = watch.end()
-    assert said.count("bad.jsonl failed and is tried again later: ") == 1
-    assert "3 processes died one after the other at the map of bytes " in said
-    check_as_appended(watch, module=DEADLY)
-
-
 def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "empty.jsonl").touch()
     (folder / "link.jsonl").symlink_to("later")
+    arrive(folder, "bad.jsonl", text=lines(1) + json.dumps({"text": EXIT}) + "\n" + lines(2))
     arrive(folder, "a.jsonl", *range(20))
-    with watching(folder, *OFTEN) as watch:
+    with watching(folder, *OFTEN, module=DEADLY) as watch:
         watch.until_committed("a.jsonl")
         arrive(folder, "a.jsonl", *range(25))
         watch.until_said("a.jsonl is in the dataset, and has another size or time now")
         for name in ("empty", "link"):
             watch.until_said(f"{name}.jsonl is ")
-        arrive(folder, "later", 50)
-        arrive(folder, "empty.jsonl", 51)
-        watch.until_committed("empty.jsonl", "link.jsonl")
         with watching(folder, name="out") as second:
             assert second.process.wait(timeout=60) == 2
         assert f"is being written by process {watch.process.pid} on host" in watch.said
+        arrive(folder, "later", 50)
+        arrive(folder, "empty.jsonl", 51)
+        arrive(folder, "bad.jsonl", 1, 2)
+        watch.until_committed("empty.jsonl", "link.jsonl", "bad.jsonl")
         watch.end()
     for name in ("a", "empty", "link"):
         assert watch.said.count(f"in/{name}.jsonl is ") == 1
+    assert watch.said.count("bad.jsonl failed and is tried again later: ") == 1
+    assert "3 processes died one after the other at the map of bytes " in watch.said
     report = json.loads((watch.output / "report.json").read_bytes())
     assert report["left_out"] == []
+    check_as_appended(watch, module=DEADLY)
 
 
-def test_it_waits_for_inputs_and_models_that_are_away(tmp_path: Path) -> None:
-    folder, model = tmp_path / "in", tmp_path / "own.model"
+def test_it_waits_for_what_is_away_and_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    folder, away, model = tmp_path / "in", tmp_path / "away", tmp_path / "own.model"
     sample = Path(RECIPE.sample_tokenizer.partition(":")[2])
     shutil.copyfile(sample, model)
     given = ("--tokenizer", f"sentencepiece:{model}")
     with watching(folder, *OFTEN, *given) as watch:
         arrive(folder, "a.jsonl", *range(20))
         watch.until_committed("a.jsonl")
-        folder.rename(tmp_path / "away")
+        folder.rename(away)
         watch.until_said("waiting, and tried again: The input")
-        (tmp_path / "away").rename(folder)
+        away.rename(folder)
         watch.until_said("what was in the way is mended")
         model.write_bytes(sample.read_bytes()[:1000])
         arrive(folder, "b.jsonl", *range(20, 30))
         watch.until(lambda: watch.said.count("waiting, and tried again") == 2)
         shutil.copyfile(sample, model)
         watch.until_committed("b.jsonl")
-        watch.end()
+        folder.rename(away)
+        watch.until(lambda: watch.said.count("waiting, and tried again") == 3)
+        watch.process.send_signal(signal.SIGINT)
+        watch.until_said("ending")
+        watch.process.send_signal(signal.SIGTERM)
+        assert watch.process.wait(timeout=30) == 130
+    away.rename(folder)
     check_as_appended(watch, *given)
 
 
@@ -273,31 +251,3 @@ def test_until_and_every_tokens(tmp_path: Path) -> None:
     assert len(watch.generations) == 2
     assert watch.names == [f"{number}.jsonl" for number in range(4)]
     check_as_appended(watch)
-
-
-def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    with watching(folder, *NEVER) as watch:
-        watch.until_said("watching")
-        arrive(folder, "a.jsonl", *range(20))
-        folder.rename(tmp_path / "away")
-        watch.until_said("waiting")
-        watch.process.send_signal(signal.SIGINT)
-        watch.until_said("ending")
-        watch.process.send_signal(signal.SIGTERM)
-        assert watch.process.wait(timeout=30) == 130
-    (tmp_path / "away").rename(folder)
-    with watching(folder, *OFTEN) as watch:
-        watch.until_committed("a.jsonl")
-        watch.end()
-
-
-def test_the_rate_is_that_since_the_generation_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (generation,) = grow(tmp_path / "dataset").generations
-    tokens = sum(shard.tokens for shard in generation.shards())
-    monkeypatch.setattr(time, "time", lambda: 1_010.0)
-    totals = Totals(since=1_000.0)
-    totals.add(generation, [])
-    assert (totals.tokens, totals.rate) == (tokens, tokens / 10)
