@@ -53,14 +53,6 @@ def test_a_package_loads_what_is_used(package: str, light: set[str], used: str) 
     assert shown == f"set() {used}\n"
 
 
-def test_types_are_among_the_files_of_the_packages() -> None:
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    for package in PACKAGES:
-        assert (ROOT / package / "py.typed").exists()
-        assert "py.typed" in setup["options.package_data"][package].split()
-
-
 def test_every_file_of_the_packages_is_installed() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
