@@ -12,11 +12,9 @@ import re
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import shards.__main__
@@ -25,9 +23,8 @@ from pipelines.corpus.recipe import SAMPLE
 from shards.command import REFUSED, exit_code
 from shards.console import run_module, run_package
 from shards.flags import flag_of
-from shards.manifest import SourceEntry, write_manifest
 from shards.shown import visible
-from tests.shards.datasets import manifest_of, put_shard
+from tests.shards.datasets import put_odd
 from trainer.settings import Settings, config_of
 
 ROOT = Path(__file__).parents[1]
@@ -201,39 +198,12 @@ def test_a_word_that_is_no_utf8_is_refused(capfd: pytest.CaptureFixture[str]) ->
         assert re.search(r"the word \S*\\xff\S* is not UTF-8; rename what it names", shown)
 
 
-def put_hostile_dataset(directory: Path, name: Callable[[], str]) -> None:
-    """Write a dataset whose metadata are hostile wherever they may be."""
-    columns = {
-        column: pa.array([name() for _ in range(3)])
-        for column in ("path", "id", "url", "language", name())
-    }
-    shard = put_shard(
-        directory, "g0001-00/news/00000", [[97, 27, 256], [8, 256], [98, 256]], **columns
-    )
-    manifest = manifest_of(
-        directory,
-        {"news": SourceEntry(shards=(shard,), validation=())},
-        corpus=name(),
-        pieces=[*(bytes([i]) for i in range(256)), name().encode()],
-        special={"eos": 256, "pad": 257},
-        name="g0001-00",
-        fingerprint="00",
-        accounting={"news": {"read": 4, "kept": 3, "dropped": {name(): 1}, name(): 1}},
-    )
-    tokenizer = replace(manifest.tokenizer, spec=name(), name=name())
-    options = {name(): name(), "languages": [name()]}
-    libraries = {name(): name()}
-    write_manifest(
-        directory, replace(manifest, tokenizer=tokenizer, options=options, libraries=libraries)
-    )
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_no_command_shows_what_acts_of_a_dataset(
     seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     numbers = itertools.count(1000 * seed)
-    put_hostile_dataset(tmp_path / "d", lambda: hostile(next(numbers)))
+    put_odd(tmp_path / "d", ("a\x1b", "\b", "b"), lambda: hostile(next(numbers)))
     data = ["--data", str(tmp_path / "d"), "--batch-size", "1", "--length", "16"]
     for code, *argv in (
         (0, "inspect", "d"),
@@ -243,7 +213,7 @@ def test_no_command_shows_what_acts_of_a_dataset(
         (0, "prune", "d"),
         (0, "place", "d", "--list"),
         (0, "trace", "--step", "0", *data),
-        (0, "trace", "--document", "g0001-00/news/00000:1", *data),
+        (0, "trace", "--document", "g0001-00/web/00000:1", *data),
         (REFUSED, "trace", "--document", hostile(seed), *data),
         (0, "remove", "d", "--dry-run", "--url", "x*"),
         (0, "remove", "d", "--url", "x*", "--reason", hostile(seed)),

@@ -37,7 +37,13 @@ class Cases:
     """The cases of a seed."""
 
     def __init__(
-        self, victim: Victim, *, seed: int, folder: Path, kinds: Sequence[str] = ()
+        self,
+        victim: Victim,
+        *,
+        seed: int,
+        folder: Path,
+        kinds: Sequence[str] = (),
+        mutations: Sequence[str] = KINDS,
     ) -> None:
         """Take a dataset.
 
@@ -46,10 +52,12 @@ class Cases:
             seed: Decides all cases.
             folder: An empty folder on the same disk, for copies.
             kinds: Kinds of files that are mutated; none: all.
+            mutations: Kinds of mutations.
         """
         self._victim = victim
         self._seed = seed
         self._folder = folder
+        self._mutations = mutations
         files = victim.files()
         self._files: Mapping[str, list[str]] = {kind: files[kind] for kind in kinds or files}
 
@@ -77,7 +85,7 @@ class Cases:
         kind = kinds[rng.integers(len(kinds))]
         files = self._files[kind]
         file = files[rng.integers(len(files))]
-        mutation = KINDS[rng.integers(len(KINDS))]
+        mutation = self._mutations[rng.integers(len(self._mutations))]
         pool = [name for names in self._files.values() for name in names]
         near = [name for name in files if name != file] or pool
         others = [self._content(str(rng.choice(names))) for names in (near, pool)]

@@ -1,16 +1,18 @@
 """Bytes of a file as a bad disk, a cut copy or somebody hostile may leave them."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
 
 import numpy as np
 
+from shards.storage.files import canonical
+from tests.shards.json_mutations import mutated as changed
+from tests.shards.json_mutations import text_of
+
 _NUMBERS = (0, 1, 7, 255, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, -1)
 """What a length, an offset or a count is overwritten with."""
-
-_VALUES: tuple[Any, ...] = (None, True, -1, 2**70, 1.5, "", "../x", "\ud800", [], {}, [[]], {"": 0})
-"""What a value in JSON is replaced with."""
 
 _EDGE_BYTES = 1024
 """Headers and footers are this close to the ends of a file: half of all mutations go there."""
@@ -66,28 +68,18 @@ def _fill(make: Callable[[int, Random], bytes]) -> Callable[[bytearray, Random],
     return fill
 
 
-def _replace_value(data: bytearray, rng: Random) -> None:
-    """Replace, drop or double a value somewhere in JSON; other files lose a byte."""
+def _change_values(data: bytearray, rng: Random) -> None:
+    """Change values somewhere in JSON, with the seal of a manifest; other files lose a byte."""
     try:
-        value = json.loads(data)
+        value = changed(json.loads(data), int(rng.integers(2**31)))
     except ValueError:
         del data[_place(len(data), rng)]
         return
-    root = {"": value}
-    holder: Any = root
-    key: Any = ""
-    while isinstance(holder[key], list | dict) and holder[key] and rng.integers(6):
-        holder = holder[key]
-        keys = list(holder) if isinstance(holder, dict) else range(len(holder))
-        key = keys[rng.integers(len(keys))]
-    action = rng.integers(4)
-    if action == 0 and holder is not root:
-        del holder[key]
-    elif action == 1 and isinstance(holder, dict):
-        holder[f"{key}+"] = holder[key]
-    else:
-        holder[key] = _VALUES[rng.integers(len(_VALUES))]
-    data[:] = json.dumps(root[""]).encode()
+    if isinstance(value, dict) and "sha256" in value:
+        del value["sha256"]
+        with suppress(ValueError):
+            value["sha256"] = hashlib.sha256(canonical(value)).hexdigest()
+    data[:] = text_of(value).encode()
 
 
 def _run(data: bytearray, rng: Random) -> tuple[int, int]:
@@ -111,7 +103,7 @@ _CHANGES: Mapping[str, Callable[[bytearray, Random], None]] = {
     "ones": _fill(lambda size, _: b"\xff" * size),
     "random": _fill(lambda size, rng: rng.bytes(size)),
     "moved": _move,
-    "value": _replace_value,
+    "value": _change_values,
     "cut": _cut,
 }
 

@@ -8,6 +8,7 @@ import pytest
 from shards.errors import UserError
 from tests.mutations.__main__ import main
 from tests.mutations.cases import Cases
+from tests.mutations.mutation import KINDS
 from tests.mutations.sandbox import FINE, MEMORY_BYTES, run_cases
 from tests.mutations.victim import Victim, make_victim
 
@@ -30,14 +31,17 @@ def test_every_kind_of_file_is_mutated(victim: Victim) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", GROUPS, ids="+".join)
+@pytest.mark.parametrize(
+    ("group", "mutations", "count"),
+    [*((group, KINDS, 60) for group in GROUPS), (("manifest.json",), ("value",), 150)],
+)
 def test_a_mutation_is_told_or_harmless(
-    victim: Victim, group: tuple[str, ...], tmp_path: Path
+    victim: Victim, group: tuple[str, ...], mutations: tuple[str, ...], count: int, tmp_path: Path
 ) -> None:
-    cases = Cases(victim, seed=1, folder=tmp_path / "runs", kinds=group)
-    outcomes = cases.outcomes(range(60))
+    cases = Cases(victim, seed=1, folder=tmp_path / "runs", kinds=group, mutations=mutations)
+    outcomes = cases.outcomes(range(count))
     assert [(str(cases.case(each.case)), each.said) for each in outcomes if each.what != FINE] == []
-    assert len(outcomes) == 60
+    assert len(outcomes) == count
     assert Counter(each.code for each in outcomes)[2] > 0
 
 

@@ -15,6 +15,7 @@ from shards.order.streams import Stream
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
 from shards.storage.remote import AnyPath, RemotePath
+from tests.mutations.victim import Victim, make_victim
 from tests.shards.datasets import put_dataset
 from tests.shards.library import build as put_library
 
@@ -79,6 +80,18 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("library") / "dataset"
     put_library(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Victim:
+    """A dataset of the pipelines with every kind of file, and its input; no test changes them."""
+    return make_victim(tmp_path_factory.mktemp("victim"))
+
+
+@pytest.fixture
+def grown(victim: Victim, tmp_path: Path) -> Path:
+    """The same dataset, of the test's own: two generations, removals, one that was replaced."""
+    return Path(shutil.copytree(victim.dataset, tmp_path / "grown"))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from shards.manifest import NAME, read_manifest
 from tests.nightly import a_few
 from tests.pipelines.deadly import EXIT
 from tests.pipelines.runs import AT, content, page
-from tests.shards.generations import grow
+from tests.trainer.corpus import build
 
 pytestmark = pytest.mark.slow
 
@@ -295,7 +295,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 def test_the_rate_is_that_since_the_generation_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (generation,) = grow(tmp_path / "dataset").generations
+    (generation,) = build(tmp_path / "dataset").generations
     tokens = sum(shard.tokens for shard in generation.shards())
     monkeypatch.setattr(time, "time", lambda: 1_010.0)
     totals = Totals(since=1_000.0)
