@@ -66,7 +66,7 @@ def test_no_text_becomes_an_element(page: str, show: Show, hostile: Path) -> Non
     text = client.get(target)
     elements = {name.lower() for name in re.findall(r"<\s*([a-zA-Z!/][\w-]*)", text)}
     assert not elements & {"script", "img", "svg", "base", "style", "iframe", "i", "object", "!--"}
-    assert not re.search(r"<[^>]*\son\w+=", text)
+    assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', "", text))
     links = re.findall(r'(?:href|src|action)="([^"]*)"', text)
     assert links
     assert all(re.match(r"/[\w.]*([?#][^:]*)?$", each) for each in links)
