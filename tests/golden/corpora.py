@@ -678,8 +678,8 @@ run = Run(
     steps=30,
 )
 run.save(Path("run.json"))
-later = (Mix(start=0, data=("data@2",)), Mix(start=24, data=("data@5",)))
-replace(run, mixes=later, followed=24).save(Path("followed.json"))
+later = (Mix(start=0, data=("data@2",)), Mix(start=60, data=("data@8",)))
+replace(run, mixes=later, followed=60).save(Path("followed.json"))
 print([run.position_of(step) for step in (0, 7, 8, 9, 30)])
 print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
 """,
