@@ -53,14 +53,6 @@ def test_a_package_loads_what_is_used(package: str, light: set[str], used: str) 
     assert shown == f"set() {used}\n"
 
 
-def test_types_are_among_the_files_of_the_packages() -> None:
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    for package in PACKAGES:
-        assert (ROOT / package / "py.typed").exists()
-        assert "py.typed" in setup["options.package_data"][package].split()
-
-
 def test_every_file_of_the_packages_is_installed() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
@@ -76,43 +68,7 @@ def test_every_file_of_the_packages_is_installed() -> None:
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert len(files) > 400
+    assert {ROOT / package / "py.typed" for package in PACKAGES} <= files
     assert {path for path in files - named if path.suffix != ".py"} == set()
     folders = {path.parent for path in files if path.suffix == ".py"}
     assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
-
-
-OUTSIDE = """
-from pathlib import Path
-
-from pipelines import Built, build, estimate
-from shards import Dataset, Sampler, UserError, causal_windows, streams_of
-
-built: Built = build("wudao", output=Path("out"), dedup="minhash")
-dataset: Dataset = built.dataset
-sampler = Sampler(streams_of(dataset), seed=1, num_scatters=1, window=causal_windows(128))
-reveal_type(sampler.seed)
-reveal_type(estimate("wudao").seconds)
-built.seconds.upper()
-from shards import Nothing
-"""
-
-
-@pytest.mark.nightly
-def test_mypy_sees_the_types_from_outside(tmp_path: Path) -> None:
-    (tmp_path / "outside.py").write_text(OUTSIDE)
-    flags = ["--strict", "--no-error-summary", "--config-file=", "--follow-imports=silent"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "mypy", *flags, "outside.py"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.stdout.splitlines() == [
-        'outside.py:10: note: Revealed type is "int"',
-        'outside.py:11: note: Revealed type is "float"',
-        'outside.py:12: error: "float" has no attribute "upper"  [attr-defined]',
-        'outside.py:13: error: Module "shards" has no attribute "Nothing"  [attr-defined]',
-    ], ran.stdout + ran.stderr

@@ -118,32 +118,3 @@ def test_what_is_done_with_a_model_says_what_the_page_shows(tmp_path: Path) -> N
         run(Command(text, ()), place)
     for command in commands("README.md", AFTERWARDS):
         command.check(run(command, place))
-
-
-@pytest.mark.parametrize(
-    ("shown", "output", "same"),
-    [
-        (["a", "…", "b 1"], "a\nx\ny\nb 1\n", True),
-        (["a", "…", "b 1"], "a\nb 1\n", True),
-        (["…", "b 1"], "a\nb 12\n", False),
-        (["b…2"], "b 1 2\n", True),
-        (["b…2"], "b\n2\n", False),
-        (
-            ["step 5/30  train  loss 7.9  lr 2e-3"],
-            "step 5/30  train  loss 7.8123  lr 0.002\n",
-            True,
-        ),
-        (["step 5/30  train  loss 7.9"], "step 6/30  train  loss 7.9\n", False),
-        (["map 100 % | 5 documents | 0:01"], "map 100 % | 5 documents | 0:03\n", True),
-        ([], "a\n", False),
-    ],
-)
-def test_what_a_page_shows_is_compared_line_by_line(
-    shown: list[str], output: str, *, same: bool
-) -> None:
-    command = Command("x", tuple(shown))
-    if same:
-        command.check(output)
-    else:
-        with pytest.raises(AssertionError):
-            command.check(output)

@@ -640,7 +640,8 @@ def steps_of_a_run(folder: Path) -> None:
     """A script that saves the options of a run."""
     put(
         folder / "save.py",
-        """from pathlib import Path
+        """from dataclasses import replace
+from pathlib import Path
 
 from shards import BatchSize, Mix, Run
 
@@ -653,6 +654,8 @@ run = Run(
     steps=30,
 )
 run.save(Path("run.json"))
+later = (Mix(start=0, data=("data@2",)), Mix(start=60, data=("data@8",)))
+replace(run, mixes=later, followed=60).save(Path("followed.json"))
 print([run.position_of(step) for step in (0, 7, 8, 9, 30)])
 print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
 """,

@@ -198,6 +198,8 @@ _GROWTH = (
             "shards trace run.json --step 3",
             "shards trace run.json --step 12",
             "shards trace run.json --document page-9 --until 20",
+            "shards trace followed.json --document page-2",
+            "shards remove data --id page-2 --run followed.json --dry-run",
         ),
         keeps=("one.json", "run.json"),
     ),

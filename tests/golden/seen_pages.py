@@ -21,7 +21,7 @@ _SHORT, _LONG = 24, 200
 _FULL = ("20", "50")
 """Hits of a search whose page is full."""
 
-_HEAD = ("Date", "Content-Length", "Set-Cookie")
+_HEAD = ("Date", "Content-Length", "Set-Cookie", "Location")
 
 
 class Browser:
@@ -32,6 +32,10 @@ class Browser:
         self._host, self._port = address.hostname, address.port
         self.key = address.query.partition("=")[2]
         self.cookie = ""
+        self.heads: set[str] = set()
+        """What answers have besides their texts."""
+        self.links: dict[str, str] = {}
+        """One of each form that pages led to."""
         self._printed: set[str] = set()
 
     def ask(
@@ -45,6 +49,8 @@ class Browser:
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
+        heads = [": ".join(head) for head in answer.getheaders() if head[0] not in _HEAD]
+        self.heads.add(" | ".join(sorted(heads)))
         return answer, text
 
     def show(self, path: str) -> str:
@@ -56,6 +62,8 @@ class Browser:
             return self.show(to.partition("#")[0])
         for line in lines_of(text):
             print(f"   {self._shortly(line)}")
+        links = [link for _, link in links_of(text) if link.startswith("/")]
+        self.links |= {re.sub("=[^&#]*", "", link): link for link in links}
         return text
 
     def patiently(self, path: str) -> tuple[http.client.HTTPResponse, str]:
@@ -85,9 +93,6 @@ class Browser:
         cookie = answer.getheader("Set-Cookie", "")
         self.cookie = cookie.partition(";")[0]
         print("entry", answer.status, cookie.partition(";")[2], *lines_of(text))
-        for name, value in sorted(answer.getheaders()):
-            if name not in _HEAD:
-                print(f"   {name}: {value}")
 
 
 def refusals(browser: Browser) -> None:
@@ -106,6 +111,13 @@ def refusals(browser: Browser) -> None:
         ("/", {"Host": "[::1]:9"}),
         ("/", {"Host": "127.0.0.2"}),
         ("/", {"Host": "[::1"}),
+        ("/", {"Host": "127.0.0.1.example.org"}),
+        ("/", {"Host": "0.0.0.0"}),
+        ("/../../../etc/passwd", {}),
+        ("/..%2f..%2fmanifest.json", {}),
+        ("/manifest.json", {}),
+        ("//etc/passwd", {}),
+        ("/viewer.css/../../server.py", {}),
         ("/", {"Host": ""}),
         ("//[", {}),
         ("/viewer.css", {}),
@@ -147,6 +159,8 @@ def whole(browser: Browser, data: Dataset) -> None:
         browser.show(path)
     for path in _wrong(data):
         browser.show(path)
+    for form, link in sorted(browser.links.items()):
+        print("led to", form, browser.patiently(link)[0].status)
 
 
 def _overall(data: Dataset) -> Iterator[str]:
@@ -257,6 +271,12 @@ def _wrong(data: Dataset) -> Iterator[str]:
         "/documents?value=x",
         "/documents?match=like&column=id&value=x",
         "/documents?shard=other",
+        "/documents?shard=../../../etc/passwd",
+        "/documents?at=1e9",
+        "/documents?at=%D9%A3",
+        "/document?n=0&token=99999",
+        "/document?n=0&part=1",
+        f"/token?shard={data.manifest.shards('web')[0].path}&offset=99999999999",
         f"/documents?words={'x' * 500}",
         f"/documents?words={'x' * 501}",
         "/documents?words=a%00b",
@@ -326,6 +346,7 @@ def main() -> None:
             {"dropped": dropped, "whole": whole, "early": early, "harmed": harmed}[kind](
                 browser, Dataset.open(name)
             )
+            print("all answers have", *sorted(browser.heads), sep="\n   ")
         finally:
             viewer.send_signal(signal.SIGINT)
             print("ended", viewer.wait(30), repr(viewer.stdout.read()))

@@ -12,7 +12,9 @@ from tests.refusals.scenes_shards import (
     exported,
     first,
     holding_json,
+    led_out,
     linked,
+    placed,
 )
 
 
@@ -61,6 +63,25 @@ def _cut_short(folder: Path) -> None:
     shard.write_bytes(shard.read_bytes()[:-2])
 
 
+def _link_out(path: str) -> Scene:
+    """A link to a folder beside the dataset."""
+
+    def scene(folder: Path) -> None:
+        (folder / "away").mkdir()
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).symlink_to(folder / "away")
+
+    return scene
+
+
+_THROUGH_LINKS = (
+    ("compact data", together(dataset, _link_out("data/.work"))),
+    ("compact data", together(dataset, _link_out("data/.work/compact"))),
+    ("remove data --id a-1 --reason x", together(first, _link_out("data/removals"))),
+    ("place data --to disk", together(dataset, placed, led_out("disk/g0001-*"))),
+    ("place data --to disk --check", together(dataset, placed, led_out("disk/g0001-*"))),
+)
+
 _REFUSED = (
     "inspct data",
     "inspect",
@@ -82,6 +103,7 @@ _REFUSED = (
     "remove data --id a-1",
     "remove data --id a-1 --reason x --until 5",
     "remove data@2 --id a-1 --reason x",
+    "remove gone --id a-1 --reason x",
     "remove data --reason x",
     "remove data --id '' --reason x",
     "remove data --id a-99 --reason x",
@@ -159,6 +181,16 @@ ROWS = (
             scene=together(dataset, scene),
         )
         for name, scene in _ONTO.items()
+    ),
+    *(
+        Refusal(
+            name=f"{command}, through a link, {number}",
+            command=f"shards {command}",
+            scene=scene,
+            before=_NODE if "place" in command else "",
+            writes=("data/.lock", "disk/.lock", "disk/.placed"),
+        )
+        for number, (command, scene) in enumerate(_THROUGH_LINKS)
     ),
     *_CONSOLE,
 )

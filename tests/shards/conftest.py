@@ -16,6 +16,7 @@ from shards.reader import Dataset
 from shards.storage.files import atomic_write
 from shards.storage.remote import AnyPath, RemotePath
 from tests.shards.datasets import put_dataset
+from tests.shards.grown import Grown, make_grown
 from tests.shards.library import build as put_library
 
 EOS, MASK = 256, 257
@@ -79,6 +80,18 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("library") / "dataset"
     put_library(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Grown:
+    """A dataset of the pipelines with every kind of file, and its input; no test changes them."""
+    return make_grown(tmp_path_factory.mktemp("grown"))
+
+
+@pytest.fixture
+def grown(original: Grown, tmp_path: Path) -> Path:
+    """The same dataset, of the test's own: two generations, removals, one that was replaced."""
+    return Path(shutil.copytree(original.dataset, tmp_path / "grown"))
 
 
 @pytest.fixture

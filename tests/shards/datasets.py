@@ -1,7 +1,7 @@
 """Writes datasets for tests: shards of given tokens, and the manifest that names them."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,35 @@ def manifest_of(
             Generation(sources=sources, **{**tables, "number": 1, "accounting": {}, **generation}),
         ),
     )
+
+
+def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> None:
+    """Write a dataset of texts, a token a byte, with odd names wherever there may be any."""
+    columns = {
+        column: pa.array([name() for _ in texts])
+        for column in ("path", "id", "url", "language", name())
+    }
+    shard = {
+        "documents": [[*text.encode(), 256] for text in texts],
+        "order": [number << 50 for number in range(len(texts))],
+        "position": pa.array(range(len(texts)), pa.int64()),
+        **columns,
+    }
+    manifest = put_dataset(
+        directory,
+        {"g0001-00/web/00000": shard},
+        corpus=name(),
+        pieces=[*(bytes([i]) for i in range(256)), name().encode()],
+        special={"eos": 256, "pad": 257},
+        accounting={"web": {"read": 4, "kept": 3, "dropped": {name(): 1}, name(): 1}},
+    )
+    manifest = replace(
+        manifest,
+        tokenizer=replace(manifest.tokenizer, spec=name(), name=name()),
+        options={name(): name(), "languages": [name()]},
+        libraries={name(): name()},
+    )
+    write_manifest(directory, manifest)
 
 
 def tree(folder: Path) -> dict[str, bytes]:

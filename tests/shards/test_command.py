@@ -9,23 +9,7 @@ import pytest
 from shards.command import REFUSED, UNREAD, Command, Parser, exit_code, run_command
 from shards.errors import UserError
 from shards.flags import WORD, Either, option
-from shards.interrupt import STOPPED
 from shards.shown import print_lines
-
-
-def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
-    def refuse() -> None:
-        raise UserError("the folder x is not there; name another")
-
-    def stop() -> None:
-        raise KeyboardInterrupt
-
-    assert exit_code("cook", lambda: None, stopped="") == 0
-    assert exit_code("cook", lambda: 1, stopped="") == 1
-    assert exit_code("cook", refuse, stopped="") == REFUSED
-    assert capsys.readouterr().err == "cook: the folder x is not there; name another\n"
-    assert exit_code("cook", stop, stopped="the same command goes on") == STOPPED
-    assert capsys.readouterr().err == "\ncook: stopped; the same command goes on\n"
 
 
 def test_what_an_encoding_lacks_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,18 +74,6 @@ def test_old_spellings_are_told_and_values_are_no_flags() -> None:
         parser.parse_args(["--cooking_time=3"])
     parsed = parser.parse_args(["--minutes", "-3", "- -", "-- salt", "--", "--pepper"])
     assert (parsed.minutes, parsed.words) == (-3, ["- -", "-- salt", "--pepper"])
-
-
-def test_groups_are_shown_in_the_order_in_which_they_are_named() -> None:
-    parser = Parser(prog="cook")
-    parser.group("heat")
-    parser.group("time").add_argument("--minutes")
-    parser.group("heat").add_argument("--degrees")
-    parser.group("").add_argument("--pan")
-    shown = parser.format_help().split("\n\n")
-    assert [part.split("\n")[0] for part in shown[1:]] == ["options:", "heat:", "time:"]
-    assert "--pan" in shown[1]
-    assert "--degrees" in shown[2]
 
 
 COOK = """

@@ -82,12 +82,6 @@ def test_the_list_of_commands_loads_no_library(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 90
 
 
-def test_a_corpus_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / "my_notes.py").write_text(CORPUS)
-    helped = run("run", "my_notes", "--help", at=tmp_path)
-    assert helped.stdout.startswith("usage: corpusmill run my_notes --input "), helped.stderr
-
-
 def test_an_installed_corpus_is_a_command(tmp_path: Path) -> None:
     (tmp_path / "my_notes.py").write_text(CORPUS)
     about = tmp_path / "notes-1.dist-info"

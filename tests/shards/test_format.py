@@ -5,32 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shards.format import index_bytes, read_index
+from shards.format import index_bytes
 from tests.shards.datasets import put_shard
 
 U2, I4 = np.dtype("<u2"), np.dtype("<i4")
-
-
-GOLDEN = bytes.fromhex(
-    "4d4d494449445800 00"  # MMIDIDX
-    "0100000000000000 08"  # version 1, uint16
-    "0200000000000000 0300000000000000"  # two sequences, three ends
-    "03000000 05000000"  # tokens
-    "0000000000000000 0600000000000000"  # bytes
-    "0000000000000000 0100000000000000 0200000000000000"
-)
-
-
-def test_golden_index(tmp_path: Path) -> None:
-    lengths = np.array([3, 5], np.int32)
-    assert index_bytes(lengths, U2) == GOLDEN
-    wide = bytearray(GOLDEN)
-    wide[17], wide[50] = 4, 12
-    assert index_bytes(lengths, I4) == wide
-    (tmp_path / "x.idx").write_bytes(wide)
-    dtype, read_lengths = read_index(tmp_path / "x.idx")
-    assert dtype == I4
-    assert read_lengths.tolist() == [3, 5]
 
 
 def test_pointers_pass_two_gigabytes() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shards import progress
-from shards.progress import counted, counted_files
+from shards.progress import counted_files
 from shards.shown import print_line
 
 FIRST, SECOND, LAST = (
@@ -72,13 +72,6 @@ def test_files_are_counted(
     monkeypatch.setattr(sys, "stdout", stream)
     assert copied(clock, seconds=seconds) == ["a", "b", "c"]
     assert stream.getvalue() == written
-
-
-def test_things_have_a_rate_of_their_own(clock: Clock) -> None:
-    stream = io.StringIO()
-    for _ in counted("windows", range(4), total=4, unit="windows", stream=stream):
-        clock.now += 3600
-    assert stream.getvalue().splitlines()[0] == "windows  25 % | 0.0 windows/s | ETA 3:00:00"
 
 
 def test_in_a_notebook_a_bar_belongs_to_the_cell(

@@ -1,3 +1,5 @@
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,16 @@ def test_work_behind_a_url(remote: RemotePath) -> None:
     assert sorted(files(work)) == ["map/a.json"]
     remove_work(work)
     assert sorted(files(work)) == []
+
+
+def test_what_a_manifest_named_lately_is_left(grown: Path) -> None:
+    folders = [grown / each.name for each in read_manifest(grown).generations]
+    for folder in folders:
+        os.utime(folder, (0, 0))  # they were made long ago, and are replaced now
+    assert main(["compact", str(grown)]) == 0
+    assert main(["prune", str(grown)]) == 0
+    assert all(folder.exists() for folder in folders)
+    old = time.time() - 30 * 86_400
+    os.utime(folders[0], (old, old))
+    assert main(["prune", str(grown)]) == 0
+    assert [folder.exists() for folder in folders] == [False, True]

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from shards.__main__ import main
 from shards.manifest import read_manifest
 from tests.pipelines.inputs.fake_hub import Hub, serve
-from tests.shards.generations import grow
+from tests.shards.datasets import take_down
 
 pytest.importorskip("huggingface_hub", reason="the extra [hub] is not installed")
 pytestmark = pytest.mark.slow
@@ -66,8 +67,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    grow(tmp_path / "data")
+def desk(grown: Path, tmp_path: Path) -> Iterator[Desk]:
+    grown.rename(tmp_path / "data")
     with serve({}) as (endpoint, hub):
         env = {
             "HF_ENDPOINT": endpoint,
@@ -126,7 +127,7 @@ def test_what_is_pushed_is_read(desk: Desk) -> None:
 def test_a_push_sends_what_is_new_and_deletes_what_is_old(desk: Desk) -> None:
     desk.push()
     before = {*desk.files()}
-    grow(desk.data)
+    take_down(desk.data, f"{8:032x}")
     own = b"# Words\n\nof mine"
     desk.hub.put(NAME, "main", {**desk.files(), "README.md": own, "plot.png": b"png"})
     said = desk.push()
@@ -135,7 +136,7 @@ def test_a_push_sends_what_is_new_and_deletes_what_is_old(desk: Desk) -> None:
     assert not [path for path in before if f"  {path}\n" in said]
     assert desk.files()["README.md"] == own, "what somebody wrote there stays"
     (desk.data / "README.md").write_text("# Mine")
-    grow(desk.data, overwrite=True)
+    assert main(["compact", str(desk.data)]) == 0
     assert "files deleted, which no manifest names any more" in desk.push()
     desk.check_files(".gitattributes", "README.md", "plot.png")
     assert desk.files()["README.md"] == b"# Mine"

@@ -23,7 +23,7 @@ from shards.switches import (
     same_until,
     switched,
 )
-from shards.trace import Tracer, document_lines
+from shards.trace import Tracer
 from tests.shards.datasets import remove
 from tests.trainer.corpus import build, grow
 
@@ -116,25 +116,6 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
     require(Dataset.open(f"{tmp_path / 'disk'}@3"), share)
     names = {path.name for path in (tmp_path / "disk" / "g0003-00" / "web").glob("*.bin")}
     assert names == {"00000.bin", "validation-00000.bin"}
-
-
-def test_a_switch_that_brings_only_removals_keeps_the_weights(data: Path) -> None:
-    remove(data, [("web", "train", 0, 3)], number=5)
-    run = followed(run_on(f"{data}@1"), data, 8, 16, 24)
-    after = switched(run, 170, numbers={str(data): 5}, weight=UNSEEN)
-    assert [dict(mix.weights) for mix in after.mixes[3:]] == [
-        dict(run.mixes[3].weights),
-        *(dict(mix.weights) for mix in run.mixes[3:]),
-    ]
-    assert {mix.data for mix in after.mixes[4:]} == {(f"{data}@5",)}
-    name = "g0001-00/web/00000:3"
-    seen, kept = (list(document_lines(Tracer(r), name, until=300)) for r in (after, run))
-    positions = [int(line.split("position ")[1].split()[0]) for line in kept[1:]]
-    assert min(positions) < 170 < max(positions)
-    assert seen[1] == "  removed: it is no longer trained on"
-    assert seen[2:] == [
-        line for line, position in zip(kept[1:], positions, strict=True) if position < 170
-    ]
 
 
 @pytest.mark.parametrize("weight", [UNSEEN, 2.0])

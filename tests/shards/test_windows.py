@@ -11,7 +11,6 @@ from shards.vocabulary import vocabulary_table
 from shards.windows import (
     WindowSpec,
     WindowVocabulary,
-    glm_windows,
     num_windows,
     window_span,
 )
@@ -32,22 +31,6 @@ def spans(shard: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int
     return [
         window_span(shard, i, spec=spec, vocabulary=VOCABULARY, phase=phase) for i in range(count)
     ]
-
-
-@pytest.mark.parametrize(
-    ("positions", "length", "slack", "stride", "num_cls"),
-    [
-        (512, 504, 15, 489, 8),
-        (1024, 1008, 31, 977, 16),
-        (2048, 2016, 63, 1953, 32),
-        (63, 63, 1, 62, 0),
-    ],
-)
-def test_glm_windows(positions: int, length: int, slack: int, stride: int, num_cls: int) -> None:
-    spec = glm_windows(positions)
-    assert (spec.length, spec.slack, spec.stride, spec.num_cls) == (length, slack, stride, num_cls)
-    assert spec.positions == positions
-    assert glm_windows(positions, slack=3).stride == length - 3
 
 
 @given(lengths=LENGTHS, spec=SPECS, phase=st.integers(0, 2**64), every=st.integers(2, 60))

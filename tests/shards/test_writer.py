@@ -1,13 +1,8 @@
-from pathlib import Path
-
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shards.format import REQUIRED
-from shards.reader import Shard
 from tests.shards.datasets import put_shard
 
 
@@ -27,13 +22,3 @@ def test_bytes_depend_on_the_rows_alone(
         for number, column in enumerate((whole, pieces))
     ]
     assert entries[0].files == entries[1].files
-
-
-def test_empty_shard(tmp_path: Path) -> None:
-    entry = put_shard(tmp_path, "0", [], url=pa.array([], pa.string()))
-    assert (entry.documents, entry.tokens) == (0, 0)
-    assert [entry.files[suffix].bytes for suffix in ("bin", "idx")] == [0, 42]
-    shard = Shard.open(tmp_path, entry, dtype=np.dtype("<u2"))
-    assert (len(shard), len(shard.tokens), len(shard.offsets)) == (0, 0, 0)
-    assert shard.documents.column_names == [*REQUIRED.names, "url"]
-    assert shard.documents.schema.field("url").type == pa.large_string()

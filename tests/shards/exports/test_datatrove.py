@@ -8,7 +8,7 @@ from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 
 from shards.manifest import TRAIN, VALIDATION, write_manifest
 from tests.shards.datasets import put_dataset, tree
-from tests.shards.exports.worlds import EOS, Document, World, export
+from tests.shards.exports.worlds import EOS, Document, export, leaving
 
 
 def theirs(
@@ -32,7 +32,7 @@ def theirs(
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_the_files_are_those_that_datatrove_writes(
-    world: World, plain: World, tmp_path: Path, size: int
+    world: Path, plain: Path, tmp_path: Path, size: int
 ) -> None:
     chosen = world if size == 2 else plain
     out = tmp_path / "out"
@@ -40,8 +40,8 @@ def test_the_files_are_those_that_datatrove_writes(
     files = {name: data for name, data in tree(out).items() if name != "export.json"}
     wanted: dict[str, bytes] = {}
     for split in (TRAIN, VALIDATION):
-        for number, documents in enumerate(chosen.shards(split)):
-            name = f"{split}/{number:06d}_{documents[0].source}.ds"
+        for number, (source, documents) in enumerate(leaving(chosen, split)):
+            name = f"{split}/{number:06d}_{source}.ds"
             wanted |= theirs(tmp_path / "theirs", name, documents, size=size)
     assert files == wanted
 
@@ -54,7 +54,7 @@ def test_counts_of_tokens_are_said_as_datatrove_says_them(tmp_path: Path, count:
     tokenizer = replace(manifest.tokenizer, name="words")
     write_manifest(tmp_path / "dataset", replace(manifest, tokenizer=tokenizer))
     assert export(tmp_path / "dataset", "datatrove", tmp_path / "out") == 0
-    document = Document("g0001-00", "a", 0, tokens, 0)
+    document = Document(tokens, 0)
     wanted = theirs(tmp_path / "theirs", "train/000000_a.ds", [document], size=2)
     found = {name: data for name, data in tree(tmp_path / "out").items() if name in wanted}
     assert found == wanted

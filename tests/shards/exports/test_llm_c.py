@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shards.manifest import TRAIN, VALIDATION
-from tests.shards.exports.worlds import EOS, World, export
+from tests.shards.exports.worlds import EOS, export, leaving
 
 READER = Path(__file__).parents[4] / "shared" / "data" / "readers" / "llm.c"
 
@@ -31,18 +31,6 @@ int main(int argc, char *argv[]) {
     return 0;
 }
 """
-
-
-def theirs(stream: list[int]) -> list[int]:
-    """A stream whose documents begin with the token that ours end with."""
-    documents: list[list[int]] = [[]]
-    for token in stream:
-        if token == EOS:
-            documents.append([])
-        else:
-            documents[-1].append(token)
-    assert not documents.pop()
-    return [token for document in documents for token in (EOS, *document)]
 
 
 def read(path: Path) -> list[int]:
@@ -74,9 +62,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("limit", "length"), [(10_000, 1), (10_000, 64), (150, 16)])
-def test_llm_c_reads_it(
-    world: World, tmp_path: Path, reader: Path, limit: int, length: int
-) -> None:
+def test_llm_c_reads_it(world: Path, tmp_path: Path, reader: Path, limit: int, length: int) -> None:
     out = tmp_path / "out"
     assert export(world, "llm.c", out, "--tokens-per-file", str(limit)) == 0
     for split, word in ((TRAIN, "train"), (VALIDATION, "val")):
@@ -85,7 +71,13 @@ def test_llm_c_reads_it(
             [reader, pattern, str(size)], capture_output=True, text=True, check=True
         )
         head, *lines = done.stdout.splitlines()
-        wanted = theirs(world.stream(split))
+        # A document begins with the token that ours end with.
+        wanted = [
+            token
+            for _, documents in leaving(world, split)
+            for document in documents
+            for token in (EOS, *document.tokens[:-1])
+        ]
         files = [read(path) for path in sorted(out.glob(f"fineweb_{word}_*.bin"))]
         assert head == f"{len(wanted)} tokens in {len(files)} files"
         batches = [

@@ -4,8 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shards.manifest import TRAIN
-from tests.shards.datasets import put_dataset, remove
+from tests.shards.datasets import put_dataset, take_down
 from tests.shards.exports.worlds import EOS, export
 
 
@@ -18,7 +17,7 @@ def test_memory_does_not_grow_with_a_shard(tmp_path: Path, to: str) -> None:
     prompts = [row % 2 for row in range(documents)]
     shards = {"g0001-00/a/00000": {"documents": [tokens] * documents, "prompts": prompts}}
     put_dataset(directory, shards, pieces=[b"x"] * 10, special={"eos": EOS})
-    remove(directory, [("a", TRAIN, 0, row) for row in range(0, documents, 10)])
+    take_down(directory, *(f"g0001-00/a/00000:{row}" for row in range(0, documents, 10)))
     tracemalloc.start()
     try:
         assert export(directory, to, tmp_path / "out") == 0

@@ -1,115 +1,78 @@
-"""A dataset in which all tokens but eos are distinct, and what has to leave it, worked out plainly.
+"""A dataset in which all tokens but eos are distinct, and what has to leave it.
 
 Two generations, two sources, prompts, an empty shard, validation, and documents that were removed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from shards.__main__ import main
-from shards.manifest import TRAIN, VALIDATION, write_manifest
-from tests.shards.datasets import put_dataset, remove
+from shards.manifest import write_manifest
+from shards.reader import Dataset
+from tests.shards.datasets import put_dataset, take_down
 
 EOS = 3
 SIZE = 30_000
-
-SHARDS: Mapping[tuple[str, str], Sequence[Sequence[int]]] = {
-    ("g0001-00aa", "news"): ([12, 1, 300, 7], [], [4, 4], [1000, 70_000 // 100, 2, 9]),
-    ("g0001-00aa", "web"): ([33], [6, 5, 2]),
-    ("g0002-00bb", "news"): ([20, 20, 20],),
+LENGTHS = {
+    "g0001-00aa/news/00000": (12, 1, 300, 7),
+    "g0001-00aa/news/00001": (),
+    "g0001-00aa/news/00002": (4, 4),
+    "g0001-00aa/news/00003": (1000, 700, 2, 9),
+    "g0001-00aa/news/validation-00000": (30, 2, 8),
+    "g0001-00aa/web/00000": (33,),
+    "g0001-00aa/web/00001": (6, 5, 2),
+    "g0001-00aa/web/validation-00000": (9, 9),
+    "g0002-00bb/news/00000": (20, 20, 20),
 }
-"""Tokens of each document of each shard, eos included, by generation and source."""
-
-HELD = {("g0001-00aa", "news"): ([30, 2, 8],), ("g0001-00aa", "web"): ([9, 9],)}
-
-REMOVED = [
-    ("news", TRAIN, 0, 2),
-    ("news", TRAIN, 3, 0),
-    ("news", TRAIN, 3, 3),
-    ("web", TRAIN, 0, 0),
-    ("web", VALIDATION, 0, 1),
-]
-"""Source, split, shard and row in the first generation: one shard loses all it has."""
+"""Tokens of each document of each shard, eos included."""
+REMOVED = ("news/00000:2", "news/00003:0", "news/00003:3", "web/00000:0", "web/validation-00000:1")
+"""Rows of the first generation: one shard loses all it has."""
 
 
 @dataclass(frozen=True)
 class Document:
     """A document that leaves."""
 
-    generation: str
-    source: str
-    shard: int
-    tokens: tuple[int, ...]
+    tokens: Sequence[int]
     prompt: int
 
 
-@dataclass(frozen=True)
-class World:
-    directory: Path
-    documents: Mapping[str, Sequence[Document]]
-    """By split, in order."""
-
-    def stream(self, split: str = TRAIN, *sources: str) -> list[int]:
-        """All tokens of a split in order."""
-        return [
-            token
-            for document in self.documents[split]
-            if not sources or document.source in sources
-            for token in document.tokens
-        ]
-
-    def shards(self, split: str = TRAIN) -> list[list[Document]]:
-        """The documents of each shard that has any."""
-        groups: dict[tuple[str, str, int], list[Document]] = {}
-        for document in self.documents[split]:
-            key = document.generation, document.source, document.shard
-            groups.setdefault(key, []).append(document)
-        return list(groups.values())
-
-
-def build(
-    directory: Path, *, dtype: str = "<u2", prompts: bool = True, removed: bool = True
-) -> World:
-    """Write a dataset, and return what has to leave it."""
+def build(directory: Path, *, dtype: str = "<u2", prompts: bool, removed: bool) -> Path:
+    """Write a dataset; the document of row n has n tokens of prompt."""
     numbers = count(EOS + 1)
-    documents: dict[str, list[Document]] = {TRAIN: [], VALIDATION: []}
-    gone = set(REMOVED) if removed else set()
-
-    shards = {}
-    for split, generation, source, index, lengths in (
-        (split, *key, index, lengths)
-        for split, of in ((TRAIN, SHARDS), (VALIDATION, HELD))
-        for key, entries in of.items()
-        for index, lengths in enumerate(entries)
-    ):
-        made = []
-        for row, length in enumerate(lengths):
-            tokens = (*(next(numbers) for _ in range(length - 1)), EOS)
-            prompt = min(row, length - 1) if prompts else 0
-            made.append(Document(generation, source, index, tokens, prompt))
-            if generation != "g0001-00aa" or (source, split, index, row) not in gone:
-                documents[split].append(made[-1])
-        prefix = "validation-" if split == VALIDATION else ""
-        shards[f"{generation}/{source}/{prefix}{index:05d}"] = {
-            "documents": [document.tokens for document in made],
-            "prompts": [document.prompt for document in made],
+    shards = {
+        path: {
+            "documents": [[*(next(numbers) for _ in range(n - 1)), EOS] for n in lengths],
+            "prompts": [min(row, n - 1) * prompts for row, n in enumerate(lengths)],
             "dtype": dtype,
         }
-    manifest = put_dataset(
-        directory, shards, corpus="world", pieces=[b"x"] * SIZE, special={"eos": EOS}
-    )
-    tokenizer = replace(
-        manifest.tokenizer, name="words", dtype="uint16" if dtype == "<u2" else "int32"
-    )
+        for path, lengths in LENGTHS.items()
+    }
+    manifest = put_dataset(directory, shards, pieces=[b"x"] * SIZE, special={"eos": EOS})
+    name = "uint16" if dtype == "<u2" else "int32"
+    tokenizer = replace(manifest.tokenizer, name="words", dtype=name)
     write_manifest(directory, replace(manifest, tokenizer=tokenizer))
     if removed:
-        remove(directory, REMOVED, number=3)
-    return World(directory, documents)
+        take_down(directory, *(f"g0001-00aa/{name}" for name in REMOVED))
+    return directory
 
 
-def export(world: World | str | Path, to: str, output: Path, *flags: str) -> int:
+def leaving(directory: Path, split: str) -> Iterator[tuple[str, list[Document]]]:
+    """Yield the source of each shard that has documents to export, and these."""
+    dataset = Dataset.open(directory)
+    for entry in dataset.manifest.shards(split=split):
+        shard = dataset.shard(entry)
+        documents = [
+            Document(shard[row].tolist(), int(shard.prompts[row]))
+            for row in range(len(shard))
+            if row not in shard.removed
+        ]
+        if documents:
+            yield entry.path.split("/")[1], documents
+
+
+def export(directory: Path, to: str, output: Path, *flags: str) -> int:
     """Run the command, and return its exit code."""
-    dataset = world.directory if isinstance(world, World) else world
-    return main(["export", str(dataset), "--to", to, "--output", str(output), *flags])
+    return main(["export", str(directory), "--to", to, "--output", str(output), *flags])

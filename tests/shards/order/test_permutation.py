@@ -39,9 +39,3 @@ def test_each_index_may_have_a_size_and_a_key_of_its_own() -> None:
     image = permute(*rows.T)
     assert image.tolist() == [int(permute(*row)[0]) for row in rows]
     assert unpermute(image, *rows.T[1:]).tolist() == [3, 0, 8]
-
-
-@pytest.mark.parametrize(("index", "size"), [(5, 5), (0, 0), (-1, 10)])
-def test_an_index_out_of_range(index: int, size: int) -> None:
-    with pytest.raises(ValueError, match=rf"index of {index} is not below its size in {size}"):
-        permute(index, size, KEY)

@@ -98,17 +98,6 @@ def test_a_disk_that_fills_up_at_the_end_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with (
-        pytest.raises(
-            UserError, match=r"file/x/y: File exists: a file is where a folder is needed"
-        ),
-        atomic_write(tmp_path / "file" / "x" / "y"),
-    ):
-        pytest.fail("the block must not run")
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -152,13 +141,3 @@ def test_a_missing_file_is_damage(either: AnyPath) -> None:
     for read in (read_json, size, map_bytes, crc32c):
         with pytest.raises(DamageError, match=rf"{either}/x is missing"):
             read(either / "x")
-
-
-def test_map_bytes_copies_nothing_and_accepts_an_empty_file(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"abc")
-    (tmp_path / "empty").write_bytes(b"")
-    view = map_bytes(tmp_path / "x")
-    (tmp_path / "x").write_bytes(b"abd")  # the same file, so the mapping sees it
-    assert view.tobytes() == b"abd"
-    assert not view.flags.writeable
-    assert map_bytes(tmp_path / "empty").size == 0

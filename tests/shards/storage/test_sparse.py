@@ -1,11 +1,9 @@
 import itertools
-import uuid
-from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import DamageError
@@ -30,21 +28,6 @@ NUM = 40_000
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[RemotePath]:
-    path = RemotePath(f"memory://{uuid.uuid4().hex}")
-    yield path
-    path.remove([*path.files()])
-
-
-@pytest.fixture(scope="module", params=["URL", "disk"])
-def either(
-    request: pytest.FixtureRequest, folder: RemotePath, tmp_path_factory: pytest.TempPathFactory
-) -> AnyPath:
-    """A folder behind a URL, and one on a disk."""
-    return folder if request.param == "URL" else tmp_path_factory.mktemp("disk")
-
-
-@pytest.fixture(scope="module")
 def table() -> pa.Table:
     """Rows of every kind of column that segments have, sorted by a hash."""
     rng = np.random.default_rng(1)
@@ -66,18 +49,6 @@ def table() -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module")
-def path(folder: RemotePath, table: pa.Table) -> RemotePath:
-    write_table(folder / "t", table)
-    return folder / "t"
-
-
-@pytest.fixture(scope="module")
-def either_path(either: AnyPath, table: pa.Table) -> AnyPath:
-    write_table(either / "u", table)
-    return either / "u"
-
-
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of bytes of each request."""
@@ -92,91 +63,81 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-ROWS = st.tuples(st.integers(0, NUM), st.integers(0, NUM)).map(sorted)
+def test_rows_are_found_by_their_place_and_by_their_hash(either: AnyPath, table: pa.Table) -> None:
+    write_table(either / "t", table)
+    keys = column(table, "order").astype(object)
+    rng = np.random.default_rng(2)
+    ends = [(0, 0), (0, NUM), (NUM, NUM), *rng.integers(0, NUM, (5, 2)).tolist()]
+    for first, last in map(sorted, ends):
+        found = open_rows(either / "t", slice(first, last))
+        assert found.to_pydict() == table.slice(first, last - first).to_pydict()
+    bounds = [(0, 2**64), (2**64, 2**64), *rng.integers(0, 2**64, (5, 2), np.uint64).tolist()]
+    for low, high in map(sorted, bounds):
+        first, last = (int((keys < bound).sum()) for bound in (low, high))
+        assert rows_between(either / "t", "order", low=low, high=high) == slice(first, last)
+        found = open_between(either / "t", "order", low=low, high=high)
+        assert found.to_pydict() == table.slice(first, last - first).to_pydict()
 
 
-@settings(deadline=None, max_examples=20)
-@given(rows=ROWS)
-def test_rows_are_those_of_the_table(
-    either_path: AnyPath, table: pa.Table, rows: list[int]
-) -> None:
-    found = open_rows(either_path, slice(*rows))
-    assert found.to_pydict() == table.slice(rows[0], rows[1] - rows[0]).to_pydict()
-
-
-@settings(deadline=None, max_examples=20)
-@given(bounds=st.tuples(st.integers(0, 2**64), st.integers(0, 2**64)).map(sorted))
-def test_rows_are_found_by_their_hash(
-    either_path: AnyPath, table: pa.Table, bounds: list[int]
-) -> None:
-    low, high = bounds
-    path = either_path
-    keys = column(table, "order")
-    first, last = (int((keys.astype(object) < bound).sum()) for bound in bounds)
-    assert rows_between(path, "order", low=low, high=high) == slice(first, last)
-    found = open_between(path, "order", low=low, high=high)
-    assert found.to_pydict() == table.slice(first, last - first).to_pydict()
-
-
-def test_keys_that_are_not_even_are_found_too(folder: RemotePath) -> None:
+def test_keys_that_are_not_even_are_found_too(remote: RemotePath) -> None:
     keys = np.sort(np.append(np.zeros(50_000, np.uint64), np.arange(9, dtype=np.uint64) << 61))
-    write_table(folder / "uneven", pa.table({"order": keys}))
+    write_table(remote / "uneven", pa.table({"order": keys}))
     for low, high in ((0, 1), (1, 2**64), (1 << 61, (1 << 61) + 1), (2**63, 2**63)):
         first, last = np.searchsorted(keys, [np.uint64(low), np.uint64(min(high, 2**64 - 1))])
-        found = rows_between(folder / "uneven", "order", low=low, high=high)
+        found = rows_between(remote / "uneven", "order", low=low, high=high)
         assert found == slice(int(first), int(last) if high < 2**64 else len(keys))
 
 
 @pytest.mark.parametrize("bound", [0, 5 << 61, (5 << 61) + (1 << 60), 3 << 62, 2**64])
 def test_a_table_may_say_where_its_hashes_lie(
-    folder: RemotePath, fetched: list[int], bound: int
+    remote: RemotePath, fetched: list[int], bound: int
 ) -> None:
     rng = np.random.default_rng(3)
     keys = np.sort(rng.integers(5 << 61, 3 << 62, NUM, np.uint64))
     table = pa.table({"order": keys, "value": np.arange(NUM), "other": np.arange(NUM)})
     within = Range(low=5 << 61, high=3 << 62)
-    write_table(folder / f"spread-{bound}", spread_over(table, within))
+    write_table(remote / f"spread-{bound}", spread_over(table, within))
     high = min(bound + 2**50, 2**64)
-    found = open_between(folder / f"spread-{bound}", "order", low=bound, high=high)
+    found = open_between(remote / f"spread-{bound}", "order", low=bound, high=high)
     assert found.schema.metadata is None
     assert found["order"].to_pylist() == [key for key in keys.tolist() if bound <= key < high]
     assert len(fetched) <= 3
     assert sum(fetched) < 24 * NUM / 2
 
 
-def test_a_part_costs_a_part(path: RemotePath, fetched: list[int]) -> None:
+def test_a_part_costs_a_part(remote: RemotePath, table: pa.Table, fetched: list[int]) -> None:
+    path = remote / "t"
+    write_table(path, table)
     found = open_between(path, "order", low=2**63, high=2**63 + 2**50)
     assert found.num_rows < 10
     assert sum(fetched) < path.size() / 4
     assert len(fetched) == 2
-
-
-def test_some_rows_keep_no_more_than_their_memory(path: RemotePath) -> None:
     assert open_rows(path, slice(20_000, 20_010)).get_total_buffer_size() < 4096
     assert open_between(path, "order", low=0, high=2**54).get_total_buffer_size() < 8192
 
 
-def test_some_rows_are_looked_up(either_path: AnyPath, table: pa.Table, fetched: list[int]) -> None:
+def test_some_rows_are_looked_up(either: AnyPath, table: pa.Table, fetched: list[int]) -> None:
+    write_table(either / "t", table)
     rows = np.array([39_000, 3, 20_000])
-    found = lookup(either_path, "order", column(table, "order")[rows])
+    found = lookup(either / "t", "order", column(table, "order")[rows])
     assert found.to_pydict() == table.take(rows).to_pydict()
-    assert sum(fetched) < size(either_path)
+    assert sum(fetched) < size(either / "t")
 
 
-def test_long_descriptions_of_columns_are_read_to_their_end(folder: RemotePath) -> None:
+def test_long_descriptions_of_columns_are_read_to_their_end(remote: RemotePath) -> None:
     names = {f"column {at} {'x' * 400}": np.arange(200.0) for at in range(300)}
-    write_table(folder / "wide", pa.table(names))
-    assert (folder / "wide").size() > sparse.SMALL_BYTES
-    assert open_rows(folder / "wide", slice(7, 9)).to_pydict() == {
+    write_table(remote / "wide", pa.table(names))
+    assert (remote / "wide").size() > sparse.SMALL_BYTES
+    assert open_rows(remote / "wide", slice(7, 9)).to_pydict() == {
         name: [7.0, 8.0] for name in names
     }
 
 
-def test_long_dictionaries_are_read_to_their_end(folder: RemotePath) -> None:
+def test_long_dictionaries_are_read_to_their_end(remote: RemotePath) -> None:
     words = pa.array([f"{at:09}" for at in range(60_000)])
     made = pa.table({"path": pa.DictionaryArray.from_arrays(np.arange(60_000)[::-1], words)})
-    write_table(folder / "dictionary", made)
-    found = open_rows(folder / "dictionary", slice(59_000, 59_002))
+    write_table(remote / "dictionary", made)
+    found = open_rows(remote / "dictionary", slice(59_000, 59_002))
     assert found["path"].to_pylist() == ["000000999", "000000998"]
 
 

@@ -1,5 +1,6 @@
 """Two datasets to look at: one made by the pipelines, one by hand with whatever a text may hold."""
 
+import itertools
 import json
 import random
 import re
@@ -9,15 +10,13 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from pipelines import api, wudao
 from shards.view.server import Server
 from shards.view.viewer import Opening
 from tests.golden.seen_pages import Browser
-from tests.shards.conftest import EOS, PIECES
-from tests.shards.datasets import put_dataset
+from tests.shards.datasets import put_odd
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -34,9 +33,6 @@ HOSTILE = (
     "x" * (1 << 20),
 )
 """Texts that mean harm, or are hard to show; the last one is a line of a megabyte."""
-
-URL = "javascript:document.title='owned'"
-GENERATION = "g0001-00"
 
 
 def _words(seed: int, count: int = 120) -> list[str]:
@@ -57,23 +53,8 @@ NEAR = " ".join([*_words(1)[:-2], "another", "end"])
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of texts that mean harm, also in its columns, names and account."""
     directory = tmp_path_factory.mktemp("hostile") / "data set & <b>"
-    shard = {
-        "documents": [[*text.encode(), EOS] for text in HOSTILE],
-        "order": [number << 50 for number in range(len(HOSTILE))],
-        "id": pa.array([f"id-{i}<script>" for i in range(len(HOSTILE))], pa.large_string()),
-        "url": pa.array([URL] * len(HOSTILE), pa.large_string()),
-        "language": pa.array(["<i>"] * len(HOSTILE)).dictionary_encode(),
-        "path": pa.array(["<script>.json"] * len(HOSTILE)).dictionary_encode(),
-        "position": pa.array(range(len(HOSTILE)), pa.int64()),
-    }
-    put_dataset(
-        directory,
-        {f"{GENERATION}/web/00000": shard},
-        corpus="<script>",
-        pieces=PIECES,
-        special={"eos": EOS},
-        accounting={"web": {"read": 11, "kept": 11, "dropped": {"<script>": 1}}},
-    )
+    names = itertools.cycle((*HOSTILE[:8], "<i>", "<script>", "javascript:document.title='owned'"))
+    put_odd(directory, HOSTILE, lambda: next(names))
     return directory
 
 

@@ -22,32 +22,25 @@ def enter(tab: Browser, client: Client) -> str:
 
 
 def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, built: Path) -> None:
-    enter(tab, show(built))
+    base = enter(tab, show(built))
     tab.resize(1100, 900)
     assert "key=" not in tab.evaluate("location.href")
     tab.click('a[href^="/documents?source=notes"]')
-    assert tab.evaluate("document.querySelectorAll('article').length") == 20
     tab.click('a[accesskey="n"]')
     assert "at=20" in tab.evaluate("location.href")
     tab.click("article a")
-    assert tab.evaluate("document.title").startswith("Document 20")
-    tab.click('a[accesskey="n"]')
-    assert tab.evaluate("document.title").startswith("Document 21")
     tab.click(".tokens a:nth-child(7)")
     assert tab.evaluate("location.hash") == "#token"
-    assert "token 6 of" in tab.evaluate("document.body.innerText")
     tab.click('nav a[href="/documents"]')
     words = json.dumps(NEAR[-20:])
     tab.evaluate(f"document.querySelector('[name=words]').value = {words}")
     tab.click("form[action='/documents'] button")
     assert "1 found" in tab.evaluate("document.body.innerText")
-    tab.click('nav a[href="/records"]')
-    tab.evaluate("document.querySelector('[name=reason]').value = 'near-duplicate'")
-    tab.click("form button")
-    tab.click("tbody a")
-    tab.click('a[href^="/similar"]')
-    assert "0.9" in tab.evaluate("document.querySelector('table').innerText")
     assert not [event for event in tab.events if event["method"] == "Log.entryAdded"]
+    # A page of another site that links to it gets nothing.
+    tab.go(f"data:text/html,<a href='{base}/documents'>link</a>")
+    tab.click("a")
+    assert "has the key" in tab.evaluate("document.body.innerText")
 
 
 def test_no_text_runs_a_script_or_asks_for_anything(
@@ -121,17 +114,3 @@ def test_pages_fit_a_phone_and_are_dark_where_the_reader_is(
     tab.go(f"{base}/")
     color = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert color == "rgb(252, 252, 251)"
-
-
-def test_a_page_of_another_host_gets_nothing(tab: Browser, show: Show, built: Path) -> None:
-    client = show(built)
-    base = enter(tab, client)
-    # localhost is another site than 127.0.0.1, and so is a page that only links to it.
-    other = base.replace("127.0.0.1", "localhost")
-    tab.go(f"{other}/documents")
-    assert "has the key" in tab.evaluate("document.body.innerText")
-    tab.go(f"data:text/html,<a href='{base}/documents'>link</a>")
-    tab.click("a")
-    assert "has the key" in tab.evaluate("document.body.innerText")
-    tab.go(f"{base}/documents")
-    assert "Documents" in tab.evaluate("document.body.innerText")

@@ -1,89 +1,43 @@
+"""Records and documents are found at once and page by page, and by nobody once they are removed."""
+
 import random
 import re
 import shutil
 from html import unescape
 from pathlib import Path
-from urllib.parse import urlencode
 
-import pyarrow.parquet as pq
 import pytest
 
-from tests.shards.datasets import take_down
+from tests.shards.conftest import EOS, PIECES
+from tests.shards.datasets import put_dataset, take_down
 from tests.shards.view.conftest import NEAR, Show, all_pages
 
-PLACE_OF_N5 = 11101
+PLACE = re.compile(r">(a\.jsonl:\d+)</a>")
 
 
-def audit_rows(directory: Path) -> list[dict[str, object]]:
-    (path,) = directory.glob("g*/audit/*.parquet")
-    rows: list[dict[str, object]] = pq.read_table(path).to_pylist()
-    return rows
+@pytest.mark.parametrize("query", ["", "verdict=dropped", "reason=too-short"])
+def test_records_are_found_at_once_and_in_many_pages(query: str, show: Show, built: Path) -> None:
+    found = set(PLACE.findall(show(built).get(f"/records?{query}")))
+    assert found
+    assert found == set(PLACE.findall(all_pages(show(built, seconds=-1.0), f"/records?{query}")))
 
 
-def row_with(directory: Path, reason: str | None) -> int:
-    return next(i for i, row in enumerate(audit_rows(directory)) if row["reason"] == reason)
-
-
-def places(text: str) -> set[str]:
-    return set(re.findall(r">(a\.jsonl:\d+)</a>", text))
-
-
-@pytest.mark.parametrize("query", [{}, {"verdict": "dropped"}, {"reason": "too-short"}])
-def test_records_are_found_at_once_and_in_many_pages(
-    query: dict[str, str], show: Show, built: Path
-) -> None:
-    expected = {
-        f"a.jsonl:{row['position']}"
-        for row in audit_rows(built)
-        if all(row[name] == value for name, value in query.items())
-    }
-    target = f"/records?{urlencode(query)}"
-    assert places(show(built).get(target)) == expected
-    assert places(all_pages(show(built, seconds=-1.0), target)) == expected
-
-
-def test_texts_like_those_of_removed_documents_are_not_shown(
-    show: Show, built: Path, tmp_path: Path
-) -> None:
-    """Of a duplicate and of a version: whoever asked for one removal asked for both."""
-    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
-    take_down(directory, "n39", "n40")
-    removed, before = show(directory), show(built)
-    for reason in ("duplicate", "near-duplicate"):
-        target = f"/record?row={row_with(built, reason)}"
-        assert "Its text is not shown" in removed.get(target)
-        assert "Its text is not shown" not in before.get(target)
-
-
-def test_columns_of_removed_documents_are_shown_and_found_nowhere(
-    show: Show, built: Path, tmp_path: Path
-) -> None:
-    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
-    (removed,) = (i for i, row in enumerate(audit_rows(built)) if row["position"] == PLACE_OF_N5)
-    row = audit_rows(built)[removed]
-    place = f"a.jsonl:{PLACE_OF_N5}"
-    client = show(directory)
-    searches = [f"metric=bytes&least={row['bytes']}&most={row['bytes']}", "metric=gopher.words"]
-    searches += [f"language={row['language']}", f"verdict=kept&language={row['language']}"]
-    for search in searches:
-        assert place in places(client.get(f"/records?{search}"))
-    take_down(directory, "n5")
-    for search in searches:
-        found = places(client.get(f"/records?{search}"))
-        assert found
-        assert place not in found
-    assert place not in places(client.get("/records?verdict=kept"))
-    text = client.get(f"/record?row={removed}")
-    assert "was removed: its other columns are not shown" in text
-    assert set(re.findall("<dt>([a-z._]+)", text)) <= {
-        "source",
-        "order",
-        "path",
-        "position",
-        "ordinal",
-    }
-    assert "Similar" not in text
-    assert re.search(r'href="/document\?', text)
+@pytest.mark.parametrize("seconds", [60.0, -1.0])
+def test_words_are_found_at_their_first_token(show: Show, tmp_path: Path, seconds: float) -> None:
+    draw = random.Random(0)
+    texts = ["".join(draw.choices("abA", k=draw.randrange(1, 12))) for _ in range(60)]
+    tokens = [[*text.encode(), EOS] for text in texts]
+    shards = {f"g0001-00/web/{at:05}": {"documents": tokens[at::4]} for at in range(4)}
+    put_dataset(tmp_path, shards, pieces=PIECES, special={"eos": EOS})
+    texts = [text for at in range(4) for text in texts[at::4]]
+    client = show(tmp_path, seconds=seconds)
+    for words in ("a", "ab", "bab", "aabba"):
+        places = [text.lower().find(words) for text in texts]
+        expected = [(number, at) for number, at in enumerate(places) if at >= 0]
+        page = all_pages(client, f"/documents?words={words}")
+        links = map(unescape, re.findall(r'<p class="about"><a href="([^"]*)"', page))
+        values = [dict(re.findall(r"(\w+)=([^&#]*)", link)) for link in links]
+        assert [(int(each["n"]), int(each.get("token", 0))) for each in values] == expected
 
 
 def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
@@ -91,15 +45,26 @@ def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
 ) -> None:
     directory = Path(shutil.copytree(built, tmp_path / "dataset"))
     clients = [show(directory), show(f"{directory}@1")]
-    (number,) = re.findall(r">(\d+)</a> [\d,]+ tokens", clients[0].get("/documents?name=n39"))
+    about = clients[0].get("/documents?name=n39")
+    (number,) = re.findall(r">(\d+)</a> [\d,]+ tokens", about)
+    (position,) = re.findall(r"position (\d+)", about)
+    page, size = f"/document?source=notes&n={number}", len(NEAR.encode())
+    of_bytes = f"metric=bytes&least={size}&most={size}"
+    records = ("language=en", "verdict=kept&language=en", "metric=gopher.words", of_bytes)
+    documents = ("language=en", "words=the", "column=language&match=prefix&value=e")
+    searches = [f"/records?{each}" for each in records]
+    searches += [f"/documents?name=n39&{each}" for each in documents]
+    found = re.compile(rf'>a\.jsonl:{position}</a>|<p class="about"')
     for client in clients:
-        assert NEAR[-30:] in shown(client.get(f"/document?source=notes&n={number}"))
+        assert NEAR[-30:] in shown(client.get(page))
+        assert all(found.search(client.get(each)) for each in searches)
     take_down(directory, "n39")
     for client in clients:
-        text = client.get(f"/document?source=notes&n={number}")
+        text = client.get(page)
         assert "its text is not shown" in text
-        assert not any(word in text for word in ("a.jsonl:", "Metrics"))
+        assert "Metrics" not in text
         assert NEAR[-30:] not in shown(text)
+        assert not any(found.search(client.get(each)) for each in searches)
 
 
 def shown(text: str) -> str:
@@ -118,10 +83,8 @@ def test_a_damaged_table_is_told(show: Show, built: Path, tmp_path: Path) -> Non
     content = bytearray(whole)
     content[200:2000] = random.Random(0).randbytes(1800)
     path.write_bytes(content)
-    assert "is not a Parquet file, or is damaged" in client.get(
-        "/records?reason=bad-json", status=500
-    )
+    page = client.get("/records?reason=bad-json", status=500)
+    assert "is not a Parquet file, or is damaged" in page
     path.write_bytes(content[:-1])
-    assert "or is damaged" in client.get("/records", status=500)
     assert "was truncated or replaced" in show(directory).get("/records", status=500)
     assert "Overview" in client.get("/")
