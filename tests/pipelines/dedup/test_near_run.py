@@ -24,7 +24,11 @@ _PER_TASK = (
     "phases.DROPS_PER_TASK",
     "earlier.CANDIDATES_AT_ONCE",
 )
-_AT_ONCE = {"exact.BLOCK_ROWS": 5, "near.PAIRS_AT_ONCE": 3, "bands.PAIRS_AT_ONCE": 3}
+_AT_ONCE = (
+    "exact.BLOCK_ROWS",
+    "earlier.BLOCK_ROWS",
+    *(f"{name}.PAIRS_AT_ONCE" for name in ("near", "bands", "earlier")),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,10 @@ def test_neither_splits_nor_tasks_decide_what_is_dropped(
     pages = [*related_pages(rng, 150), *torn_pages(rng, 30)]
     rng.shuffle(pages)
     if case.rows:
-        for name, limit in {**dict.fromkeys(_PER_TASK, case.rows), **_AT_ONCE}.items():
+        for name, limit in {
+            **dict.fromkeys(_PER_TASK, case.rows),
+            **dict.fromkeys(_AT_ONCE, 5),
+        }.items():
             monkeypatch.setattr(f"pipelines.dedup.{name}", limit)
     splits = (10_000, 60_000, 1 << 20) if case.days == 1 else (25_000,)
     outputs = [tmp_path / str(size) for size in splits]
