@@ -9,6 +9,7 @@ import logging
 from typing import Optional
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.transforms.window import FixedWindows
 from apache_beam.typehints.row_type import RowTypeConstraint
 from pipelines.transforms import *
 logging.disable(logging.CRITICAL)
@@ -25,11 +26,13 @@ def read():
 def tokens():
     return (read().kept | Tokenize(T)).kept
 def batch(function):
-    return "Batch" >> beam.Map(function).with_output_types(pa.RecordBatch)
+    return beam.Map(function).with_output_types(pa.RecordBatch)
 def write(**options):
     return WriteDataset("out", tokenizer=T, **options)
 def both():
     return read(), pipeline | "Two" >> ReadCorpus("wudao")
+def year(kind):
+    return "Year " + str(kind) >> batch(lambda b: b.append_column("year", pa.nulls(len(b), kind)))
 def with_ids(b):
     return b.append_column("new", b["id"])
 def run(_):
@@ -43,6 +46,8 @@ RUNNING = (
     "run(of(text='a\\0b') | FromRows())",
     "run(of(text='a', source='a b') | FromRows())",
     "run(typed({'text': str, 'n': int}, {'text': 'a', 'n': 1.5}) | FromRows())",
+    "run(of(text='a') | beam.WindowInto(FixedWindows(60)) | FromRows() | write())",
+    "run(of(text='a') | FromRows() | beam.WindowInto(FixedWindows(60)) | write())",
     "run(tokens() | batch(lambda b: b.drop_columns(['order'])) | write())",
     "run(tokens() | batch(lambda b: b.append_column('reason', b['text'])) | write())",
 )
@@ -50,6 +55,8 @@ WRITING = (
     "one, two = both(); run((one.kept, two.kept) | beam.Flatten() | write(dropped=[one, two]))",
     "run((read().kept | Tokenize(OTHER)).kept | write())",
     "kept = tokens(); run((kept, kept | batch(with_ids)) | beam.Flatten() | write())",
+    "kept = tokens(); run((kept | year(pa.int64()), kept | year(pa.string())) | beam.Flatten()"
+    " | write())",
     "kept = tokens(); run(kept | write(dropped=[kept | batch(lambda b: b)]))",
 )
 model = changed(lambda _: None)
