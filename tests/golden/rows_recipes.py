@@ -142,6 +142,7 @@ ROWS = (
             f"pipelines.text --input pages=copies --input again=again --output many {_PIECES} "
             "--split-bytes 4000 --seed 5",
             f"{_SHOWN} duplicates many",
+            "tests.golden.seen_text many/report.html examples",
         ),
     ),
     Row(

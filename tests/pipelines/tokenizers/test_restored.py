@@ -31,3 +31,14 @@ def test_what_a_vocabulary_keeps_gives_the_same_ids(spec: str, tmp_path: Path) -
     wrong = dataclasses.replace(entry, sha256="0" * 64)
     with pytest.raises(DamageError, match=r"in v.arrow is not the tokenizer that made the dataset"):
         restore_tokenizer(wrong, content, where="v.arrow")
+
+
+def test_special_strings_in_a_text_are_text(spec: str) -> None:
+    tokenizer = load_tokenizer(spec)
+    table = tokenizer.vocabulary()
+    special = {at for at, is_special in enumerate(table["special"].to_pylist()) if is_special}
+    names = [table["bytes"][at].as_py().decode() for at in special]
+    assert "[MASK]" in names
+    allowed = {tokenizer.special["unk"], 0}  # what WordPiece and SentencePiece give for the unknown
+    for name in filter(None, names):
+        assert not {*ids(tokenizer, f"a {name} b{name}")} & (special - allowed)
