@@ -698,6 +698,13 @@ def benchmark(folder: Path) -> None:
     put(folder / "mixed/c.pdf", b"%PDF-1.4\n")
 
 
+def harmed_array(folder: Path) -> None:
+    """Three records of WuDao, of which the second is no JSON."""
+    records = (f'{{"id": {number}, "content": "好"}}' for number in ("1", "02", "3"))
+    put(folder / "harmed-array/part-1.json", f"[{', '.join(records)}]")
+    put_lines(folder / "fields/a.jsonl", ({"body": page} for page in articles(40)))
+
+
 def harmed(folder: Path) -> None:
     """One byte of a shard is another."""
     path = min((folder / "two").glob("g0001-*/wudao/*.bin"))

@@ -376,8 +376,9 @@ _TOOLS = (
     ),
     Row(
         name="learnt",
-        about="a tokenizer and a classifier that are trained, a copied corpus",
-        corpora=(corpora.benchmark,),
+        about="a tokenizer and a classifier that are trained, a copied corpus, a page drawn again",
+        after="sample",
+        corpora=(corpora.benchmark, corpora.harmed_array),
         commands=(
             "pipelines.cp_wudao 2 --output copied",
             "pipelines.cp_wudao --documents 40 --output toy --seed 3",
@@ -389,9 +390,18 @@ _TOOLS = (
             "--character-coverage 0.99 --seed 2",
             "pipelines.train_classifier --positive good --negative bad --output quality.bin "
             "--dimensions 8 --buckets 1000 --epochs 3 --held-out 0.2",
+            "pipelines.train_classifier --positive zh=wudao:copied --negative fields "
+            "--text-field body.text --positive-label wiki --character-ngrams 3 --output wiki.bin "
+            "--dimensions 8 --buckets 1000 --epochs 9 --learning-rate 0.5",
+            "pipelines.cp_wudao 3 --output copied",
+            "pipelines.cp_wudao 1 --output copied",
+            "pipelines.cp_wudao --fraction 1 --input harmed-array --output whole",
+            "pipelines.report data --output page.html --corpus-size 200GB",
+            "tests.golden.seen_text page.html "
+            "funnel parts distributions duplicates rejects settings",
         ),
         # The bytes of quality.bin go by the processor; its figures are printed.
-        keeps=("*.model", "copied/*", "toy/*", "tenth/*"),
+        keeps=("*.model", "copied/*", "toy/*", "tenth/*", "whole/*"),
     ),
 )
 

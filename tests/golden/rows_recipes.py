@@ -112,6 +112,7 @@ ROWS = (
             f"pipelines.text --input pages=copies --input again=again --output many {_PIECES} "
             "--split-bytes 4000 --seed 5",
             f"{_SHOWN} duplicates many",
+            "tests.golden.seen_text many/report.html examples",
         ),
     ),
     Row(
@@ -184,6 +185,8 @@ ROWS = (
             "--quality own_rules:few --threshold few.min_words=2,few.max_short=off "
             "--filter 'own_filters:Length?unit=2&min_chars=6&max_longest=nan' "
             "--filter mask=own_filters:loud",
+            "pipelines.rethreshold bounds "
+            "--threshold few.min_words=1,Length.min_chars=1,Length.max_longest=off",
             f"pipelines.text --input japanese --output words {_BYTES} {_ALL} "
             "--quality ja@own_rules:pairs=gopher --threshold gopher.min_words=6,"
             "gopher.min_word_length=2",

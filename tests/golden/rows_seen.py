@@ -73,7 +73,7 @@ _FROM_PYTHON = (
 _REPORTS = (
     Row(
         name="reported",
-        about="the report of a dataset of three days",
+        about="the report of a dataset of three days, and what other thresholds would keep of it",
         after="seen",
         commands=(
             Command(words=_SEEN, files=corpus_seen.seen_third),
@@ -81,6 +81,7 @@ _REPORTS = (
             "pipelines.report data --output page.html --corpus-size 2TB",
             "tests.golden.seen_text page.html generations",
             f"{_CALLS} opened",
+            "pipelines.rethreshold data --threshold gopher.min_words=110 --languages en",
         ),
     ),
 )

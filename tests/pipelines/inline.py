@@ -7,10 +7,7 @@ from pipelines.engine.task import RunTask
 
 
 class InlineRunner:
-    """Runs tasks in this process, and lists them."""
-
-    def __init__(self) -> None:
-        self.tasks: list[Any] = []
+    """Runs tasks in this process."""
 
     def run(
         self,
@@ -22,5 +19,4 @@ class InlineRunner:
     ) -> None:
         run_task = prepare(argument)
         for task in tasks:
-            self.tasks.append(task)
             run_task(task)

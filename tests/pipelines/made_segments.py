@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.sieve import SIGNATURE
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.rows import NAME, Verdict
@@ -23,23 +22,17 @@ class Doc:
     order: int
     tokens: Sequence[int] = (1, 2)
     holdout: int = 0
-    hash: int = 0
-    """128 bits; 0 for a hash that no other document has."""
     position: int = 0
-    ordinal: int = 0
     reason: str | None = None
-    signature: bytes | None = None
-    """Bands and slots; a segment has the column if any of its documents has a signature."""
 
 
 def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
     """The documents that are kept and those that are dropped, with every column of the stages."""
-    hashes = [doc.hash or (doc.order << 64) + doc.position + 1 for doc in docs]
     lists = [list(doc.tokens) for doc in docs]
     columns = {
         "position": pa.array([doc.position for doc in docs], pa.int64()),
         "length": pa.array([10] * len(docs), pa.int64()),
-        "ordinal": pa.array([doc.ordinal for doc in docs], pa.int32()),
+        "ordinal": pa.array([0] * len(docs), pa.int32()),
         "order": pa.array([doc.order for doc in docs], pa.uint64()),
         "holdout": pa.array([doc.holdout for doc in docs], pa.uint64()),
         "bytes": pa.array([100 + doc.position for doc in docs], pa.int64()),
@@ -52,11 +45,9 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
         "score": pa.array([0.9] * len(docs), pa.float32()),
         "tokens": pa.array(lists, pa.large_list(pa.uint16())),
         "prompt_tokens": pa.array([0] * len(docs), pa.int32()),
-        "hash_high": pa.array([value >> 64 for value in hashes], pa.uint64()),
-        "hash_low": pa.array([value % 2**64 for value in hashes], pa.uint64()),
+        "hash_high": pa.array([doc.order for doc in docs], pa.uint64()),
+        "hash_low": pa.array([doc.position + 1 for doc in docs], pa.uint64()),
     }
-    if any(doc.signature for doc in docs):
-        columns["signature"] = pa.array([doc.signature for doc in docs], SIGNATURE)
     batch = pa.record_batch(columns)
     reasons = pa.array([doc.reason for doc in docs], pa.string())
     dropped = reasons.is_valid()

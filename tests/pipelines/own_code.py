@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipelines.corpus.code import code_hash
 
-MODULES = ("mine", "notes_of_mine", "rules", "own_steps_here")
+MODULES = ("mine", "notes_of_mine", "rules", "own_filters", "own_rules")
 
 
 def forget() -> None:

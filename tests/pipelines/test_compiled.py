@@ -1,7 +1,6 @@
 """What is trusted, where native code is kept, and who waits for whom when several need it."""
 
 import fcntl
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,39 +59,27 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
-def test_code_is_kept_beside_the_package_by_the_sources_of_all_kernels(package: Path) -> None:
-    first = FOLDER()
-    assert first.parent == package / "__pycache__"
-    (package / "plain.py").write_text("def g(): ...")
-    assert FOLDER() == first
-    (package / "quality" / "loops.py").write_text("@kernel\ndef g(): ...")
-    assert FOLDER() != first
-
-
-def test_who_cannot_write_there_begins_with_a_copy(
+def test_code_is_kept_by_the_sources_of_all_kernels_where_one_may_write(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = FOLDER()
-    (made / "loops").mkdir()
-    (made / "loops" / "f.nbi").write_text("native")
+    assert made.parent == package / "__pycache__"
+    (package / "plain.py").write_text("def g(): ...")
+    assert FOLDER() == made
+    (made / "f.nbi").write_text("native")
+    # Whoever cannot write there begins with a copy.
     monkeypatch.setattr(compiled, "_is_writable", lambda path: package not in path.parents)
     own = FOLDER()
     assert own == tmp_path / "cache" / "corpusmill" / made.name
-    assert (own / "loops" / "f.nbi").read_text() == "native"
     assert [path.name for path in own.parent.iterdir()] == [made.name]
-    (own / "loops" / "f.nbi").write_text("newer")
+    assert (own / "f.nbi").read_text() == "native"
+    (own / "f.nbi").write_text("newer")
     assert FOLDER() == own
-    assert (own / "loops" / "f.nbi").read_text() == "newer"
+    assert (own / "f.nbi").read_text() == "newer"
+    (package / "quality" / "loops.py").write_text("@kernel\ndef g(): ...")
+    assert FOLDER() != own
     monkeypatch.setattr(compiled, "_is_writable", lambda _: False)
     assert FOLDER() is None
-
-
-def test_times_of_modules_with_kernels_survive_in_an_image(package: Path) -> None:
-    for name in ("plain.py", "quality/loops.py"):
-        os.utime(package / name, (7.5, 7.5))
-    compiled.use_whole_seconds()
-    assert (package / "quality" / "loops.py").stat().st_mtime == 7
-    assert (package / "plain.py").stat().st_mtime == 7.5
 
 
 # --- fast and plain
@@ -122,7 +109,6 @@ def unmade() -> Callable[[int], float]:
     raise RuntimeError("Cannot compile.\nLong story")
 
 
-@pytest.mark.parametrize("part", ["", pytest.param("halves", marks=needs_numba)])
 @pytest.mark.parametrize(
     ("make", "why"),
     [
@@ -131,71 +117,45 @@ def unmade() -> Callable[[int], float]:
         (refused, "it only halves on Mondays"),
         (unmade, "RuntimeError: Cannot compile"),
     ],
-    ids=["other", "fails", "refused", "unmade"],
 )
 @needs_numba
 def test_what_does_not_do_as_the_plain_one_is_not_used(
-    make: Callable[[], Callable[[int], float]],
-    why: str,
-    caplog: pytest.LogCaptureFixture,
-    part: str,
+    make: Callable[[], Callable[[int], float]], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     compiled.use_native(True)
     for _ in range(2):
-        chosen = proven(
-            "Fast halving", make, wrong_half, plain=half, instead="Long division", part=part
-        )
-        assert chosen is half
+        words = {"instead": "Long division", "part": "halves"}
+        assert proven("Fast halving", make, wrong_half, plain=half, **words) is half
     assert caplog.messages == [f"Fast halving is not used: {why}. Long division takes its place."]
 
 
-@needs_numba
-def test_a_process_decides_which_kernels_it_uses() -> None:
-    with compiling("old"):
-        pass
-    used = {}
-    for wanted in (True, False, None):
-        compiled.use_native(wanted)
-        used[wanted] = [
-            proven("Halving", lambda: half, wrong_half, plain=third, part=part) is half
-            for part in ("old", "new")
-        ]
-        (compiled._folder() or Path()).joinpath(compiled._marks(Path(), ["new"])[0]).unlink(True)
-    assert used == {True: [True, True], False: [False, False], None: [True, False]}
+BROKEN = (
+    "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
+    "Nothing is compiled, which is slower."
+)
 
 
-def test_numba_that_cannot_be_imported_costs_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("why", "said"), [("missing", []), ("disabled", []), ("broken", [BROKEN])])
+def test_where_numba_cannot_be_used_plain_functions_are(
+    why: str,
+    said: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def unasked() -> None:
-        raise AssertionError
-
-    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less.')")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
-    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", str(int(why == "disabled")))
+    if why == "missing":
+        monkeypatch.setitem(sys.modules, "numba", None)
+    elif why == "broken":
+        (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less.')")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "numba", raising=False)
     compiled.use_native(True)
     for name in ("Halving", "Doubling"):
-        assert proven(name, unasked, wrong_half, plain=third, part="a") is third
+        assert proven(name, refused, wrong_half, plain=third, part="a") is third
     with compiling("a"):
         pass
     assert not kept(["a"])
-    assert caplog.messages == [
-        "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
-        "Nothing is compiled, which is slower."
-    ]
+    assert caplog.messages == said
+    # What is fast without numba is used.
     assert proven("Halving", lambda: half, wrong_half, plain=None) is half
-
-
-@pytest.mark.parametrize("why", ["missing", "disabled"])
-def test_where_no_native_code_is_wanted_nothing_is_said(
-    why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    if why == "disabled":
-        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    else:
-        monkeypatch.setitem(sys.modules, "numba", None)
-    compiled.use_native(True)
-    assert proven("Halving", refused, wrong_half, plain=half, part="halves") is half
-    assert not kept([])
-    assert caplog.messages == []

@@ -35,6 +35,8 @@ def write(output="out", **options):
     return WriteDataset(output, tokenizer=T, **options)
 def both():
     return read(), pipeline | "Two" >> ReadCorpus("wudao")
+def year(kind):
+    return "Year " + str(kind) >> batch(lambda b: b.append_column("year", pa.nulls(len(b), kind)))
 def with_ids(b):
     return b.append_column("new", b["id"])
 def repeated(trigger):
@@ -98,6 +100,8 @@ RUNNING = (
 FLATTENED = (
     "one, two = both(); run((one.kept, two.kept) | beam.Flatten() | write(dropped=[one, two]))",
     "kept = tokens(); run((kept, kept | batch(with_ids)) | beam.Flatten() | write())",
+    "kept = tokens(); run((kept | year(pa.int64()), kept | year(pa.string())) | beam.Flatten()"
+    " | write())",
     "kept = tokens(); run(kept | write(dropped=[kept | batch(lambda b: b)]))",
 )
 scene = together(

@@ -8,9 +8,8 @@ import pytest
 
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.recipe import corpus_module, corpus_names
-from pipelines.corpus.sources import MODULE, match_corpora, other_modules
+from pipelines.corpus.sources import MODULE, other_modules
 from pipelines.run.build import build
-from pipelines.zhihu import ZhihuOptions
 from shards.manifest import Manifest
 from tests.pipelines.own_code import install
 from tests.pipelines.runs import page, shipped, small, write_wudao
@@ -84,10 +83,3 @@ def test_a_corpus_by_its_module_or_the_name_of_an_installed_package(
     by_name = made(inputs, tmp_path / "name", "memos")
     assert by_name.identity == manifest.identity
     assert shipped(tmp_path / "name") == shipped(tmp_path / "module")
-
-
-def test_other_corpora_of_a_run_have_its_options(inputs: dict[str, Path], tmp_path: Path) -> None:
-    specs = (f"zh={inputs['zh']}", f"en=zhihu:{inputs['zh']}/*")
-    _, corpora = match_corpora("pipelines.wudao", small(tmp_path, *specs, seed=7))
-    assert isinstance(corpora["en"].options, ZhihuOptions)
-    assert corpora["en"].options.seed == 7

@@ -1,66 +1,130 @@
 """Whole runs with near-duplicates: pages of which many are versions of others, in many splits."""
 
 import random
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.dedup.minhash import NUM_BANDS, sign, similarity
+from pipelines.dedup.minhash import sign, similarity
+from pipelines.run.append import append
 from pipelines.run.build import build
-from shards import Dataset
+from shards.manifest import read_manifest
 from shards.text_hash import fold
 from tests.pipelines.dedup.pages import related_pages, torn_pages
 from tests.pipelines.runs import MODULE, small, write_wudao
 from tests.pipelines.transforms.pipes import shipped
 
-pytestmark = pytest.mark.slow
+_PER_TASK = (
+    "exact.ROWS_PER_TASK",
+    "phases.BAND_ROWS_PER_TASK",
+    "phases.CANDIDATES_PER_TASK",
+    "phases.SLOTS_PER_TASK",
+    "phases.DROPS_PER_TASK",
+    "earlier.CANDIDATES_AT_ONCE",
+)
+_AT_ONCE = (
+    "exact.BLOCK_ROWS",
+    "earlier.BLOCK_ROWS",
+    *(f"{name}.PAIRS_AT_ONCE" for name in ("near", "bands", "earlier")),
+)
 
 
-def audit_rows(output: Path) -> list[dict[str, Any]]:
-    manifest = Dataset.open(output).manifest
-    tables = [pq.read_table(output / t.path) for g in manifest.generations for t in g.audit]
-    return [row for table in tables for row in table.to_pylist()]
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """How pages become a dataset."""
+
+    days: int = 1
+    """How often some of them are added; each day has files of its own."""
+    files: int = 1
+    clusters: str = "local"
+    threshold: float = 0.7
+    rows: int = 0
+    """Most rows of a task, where there are to be many tasks."""
 
 
-@pytest.mark.parametrize("files", [1, 5])
-def test_neither_splits_nor_files_decide_what_is_dropped(tmp_path: Path, files: int) -> None:
+CASES = (
+    Case(),
+    Case(files=5, rows=60),
+    Case(clusters="components", rows=60),
+    Case(clusters="components", threshold=0),
+    Case(days=3),
+    Case(days=3, rows=30),
+    Case(days=4, rows=30, threshold=0),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_neither_splits_nor_tasks_decide_what_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
     """Plain Python that compares each page with all others says the same of every layout."""
-    pages = [*related_pages(random.Random(11), 300), *torn_pages(random.Random(2), 60)]
-    size = -(-len(pages) // files)
-    for part in range(files):
-        records = [{"uniqueKey": "", "title": "", "content": page} for page in pages]
-        write_wudao(tmp_path / "in" / f"part-{part}.json", records[part * size : (part + 1) * size])
+    rng = random.Random(11)
+    pages = [*related_pages(rng, 150), *torn_pages(rng, 30)]
+    rng.shuffle(pages)
+    if case.rows:
+        for name, limit in {
+            **dict.fromkeys(_PER_TASK, case.rows),
+            **dict.fromkeys(_AT_ONCE, 5),
+        }.items():
+            monkeypatch.setattr(f"pipelines.dedup.{name}", limit)
+    splits = (10_000, 60_000, 1 << 20) if case.days == 1 else (25_000,)
+    outputs = [tmp_path / str(size) for size in splits]
+    choices = {"dedup": "minhash", "clusters": case.clusters, "minhash_threshold": case.threshold}
+    num, make = case.days * case.files, append if case.days > 1 else build
+    for part in range(num):
+        write_wudao(
+            tmp_path / "in" / f"part-{part:02}.json",
+            [{"uniqueKey": "", "title": "", "content": page} for page in pages[part::num]],
+        )
+        if (part + 1) % case.files == 0:
+            for output, split_bytes in zip(outputs, splits, strict=True):
+                more = {**choices, "split_bytes": split_bytes, "append": case.days > 1}
+                make(MODULE, small(output, tmp_path / "in", shards=4, **more))
+    in_order = [page for part in range(num) for page in pages[part::num]]
+    for output in outputs:
+        rows = audit_rows(output)
+        wanted = plain_reasons(in_order, [row[0] for row in rows], case)
+        assert [row[1] for row in rows] == wanted
+        assert min(map(wanted.count, (None, "duplicate", "near-duplicate"))) > 15
+    made = [shipped(output) for output in outputs if case.days == 1]
+    assert made[1:] == made[:-1]
+
+
+def audit_rows(output: Path) -> list[tuple[tuple[int, int], str | None]]:
+    """Generation and order of each page, and why it is dropped, in the order of the input."""
     found = []
-    for split_bytes in (10_000, 60_000, 1 << 20):
-        output = tmp_path / str(split_bytes)
-        choices = {"dedup": "minhash", "split_bytes": split_bytes, "shards": 4}
-        build(MODULE, small(output, tmp_path / "in", **choices))
-        rows = sorted(audit_rows(output), key=lambda row: (row["path"], row["position"]))
-        found.append([row["reason"] for row in rows])
-        assert found[-1] == plain_reasons(pages, [row["order"] for row in rows])
-    assert found[0] == found[1] == found[2]
-    assert min(found[0].count(reason) for reason in (None, "duplicate", "near-duplicate")) > 30
-    made = [shipped(tmp_path / str(size)) for size in (10_000, 60_000, 1 << 20)]
-    assert made[0] == made[1] == made[2]
+    for generation in read_manifest(output).generations:
+        for table in generation.audit:
+            for row in pq.read_table(output / table.path).to_pylist():
+                key = generation.number, row["order"]
+                found.append(((row["path"], row["position"]), (key, row["reason"])))
+    return [row for _, row in sorted(found)]
 
 
-def plain_reasons(pages: list[str], orders: list[int]) -> list[str | None]:
+def plain_reasons(pages: list[str], orders: list[tuple[int, int]], case: Case) -> list[str | None]:
     """Why each page is dropped, if it is: the rules, with each page compared with all others."""
     texts = [fold(page) for page in pages]
     found = sign(texts)
     by_order = sorted(range(len(pages)), key=orders.__getitem__)
-
-    def reason(one: int) -> str | None:
-        if any(texts[at] == texts[one] and orders[at] < orders[one] for at in by_order):
-            return "duplicate"
-        for band in range(NUM_BANDS):
-            hashes = found.bands[:, band]
-            smallest = next(at for at in by_order if hashes[at] == hashes[one])
-            pair = found.slots[[one]], found.slots[[smallest]]
-            if smallest != one and similarity(*pair)[0] >= 0.7:
-                return "near-duplicate"
-        return None
-
-    return [reason(one) for one in range(len(pages))]
+    cluster = {page: rank for rank, page in enumerate(by_order)}
+    firsts: dict[object, int] = {}
+    near, copies = set(), set()
+    for one in by_order:
+        for band in enumerate(found.bands[one].tolist()):
+            first = firsts.setdefault(band, one)
+            alike = similarity(found.slots[[one]], found.slots[[first]])[0] >= case.threshold
+            if first != one and (alike or not case.threshold):
+                near.add(one)
+                low, high = sorted((cluster[one], cluster[first]))
+                cluster = {at: low if own == high else own for at, own in cluster.items()}
+        if firsts.setdefault(texts[one], one) != one:
+            copies.add(one)
+    if case.clusters == "components":
+        near = {page for rank, page in enumerate(by_order) if cluster[page] != rank}
+    return [
+        "duplicate" if page in copies else "near-duplicate" if page in near else None
+        for page in range(len(pages))
+    ]

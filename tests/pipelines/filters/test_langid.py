@@ -1,5 +1,4 @@
 import logging
-import multiprocessing
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -111,20 +110,3 @@ def test_compiled_code_serves_threads(
         expected_labels, expected_scores = reference.identify(part)
         assert labels == expected_labels
         np.testing.assert_array_equal(scores, expected_scores)
-
-
-def in_child(identifier: LanguageIdentifier, results: "multiprocessing.Queue[list[str]]") -> None:
-    results.put(identifier.identify(["The weather is fine today.", "今天天气很好"])[0])
-
-
-@pytest.mark.parametrize("engine", ["fast", "native"])
-def test_works_in_a_forked_child_after_use(engine: str, request: pytest.FixtureRequest) -> None:
-    identifier: LanguageIdentifier = request.getfixturevalue(engine)
-    identifier.identify(["Used before the fork."])
-    context = multiprocessing.get_context("fork")
-    results: multiprocessing.Queue[list[str]] = context.Queue()
-    child = context.Process(target=in_child, args=(identifier, results))
-    child.start()
-    assert results.get(timeout=20) == ["en", "zh"]
-    child.join(timeout=20)
-    assert child.exitcode == 0

@@ -3,12 +3,26 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.filters.step import split_verdict
 from pipelines.filters.tokenize import Tokenize
-from tests.pipelines.filters.batches import CHINESE, ENGLISH, batch
+
+CHINESE = "清晨的集市上，卖豆腐的老人把担子放下。"
+ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
+
+
+def batch(*texts: str) -> pa.RecordBatch:
+    """Return what the step reads of a batch."""
+    return pa.record_batch(
+        {
+            "position": pa.array(range(len(texts))),
+            "prompt": pa.array([""] * len(texts), pa.large_string()),
+            "text": pa.array(texts, pa.large_string()),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -35,4 +49,4 @@ def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined(
     kept, dropped = split_verdict(tokenize(batch(CHINESE, "poison", ENGLISH)))
     assert kept["tokens"].to_pylist() == whole
     assert dropped.reasons.to_pylist() == ["tokenizer-failed"]
-    assert dropped.batch["position"].to_pylist() == [100]
+    assert dropped.batch["position"].to_pylist() == [1]

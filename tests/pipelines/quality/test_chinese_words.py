@@ -1,5 +1,3 @@
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,33 +43,23 @@ def check(text: str) -> None:
         "李小福" * 50,
         FREQUENT * 3,
         "的" * 5_000,
+        "，".join(sorted(PLAIN._jieba.FREQ)[::499]),
     ],
 )
 def test_texts_have_the_words_of_jieba(text: str) -> None:
     check(text)
 
 
+ATOMS = [*LATIN, *FREQUENT, *ODD_HAN, *OTHERS, *WHITE, "\r\n", "清华大学", "网易"]
+
+
 @given(
-    st.lists(
-        st.sampled_from([*LATIN, *FREQUENT, *ODD_HAN, *OTHERS, *WHITE, "\r\n", "清华大学", "网易"]),
-        max_size=40,
-    ).map("".join)
+    st.lists(st.sampled_from(ATOMS), max_size=40).map("".join)
+    | st.text(st.characters(min_codepoint=0x4DF0, max_codepoint=0x9FE0), max_size=30)
+    | st.text(LATIN + "的龘 ", max_size=30)
 )
 def test_any_text_has_the_words_of_jieba(text: str) -> None:
     check(text)
-
-
-@given(
-    st.text(st.characters(min_codepoint=0x4DF0, max_codepoint=0x9FE0), max_size=30)
-    | st.text(LATIN + "的龘 ", max_size=30)
-)
-def test_any_han_or_latin_has_the_words_of_jieba(text: str) -> None:
-    check(text)
-
-
-def test_words_of_the_dictionary_have_the_words_of_jieba() -> None:
-    words = itertools.islice(sorted(PLAIN._jieba.FREQ), 0, None, 499)
-    check("，".join(words))
 
 
 def test_every_character_is_a_word_or_white_space() -> None:

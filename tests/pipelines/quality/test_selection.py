@@ -1,10 +1,8 @@
-import math
-from contextlib import suppress
+import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from pipelines.quality import Quality
 from pipelines.quality.selection import Selection, chosen_for, find_warnings, parse_selection
 from shards.errors import UserError
 
@@ -36,20 +34,25 @@ def test_what_every_language_means(profile: str, served: set[str]) -> None:
     assert warned - {"zh"} == languages - served - {"zh"}
 
 
-_SNIPPETS = [
-    *("gopher", "glm", "c4@fineweb", "none", "zh", "en", "English", "min_words", "max_chars"),
-    *("=", "+", ".", ":", "@", ",", " ", "", "\n", "\0", "\ud800", "x" * 300, "人"),
-    *("1", "-1", "0.5", "nan", "inf", "1e400", "9" * 5000, "off", "１", "1_0"),
-]
-_WRITTEN = st.lists(st.sampled_from(_SNIPPETS), max_size=7).map("".join)
+def test_the_description_is_the_same_for_the_same_meaning() -> None:
+    one = Quality.parse(("zh=fineweb2-zh", "en=gopher+c4"), ("gopher.min_words=30",))
+    names = ("en=gopher@paper+c4@paper", "zh=fineweb2-zh@sentences")
+    two = Quality.parse(names, ("en:gopher.min_words=30.0",))
+    assert json.dumps(one.describe()) == json.dumps(two.describe())
+    assert one.describe()["en"][0]["bounds"]["min_words"] == 30
+    swapped = Quality.parse(("zh=fineweb2-zh", "en=c4+gopher"), ("gopher.min_words=30",))
+    assert json.dumps(swapped.describe()) != json.dumps(one.describe())
+    off = Quality.parse(("glm",), ("glm.min_chars=off",)).describe()
+    assert json.loads(json.dumps(off, allow_nan=False)) == {
+        "*": [{"profile": "glm", "bounds": {"min_chars": None}}]
+    }
+    assert Quality.parse(()).describe() == {}
 
 
-@given(st.lists(_WRITTEN, max_size=3), st.lists(_WRITTEN, max_size=2))
-def test_whatever_is_written_is_understood_or_refused(
-    specs: list[str], overrides: list[str]
-) -> None:
-    with suppress(UserError):
-        selection = parse_selection(("gopher", *specs), overrides)
-        for language in ("zh", "en"):
-            bounds = [chosen.bounds.values() for chosen in chosen_for(selection, language)]
-            assert all(bound >= 0 or math.isnan(bound) for each in bounds for bound in each)
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(UserError, match=r"with spacy, .* install 'corpusmill\[datatrove\]'"):
+        Quality.parse(("en=gopher@datatrove",))
+    with pytest.raises(UserError, match=r"with jieba, .* install 'corpusmill\[pipelines\]'"):
+        Quality.parse(("zh=fineweb2-zh",))
+    Quality.parse(("en=gopher",))

@@ -1,15 +1,16 @@
 """The page in a real browser: nothing of a hostile document runs, loads or breaks the layout."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipelines.report.page import page
-from shards.manifest import Manifest
+from shards.manifest import read_manifest
 from tests.browser import Browser
-from tests.pipelines.report.reading import counted
 from tests.pipelines.report.test_growth import generation, lag
+from tests.pipelines.report.test_pictures import counted
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -56,10 +57,10 @@ NAMES = [
 def crowded(report: dict[str, Any]) -> None:
     """Make a report of forty sources with long names, many groups, tiny and huge figures."""
     for part in ("funnel", "accounting", "examples", "cpu_seconds"):
-        one = report[part].pop("one")
+        one = report[part].pop("wudao")
         report[part] = {name: one for name in NAMES}
     groups = [*("百科全书与技术文献及文学作品" * 3 + str(n) for n in range(15)), *NAMES[:15]]
-    row = report["groups"]["one"][0]
+    row = report["groups"]["wudao"][0]
     report["groups"] = {NAMES[0]: [{**row, "group": group} for group in groups]}
     few, shares = counted(*[0.5] * 300, 1.0, 7.0), counted(*[0.0] * 98, 0.01, 0.02)
     columns = {
@@ -89,11 +90,12 @@ def crowded(report: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("width", [500, 1280])
 def test_no_labels_of_pictures_overlap_however_crowded(
-    manifest: Manifest, report: dict[str, Any], tmp_path: Path, tab: Browser, width: int
+    reference: Path, tmp_path: Path, tab: Browser, width: int
 ) -> None:
+    report = json.loads((reference / "report.json").read_bytes())
     crowded(report)
     report["generations"] = [generation(n, 0.3 * n * n, lag=lag(1, 2)) for n in range(1, 40)]
-    (tmp_path / "page.html").write_text(page(manifest, report))
+    (tmp_path / "page.html").write_text(page(read_manifest(reference), report))
     tab.resize(width, 2000)
     tab.go((tmp_path / "page.html").as_uri())
     measured = tab.evaluate(OF_PICTURES)

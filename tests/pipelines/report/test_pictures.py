@@ -4,7 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.report.pictures import histogram, quantile
-from tests.pipelines.report.reading import counted
+from pipelines.segments.histograms import bins_of
+
+
+def counted(*values: float) -> dict[str, int]:
+    """The histogram of some values."""
+    numbers, counts = np.unique(bins_of(np.array(values, float)), return_counts=True)
+    return {str(number): int(count) for number, count in zip(numbers, counts, strict=True)}
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=50), st.floats(0.01, 0.99))
@@ -40,8 +46,3 @@ def test_nothing_leaves_a_picture_and_no_bar_is_lost(
         assert all(0 <= cell < drawn.cells for cell in bars)
         room = drawn.base if sign > 0 else 100 - drawn.base
         assert all(0 < sign * height <= room + 0.01 for height in bars.values())
-
-
-@pytest.mark.parametrize(("verdict", "base"), [("kept", 100), ("dropped", 0)])
-def test_what_only_one_verdict_has_fills_the_picture(verdict: str, base: int) -> None:
-    assert histogram({verdict: counted(1, 2, 2, 3)}, []).base == base

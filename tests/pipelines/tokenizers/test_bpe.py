@@ -29,14 +29,12 @@ def test_published_patterns(name: str, monkeypatch: Any) -> None:
     assert max(definition["special_tokens"].values()) + 1 == encoding.size
 
 
-def test_an_encoding_that_tiktoken_fetches(
-    gpt2_ranks: Ranks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    end = len(gpt2_ranks) + 2  # behind two ids that stand for nothing
+def test_an_encoding_that_tiktoken_fetches(ranks: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = len(ranks) + 2  # behind two ids that stand for nothing
     library = tiktoken.Encoding(
         "gpt2",
         pat_str=ENCODINGS["cl100k_base"].pattern,
-        mergeable_ranks=gpt2_ranks,
+        mergeable_ranks=ranks,
         special_tokens={"<|endoftext|>": end, "<|fim_prefix|>": end + 1},
     )
     monkeypatch.setattr(tiktoken, "get_encoding", {"gpt2": library}.__getitem__)
@@ -51,9 +49,9 @@ def fastokens() -> None:
 
 
 @pytest.mark.usefixtures("fastokens")
-@pytest.mark.parametrize("kind", ["tiktoken", "hf"])
-def test_fast_is_used_and_equal(kind: str, gpt2_path: Path, hf_path: Path) -> None:
-    path = gpt2_path if kind == "tiktoken" else hf_path
+@pytest.mark.parametrize(("kind", "name"), [("tiktoken", "merges.txt"), ("hf", "level.json")])
+def test_fast_is_used_and_equal(kind: str, name: str, models_path: Path) -> None:
+    path = models_path / name
     fast = load_tokenizer(f"{kind}:{path}")
     slow = load_tokenizer(f"{kind}:{path}", fast=False)
     assert fast.engine.startswith("fastokens ")
@@ -70,14 +68,14 @@ def test_fast_is_used_and_equal(kind: str, gpt2_path: Path, hf_path: Path) -> No
 
 @pytest.mark.usefixtures("fastokens")
 def test_an_engine_that_differs_is_refused(
-    gpt2_path: Path,
-    gpt2_ranks: Ranks,
+    models_path: Path,
+    ranks: Ranks,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    swapped = {**gpt2_ranks, b"a": gpt2_ranks[b"b"], b"b": gpt2_ranks[b"a"]}
+    swapped = {**ranks, b"a": ranks[b"b"], b"b": ranks[b"a"]}
     monkeypatch.setattr(bpe, "gpt2_json", lambda _: gpt2_json(swapped))
     with caplog.at_level(logging.WARNING):
-        tokenizer = load_tokenizer(f"tiktoken:{gpt2_path}")
+        tokenizer = load_tokenizer(f"tiktoken:{models_path / 'merges.txt'}")
     assert tokenizer.engine.startswith("tiktoken ")
     assert "for 'a' it gives" in caplog.text

@@ -21,13 +21,12 @@ for spec in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_a_model_of_the_hub_has_its_tokenizer(
-    tmp_path: Path, bert_lines_path: Path, hf_path: Path
-) -> None:
-    files = {"vocab.txt": bert_lines_path.read_bytes(), "config.json": b"{}"}
+def test_a_model_of_the_hub_has_its_tokenizer(tmp_path: Path, models_path: Path) -> None:
+    words, level = models_path / "vocab.txt", models_path / "level.json"
+    files = {"vocab.txt": words.read_bytes(), "config.json": b"{}"}
     models: Mapping[str, Repository] = {
         "google-bert/bert": Repository(files=files),
-        "o/both": Repository(files={**files, "tokenizer.json": hf_path.read_bytes()}),
+        "o/both": Repository(files={**files, "tokenizer.json": level.read_bytes()}),
         "o/none": Repository(files={"config.json": b"{}"}),
         "o/gated": Repository(files=files, gated=True),
     }
@@ -36,9 +35,9 @@ def test_a_model_of_the_hub_has_its_tokenizer(
         load = partial(answers, tmp_path / "load.py", endpoint, home=tmp_path)
         found = load(
             "hf:google-bert/bert",
-            f"hf:{bert_lines_path}",
+            f"hf:{words}",
             "hf:o/both@v1",
-            f"hf:{hf_path}",
+            f"hf:{level}",
             *("hf:o/none", "hf:o/gated", "hf:o/missing", "hf:o/both@v9"),
         )
         assert not any("/config.json" in request for request in hub.requests)

@@ -6,48 +6,39 @@ from pathlib import Path
 import pytest
 
 from pipelines.map.description import tokenizer_entry
-from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer, restore_tokenizer
+from pipelines.tokenizers.tokenizer import load_tokenizer, restore_tokenizer
 from shards.errors import DamageError
-from shards.manifest import TokenizerEntry
 from shards.vocabulary import Vocabulary
 from tests.pipelines.tokenizers.texts import SENTENCES, ids
 
-Kept = tuple[Tokenizer, TokenizerEntry, bytes]
 
-
-@pytest.fixture
-def kept(spec: str) -> Kept:
+def test_what_a_vocabulary_keeps_gives_the_same_ids(spec: str, tmp_path: Path) -> None:
     tokenizer = load_tokenizer(spec)
-    return tokenizer, tokenizer_entry(spec, tokenizer), Vocabulary(tokenizer.vocabulary()).tokenizer
-
-
-def test_what_a_vocabulary_keeps_gives_the_same_ids(
-    kept: Kept,
-) -> None:
-    tokenizer, entry, content = kept
+    entry, content = tokenizer_entry(spec, tokenizer), Vocabulary(tokenizer.vocabulary()).tokenizer
     again = restore_tokenizer(entry, content, where="v.arrow")
-    assert again.special == tokenizer.special
     assert again.engine == tokenizer.engine
     assert again.vocabulary() == tokenizer.vocabulary()
-    assert [ids(again, text) for text in SENTENCES] == [ids(tokenizer, text) for text in SENTENCES]
-
-
-def test_another_tokenizer_is_damage(kept: Kept) -> None:
-    _, entry, content = kept
-    other = dataclasses.replace(entry, sha256="0" * 64)
-    with pytest.raises(DamageError, match=r"in v.arrow is not the tokenizer that made the dataset"):
-        restore_tokenizer(other, content, where="v.arrow")
-
-
-def test_as_a_tokenizer_json_it_gives_the_same_ids(kept: Kept, tmp_path: Path) -> None:
-    tokenizer, entry, content = kept
-    for written in (tokenizer, restore_tokenizer(entry, content, where="v.arrow")):
+    made = [again]
+    for written in (tokenizer, again):
         text = written.transformers_json()
-        if entry.spec == "sentencepiece":
-            assert text is None
-            continue
-        assert text is not None
-        (tmp_path / "tokenizer.json").write_text(text, "utf-8")
-        again = load_tokenizer(f"hf:{tmp_path / 'tokenizer.json'}")
-        assert again.special == tokenizer.special
-        assert [ids(again, t) for t in SENTENCES] == [ids(tokenizer, t) for t in SENTENCES]
+        assert (text is None) == (entry.spec == "sentencepiece")
+        if text is not None:
+            (tmp_path / "tokenizer.json").write_text(text, "utf-8")
+            made.append(load_tokenizer(f"hf:{tmp_path / 'tokenizer.json'}"))
+    for other in made:
+        assert other.special == tokenizer.special
+        assert [ids(other, text) for text in SENTENCES] == [ids(tokenizer, t) for t in SENTENCES]
+    wrong = dataclasses.replace(entry, sha256="0" * 64)
+    with pytest.raises(DamageError, match=r"in v.arrow is not the tokenizer that made the dataset"):
+        restore_tokenizer(wrong, content, where="v.arrow")
+
+
+def test_special_strings_in_a_text_are_text(spec: str) -> None:
+    tokenizer = load_tokenizer(spec)
+    table = tokenizer.vocabulary()
+    special = {at for at, is_special in enumerate(table["special"].to_pylist()) if is_special}
+    names = [table["bytes"][at].as_py().decode() for at in special]
+    assert "[MASK]" in names
+    allowed = {tokenizer.special["unk"], 0}  # what WordPiece and SentencePiece give for the unknown
+    for name in filter(None, names):
+        assert not {*ids(tokenizer, f"a {name} b{name}")} & (special - allowed)

@@ -1,4 +1,4 @@
-from pathlib import Path
+from functools import cache
 
 import pytest
 import sentencepiece
@@ -10,19 +10,25 @@ from pipelines.tokenizers.sentencepiece_model import (
     read_cuttable_model,
 )
 from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS
-from tests.pipelines.tokenizers.trained import field, reference
+from tests.pipelines.tokenizers.trained import KINDS, field, reference, train
 
 
 @settings(max_examples=100, deadline=None)
 @given(text=AWKWARD_TEXTS)
-def test_disarming_changes_no_other_id(spm_path: Path, text: str) -> None:
-    armed = sentencepiece.SentencePieceProcessor(model_file=str(spm_path))
-    content = spm_path.read_bytes()
+def test_disarming_changes_no_other_id(text: str) -> None:
+    content = armed_model()
+    armed = sentencepiece.SentencePieceProcessor(model_proto=content)
     safe = sentencepiece.SentencePieceProcessor(model_proto=disarm_symbols(content))
     calm = text.replace("<n>", "").replace("[MASK]", "")
     assert armed.encode(calm) == safe.encode(calm)
     assert not {armed.piece_to_id("<n>"), armed.piece_to_id("[MASK]")} & set(safe.encode(text))
     assert [armed.id_to_piece(i) for i in range(400)] == [safe.id_to_piece(i) for i in range(400)]
+
+
+@cache
+def armed_model() -> bytes:
+    symbols = {"user_defined_symbols": ["<n>", "[MASK]", "\n"], "control_symbols": ["[gMASK]"]}
+    return train(armed=True, **{**KINDS["identity"], **symbols})
 
 
 def piece(text: str, **values: int) -> bytes:

@@ -1,13 +1,9 @@
-"""Small models: SentencePiece's, trained on a few sentences, and BERT's, of given words."""
+"""Small models of SentencePiece, trained on a few sentences."""
 
 import io
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import sentencepiece
-import tokenizers
-from tokenizers import decoders, models, pre_tokenizers
 
 from pipelines.tokenizers.model import Encode, flatten
 from pipelines.tokenizers.sentencepiece_model import (
@@ -55,13 +51,14 @@ KINDS: dict[str, dict[str, Any]] = {
 """Settings of training, by what is special about the model."""
 
 
-def train(**changes: Any) -> bytes:
+def train(*, armed: bool = False, **changes: Any) -> bytes:
+    """Train a model; an armed one knows its symbols in texts."""
     sink = io.BytesIO()
     settings = {"vocab_size": 200, "model_type": "bpe", "minloglevel": 2, **changes}
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES * 5), model_writer=sink, **settings
     )
-    return disarm_symbols(sink.getvalue())
+    return sink.getvalue() if armed else disarm_symbols(sink.getvalue())
 
 
 def reference(content: bytes) -> Encode:
@@ -73,15 +70,6 @@ def model_of(content: bytes) -> CuttableModel:
     model = read_cuttable_model(content)
     assert model is not None
     return model
-
-
-def save_bert(path: Path, words: Sequence[str]) -> Path:
-    vocabulary = {word: i for i, word in enumerate(words)}
-    library = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    library.decoder = decoders.WordPiece()
-    library.save(str(path))
-    return path
 
 
 def field(number: int, value: int | bytes) -> bytes:

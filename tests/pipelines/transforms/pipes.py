@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine import beam
 from shards.manifest import read_manifest
@@ -27,11 +25,6 @@ class Seen:
         self.by_name[name] = []
         _ = elements | f"See {name}" >> beam.ParDo(_See(name))
 
-    def rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of batches, by their text."""
-        rows = [row for batch in self.by_name[name] for row in batch.to_pylist()]
-        return sorted(rows, key=lambda row: (row["text"], row.get("reason") or ""))
-
 
 class _See(beam.DoFn):
     def __init__(self, name: str) -> None:
@@ -47,12 +40,6 @@ def running() -> Iterator[tuple[Any, Seen]]:
     pipeline = beam.Pipeline(runner=beam.FnApiRunner())
     yield pipeline, Seen()
     pipeline.run().wait_until_finish()
-
-
-def batches(pipeline: Any, *made: pa.RecordBatch) -> Any:
-    """A collection of batches."""
-    created = pipeline | beam.Create([*made], reshuffle=False)
-    return created | beam.Map(lambda batch: batch).with_output_types(pa.RecordBatch)
 
 
 def shipped(dataset: Path) -> dict[str, bytes]:

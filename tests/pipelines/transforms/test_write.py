@@ -4,8 +4,6 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
@@ -20,8 +18,7 @@ from pipelines.transforms import (
 from shards.errors import UserError
 from shards.manifest import read_manifest
 from tests.pipelines.dedup.pages import torn_pages
-from tests.pipelines.filters.batches import batch
-from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
+from tests.pipelines.transforms.pipes import TOKENIZER, running, shipped
 
 
 @pytest.mark.slow
@@ -61,16 +58,6 @@ class Note(NamedTuple):
 
 
 NOTES = [Note(f"the note number {n} of quite a few, and no other", "me", n) for n in range(60)]
-
-
-def test_identity_does_not_depend_on_how_an_engine_hands_rows_on() -> None:
-    rows = [*NOTES[:3], Note("two", None, np.int64(2))]  # type: ignore[arg-type]
-    with running() as (pipeline, seen):
-        made = pipeline | beam.Create(rows, reshuffle=False).with_output_types(Note)
-        seen.watch("at once", made | "At once" >> FromRows())
-        seen.watch("through", made | beam.Reshuffle() | "Through" >> FromRows())
-    at_once, through = (seen.rows(name) for name in ("at once", "through"))
-    assert [row["order"] for row in at_once] == [row["order"] for row in through]
 
 
 @pytest.mark.slow
@@ -123,20 +110,3 @@ def test_what_another_pipeline_removed_is_told(tmp_path: Path) -> None:
     message = r"\.audit is gone, .*another WriteDataset with the same output"
     with pytest.raises(UserError, match=message):
         sink.commit()
-
-
-def whole(*texts: str) -> pa.RecordBatch:
-    """A batch as ReadCorpus gives it."""
-    rows = batch(*texts)
-    for name in ("source", "path"):
-        rows = rows.append_column(name, pa.array(["web"] * len(texts), pa.large_string()))
-    return rows
-
-
-def test_a_column_of_two_types_is_told(tmp_path: Path) -> None:
-    one, two = whole("one text"), whole("another text")
-    one = one.append_column("year", pa.array([1999]))
-    two = two.append_column("year", pa.array(["1999"]))
-    message = r"a column 'year' of two types, (int64 and string|string and int64): make it one"
-    with pytest.raises(Exception, match=message), running() as (pipeline, _):
-        _ = batches(pipeline, one, two) | WriteDataset(str(tmp_path), tokenizer=TOKENIZER)
