@@ -667,6 +667,11 @@ def drawing(folder: Path) -> None:
     _script(folder, "draw.py")
 
 
+def blanking(folder: Path) -> None:
+    """A script that prints what is blanked out by several options."""
+    _script(folder, "blanks.py")
+
+
 def killing(folder: Path) -> None:
     """A script that kills a run, and a file for it to add."""
     _script(folder, "kill_at_ledger.py")

@@ -98,7 +98,25 @@ _MOODS = (
     {"review": f"{_LONG} We laughed.", "text": {"of": "us"}, "label": "positive", "one": "a",
      "other": "b", "ends": [" new", " old"], "right": 0},
 )  # fmt: skip
+_LETTERS = {"a": "abcd", "b": "ab", "c": "cd", "d": "“x”?!", "e": " x ", "label": "us"}
+_CUT = {
+    "{a:cut}ef[MASK]": (10, 9),
+    "{b:cut}{c:cut}ef[MASK]": (9, 7),
+    "{a:even}[MASK]{c:even}": (9,),
+    "{b:even}[MASK]{c:even}": (7, 6),
+    "{b}-{c}{|:cut}ef[MASK]": (9,),
+    "{d:plain} {d:open}{|}[MASK]": (30,),
+    "{e:strip}{e}![MASK]": (30,),
+}
+"""Patterns, and lengths to which a row of `_LETTERS` is cut."""
+_ODD = b"""\xef\xbb\xbf{"prompt": "1", "idx": null}\r
+
+  \r
+{"prompt": "\xe2\x80\xa8 \\ud83d\\ude00 \\\\ud800", "id": "y"}
+{"prompt": "3", "idx": ["z"], "id": 4}
+"""
 _OWN = {
+    "cuts": {"pattern": [*_CUT], "verbalizer": {"US": " bad", "us": " good"}},
     "mood": {"pattern": ["{review:cut} It was [MASK] {{of}} {text.of}.", "[MASK]: {review:cut}"],
              "verbalizer": {"negative": " bad", "positive": " good"}, "metric": "f1-macro"},
     "pick": {"pattern": "{review:cut} [sMASK] Done.", "choices": [" {one}.", " {other}!"],
@@ -120,6 +138,7 @@ def tasks(folder: Path) -> None:
         "prompted": _SAID,
         "pairs": _PAIRS,
         "moods": _MOODS,
+        "letters": [_LETTERS],
         **{name: _entailed(name) for name in _ENTAILED},
     }.items():
         for split in ("train", "val", "test"):
@@ -129,6 +148,7 @@ def tasks(folder: Path) -> None:
             put_lines(folder / name / f"{split}.json", items)
     for name, description in _OWN.items():
         (folder / f"{name}.json").write_text(json.dumps(description), "utf-8")
+    (folder / "odd.jsonl").write_bytes(_ODD)
     (folder / "lines").mkdir()
     (folder / "lines" / "train.source").write_text("one two\nthree \n", "utf-8")
     (folder / "lines" / "train.target").write_text(" a\nb\n", "utf-8")
@@ -166,12 +186,15 @@ SHOWN = (
     "mood.json moods --form spelled",
     "pick.json moods", "ends.json moods --split train", "ends.json moods --length 24",
     "reply.json moods --split train", "reply.json moods",
+    "prompted odd.jsonl --split test", "seq2seq pairs --target-length 5",
+    *(f"cuts.json letters --pattern {at} --length {length}"
+      for at, lengths in enumerate(_CUT.values()) for length in lengths),
 )  # fmt: skip
 """The commands that show every task by every pattern and form, cut and whole."""
 NOT_SHOWN = (
     "copa copa --length 30", "copa copa --causal", "seq2seq pairs --causal",
     "prompted prompted --length 30", "seq2seq pairs --split train --target-length 5",
-    "reply.json moods --causal",
+    "reply.json moods --causal", "seq2seq pairs --source-length 3",
 )  # fmt: skip
 """Those that are refused."""
 
@@ -324,6 +347,11 @@ WRITTEN = [
         "left 'The [MASK] river' --samples 2 --top-p 0.5 --json",
         "left --prompts prompts.txt --beams 3 --json",
     )
+] + [
+    # As many tokens as there are positions, and no more.
+    f"trainer.generate {one} --temperature 2 --min-new-tokens 400 --max-new-tokens 400 --dtype fp32"
+    " --json"
+    for one in ("left 'The river' --seed 4", "glm 'The [MASK] river'")
 ]
 """The commands that write texts."""
 

@@ -2,6 +2,7 @@
 
 from tests.golden import corpus_tasks as items
 from tests.golden import corpus_training as made
+from tests.golden.corpora import blanking
 from tests.golden.row import Command, Row
 
 _BUILD = (
@@ -34,6 +35,13 @@ _DATA_ROWS = (
             " --objective causal --step 5",
         ),
         fast=True,
+    ),
+    Row(
+        name="blanks",
+        about="every tensor of rows with blanks, by objective, options, length and ranks",
+        after=_DATA,
+        corpora=(blanking,),
+        commands=("blanks.py",),
     ),
 )
 
@@ -69,6 +77,7 @@ _TRAINING_ROWS = (
             _BUILD,
             f"{_STEADY} --follow --save-every 2 --max-steps 4 --save run",
             Command(words=f"{_BUILD} --append", files=made.second_day),
+            f"{_STEADY} --max-steps 5 --resume run/step-4 --save stays",
             f"{_STEADY} --follow --follow-weight 3 --save-every 3 --max-steps 7 --resume run/step-4"
             " --save weighted",
             f"{_STEADY} --follow --save-every 2 --max-steps 9 --save run",
@@ -160,6 +169,7 @@ _TRAINING_ROWS = (
                 " --save-every 1 --keep 2 --max-bad-losses 3 --eval-every 0 --save run",
                 code=2,
             ),
+            "trainer.evaluate run --dtype fp32 --eval-samples 2",
             f"{_TRAIN} --model plain.json --max-steps 5 --lr 1e-3 --save-every 1 --keep 2"
             " --eval-every 0 --save run",
         ),
@@ -284,8 +294,8 @@ _MODEL_ROWS = (
             "trainer.train --data data --length 190 --batch-size 8 --max-steps 2 --log-every 1"
             " --model widest.json --dropout 0.3 --eval-samples 0 --init-from joined"
             " --extend-positions --save again",
-            "trainer.train --data data --length 80 --batch-size 8 --max-steps 2 --log-every 1"
-            " --model left.json --objective causal --eval-samples 0 --init-from cut --save on",
+            "trainer.train --data data --batch-size 8 --max-steps 2 --log-every 1"
+            " --objective causal --eval-samples 0 --init-from cut --save on",
         ),
         keeps=("*/config.json", "*/*.index.json", "*/tokenizer_config.json", "*/latest",
                "*/generation_config.json"),

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 _WINGS = {
     "apache_beam.yaml.main": "pipelines",
     "api.py": "trainer",
+    "blanks.py": "trainer",
     "draw.py": "trainer",
     "parts.py": "trainer",
     "tests.golden.seen_calls": "pipelines",

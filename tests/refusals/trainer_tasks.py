@@ -1,11 +1,14 @@
 """Files of tasks and items, exports and weights that are refused."""
 
+import json
 from typing import Any
 
+from tests.golden.corpus_tasks import tasks
 from tests.golden.corpus_training import tokenizer
 from tests.refusals.refusal import Refusal, refused
 from tests.refusals.scenes import MODEL, Scene, holding, together
 from tests.refusals.scenes_shards import (
+    changed,
     cut,
     edited,
     holding_json,
@@ -102,6 +105,70 @@ _LABELS = (
     ),
 )
 
+
+def _shown(task: str, name: str, scene: Scene) -> Refusal:
+    return Refusal(
+        name=f"items of {task}: {name}",
+        command=f"trainer.tasks {task} --tokenizer tiktoken:merges.txt",
+        scene=together(tokenizer, tasks, scene),
+    )
+
+
+def _changed(task: str, path: str, new: Any) -> Refusal:
+    """The row of the first item of a file with another value."""
+
+    def change(content: bytes) -> bytes:
+        item = json.loads(content.split(b"\n")[0])
+        return json.dumps(changed(item, path, new)).encode()
+
+    file = f"{task.split()[1]}/val.jsonl"
+    return _shown(task, f"{path} {new!r:.20}", edited(file, change))
+
+
+_CHANGED = (
+    ("copa copa", "label", 2),
+    ("copa copa", "label", True),
+    ("copa copa", "question", "reason"),
+    ("copa copa", "choice2", "?!"),
+    ("copa copa", "choice2", "the toilet filled with water!"),
+    ("copa copa", "premise", 3),
+    ("wsc wsc", "target.span2_index", 40),
+    ("wsc wsc", "target.span2_text", "she"),
+    ("wsc wsc --candidates", "candidates", []),
+    ("wsc wsc --candidates", "candidates", [{"text": "Pete"}]),
+    ("record record", "qas.0.query", "x"),
+    ("record record", "passage.entities.0.end", 900),
+    ("multirc multirc", "idx", [2]),
+    ("multirc multirc", "passage.questions", 3),
+    ("mood.json moods", "text", "x"),
+    ("mood.json moods", "label", "Positiv"),
+    ("ends.json moods", "right", 3),
+    ("ends.json moods", "ends", [" bad"]),
+    ("ends.json moods", "ends", [" bad", " good", " good"]),
+    ("pick.json moods", "other", None),
+    ("cuts.json letters", "label", "Us"),
+)
+"""A task with its folder and flags, a place in the first item of its file, the value there."""
+_TEXTS = {
+    "half a character": '{"a": 1}\n{"a": ["\\uD800"]}',
+    "half a character in a key": '{"\\udC00\\uD800": 1}',
+    "a key twice": '{"a": 1, "a": 2}',
+    "a name twice": '{"prompt": "a", "idx": 7}\n{"prompt": "b"}\n{"prompt": "c", "idx": 7}',
+    "a name twice, as id": '{"prompt": "a", "idx": "a"}\n{"prompt": "b", "id": "a"}',
+    "a name that is a number": '{"prompt": "a", "idx": 1}\n{"prompt": "b"}',
+}
+
+
+_ASKED = (
+    *(_changed(*row) for row in _CHANGED),
+    *(
+        _shown("prompted x.jsonl --split test", name, holding("x.jsonl", text))
+        for name, text in _TEXTS.items()
+    ),
+    _shown("seq2seq lines --split train", "fewer targets", holding("lines/train.target", "a\n")),
+    _shown("seq2seq lines --split train", "no targets", missing("lines/train.target")),
+)
+
 _RESUMED = (
     "--seed 5",
     "--label-smoothing 0.1",
@@ -149,7 +216,7 @@ def _bigger(**changes: Any) -> Scene:
     return json_changed("model.json", next(iter(changes)), next(iter(changes.values())))
 
 
-_SAFE = "glm/model.safetensors"
+_SAFE, _GPT2 = "glm/model.safetensors", "gpt2/config.json"
 _WEIGHTS = (
     _weights("no file", "gone", trained),
     _weights("of another shape", "run", trained, _bigger(vocab_size=512)),
@@ -157,14 +224,24 @@ _WEIGHTS = (
     _weights("of fewer positions", "run", trained, _bigger(max_positions=128)),
     _weights("cut short", _SAFE.split("/", maxsplit=1)[0], glm, cut(_SAFE, 4)),
     _weights("without their file", "glm", glm, missing(_SAFE)),
-    _weights(
-        "of a model that is none", "gpt2", gpt2, json_changed("gpt2/config.json", "n_inner", 5)
+    *(
+        _weights(f"of a GPT-2 with {key} {value}", "gpt2", gpt2, json_changed(_GPT2, key, value))
+        for key, value in (
+            ("n_inner", 5),
+            ("model_type", "llama"),
+            ("activation_function", "relu"),
+            ("tie_word_embeddings", False),
+            ("scale_attn_by_inverse_layer_idx", True),
+            ("n_head", 5),
+            ("n_layer", "2"),
+            ("n_embd", None),
+        )
     ),
     _weights(
-        "of another kind of model",
-        "gpt2",
-        gpt2,
-        json_changed("gpt2/config.json", "model_type", "llama"),
+        "of quantized numbers",
+        "glm",
+        glm,
+        edited(_SAFE, lambda content: content.replace(b'"F32"', b'"I32"')),
     ),
     _weights(
         "of the reference, cut short",
@@ -250,4 +327,14 @@ _PATTERNS = (
     ),
 )
 
-ROWS = (*_DESCRIPTIONS, *_ITEMS, *_LABELS, *_TUNED, *_EXPORTS, *_WEIGHTS, *_USES, *_PATTERNS)
+ROWS = (
+    *_DESCRIPTIONS,
+    *_ITEMS,
+    *_LABELS,
+    *_ASKED,
+    *_TUNED,
+    *_EXPORTS,
+    *_WEIGHTS,
+    *_USES,
+    *_PATTERNS,
+)

@@ -1,13 +1,11 @@
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.trainer.alone import configured
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.saved import TOKENIZER
-from tests.trainer.tasks.toy import Desk, make_tokenizer
 from trainer.settings import Config
 from trainer.tokenizer import TextTokenizer
 
@@ -27,16 +25,6 @@ def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]
 
 
 @pytest.fixture(scope="session")
-def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> TextTokenizer:
-    return make_tokenizer(tmp_path_factory.mktemp("tokenizer"))
-
-
-@pytest.fixture(scope="session")
 def tokenizer() -> TextTokenizer:
     """Return that of the built-in sample."""
     return TextTokenizer(TOKENIZER)
-
-
-@pytest.fixture
-def desk(tmp_path: Path, toy_tokenizer: TextTokenizer) -> Desk:
-    return Desk(tmp_path, toy_tokenizer)

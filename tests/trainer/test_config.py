@@ -40,12 +40,6 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
         assert not [flag for flag, found in starts.items() if len(found) > 1 and flag not in found]
 
 
-@pytest.mark.parametrize(("tokens", "steps"), [(1, 1), (8 * 256, 1), (8 * 256 + 1, 2)])
-def test_max_tokens(tokens: int, steps: int) -> None:
-    flags = (*BASE[:-2], "--max-tokens", str(tokens))
-    assert configured(flags).run.steps == steps
-
-
 def test_what_is_given_wins_over_recipe_and_json() -> None:
     plain = configured(["--recipe", "glm-large", "--data", "x"], world=4)
     settings = plain.settings
@@ -67,7 +61,7 @@ def test_what_is_given_wins_over_recipe_and_json() -> None:
         ("--steps 5", ["--max-tokens", "2048"], 1),
         ("--max-steps 5", ["--max-tokens=2048"], 1),
         ("--max-tokens 2048", ["--max-steps", "7"], 7),
-        ("--steps 5", ["--max-steps", "7"], 7),
+        ("--max-steps 5", ["--max-tokens", "2049"], 2),
         ("--steps 5", [], 5),
     ],
 )
@@ -89,15 +83,6 @@ def test_recipes(name: str) -> None:
     assert schedule.decay <= config.run.steps
     assert config.run.length <= config.shape.max_positions
     blank_options(config.settings.blanks)
-
-
-def test_the_recipe_of_gpt2_takes_the_steps_of_llm_c() -> None:
-    config = configured(["--recipe", "gpt2-124m", "--data", "x"], world=8)
-    assert config.run.length * config.run.batch_size(0) == 524_288
-    assert (config.run.objective, config.shape.num_layers) == ("causal", 12)
-    schedule = config.settings.schedule_of(18_865)
-    assert [schedule.rate(step) for step in (7, 700, 18_865)] == pytest.approx([6e-6, 6e-4, 0])
-    assert (config.settings.weight_decay, config.settings.betas) == (0.1, (0.9, 0.95))
 
 
 def test_launchers_may_tell_the_local_rank() -> None:

@@ -15,10 +15,7 @@ from trainer.deepspeed_json import (
     SECTIONS,
     adam_of,
     batch_size_of,
-    check_batches,
     checked,
-    engine_settings,
-    micro_batch_of,
     precision_of,
     presets,
     read_json,
@@ -74,44 +71,6 @@ def test_precision(
         assert settings["zero_optimization"]["stage"] == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "wanted", "size", "world", "expected"),
-    [
-        ({}, None, 16, 2, 8),
-        ({}, 2, 16, 2, 2),
-        ({"train_micro_batch_size_per_gpu": 4}, None, 16, 2, 4),
-        ({"train_micro_batch_size_per_gpu": 4}, 1, 16, 2, 1),
-        ({"gradient_accumulation_steps": 4}, None, 16, 2, 2),
-    ],
-)
-def test_micro_batch(
-    content: dict[str, Any], wanted: int | None, size: int, world: int, expected: int
-) -> None:
-    assert micro_batch_of(content, wanted, sizes=(size,), world=world) == expected
-    settings = engine_settings(content, micro=expected, size=size, world=world, node_local=False)
-    steps = settings["gradient_accumulation_steps"]
-    assert expected * steps * world == settings["train_batch_size"] == size
-
-
-def test_a_batch_that_does_not_work_out() -> None:
-    with pytest.raises(UserError, match=r"micro-batches 4\+2\+1 .* 7 does not .* 14 or 21"):
-        check_batches({}, (4, 2, 1), sizes=(14, 20))
-    check_batches({"gradient_accumulation_steps": 3}, (4, 2, 1), sizes=(21,))
-
-
-def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
-    content = {
-        "train_batch_size": "auto",
-        "bf16": {"enabled": "auto"},
-        "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto", "overlap_comm": None},
-        "optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
-    }
-    assert read_json(write(tmp_path / "ds.json", content)) == {
-        "zero_optimization": {"stage": 2},
-        "optimizer": {"type": "AdamW"},
-    }
-
-
 REFERENCE: Mapping[str, Any] = {
     "train_micro_batch_size_per_gpu": 3,
     "gradient_accumulation_steps": 1,
@@ -133,12 +92,15 @@ REFERENCE: Mapping[str, Any] = {
 
 OFFLOADING = {"stage": 2, "overlap_comm": True, "allgather_bucket_size": 5e7, "cpu_offload": True}
 """As in its files for fine-tuning."""
+AUTO_VALUES: Mapping[str, Any] = {"train_batch_size": "auto", "bf16": {"enabled": "auto"}}
 
 
 def test_the_files_of_the_reference_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = write(tmp_path / "glm.json", {**REFERENCE, "zero_optimization": OFFLOADING})
+    path = write(
+        tmp_path / "glm.json", {**REFERENCE, **AUTO_VALUES, "zero_optimization": OFFLOADING}
+    )
     content = read_json(path)
     assert content.pop("zero_optimization") == {
         "stage": 2,

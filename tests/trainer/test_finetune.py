@@ -11,9 +11,16 @@ import pytest
 
 from tests.golden.corpora import put_lines
 from tests.trainer.finetune.lessons import pets, write_lesson, write_model
-from tests.trainer.runs import Trial, events, kill_minus_nine, losses, put_stages, wait_for_step
+from tests.trainer.runs import (
+    Trial,
+    before_a_file_is_whole,
+    events,
+    kill_minus_nine,
+    losses,
+    put_stages,
+    wait_for_step,
+)
 from tests.trainer.saved import TOKENIZER
-from trainer.checkpoints import saver
 from trainer.finetune import step
 
 pytestmark = pytest.mark.slow
@@ -109,7 +116,7 @@ def stop_in_evaluation() -> None:
 
 def kill_at_a_list() -> None:
     """Cut the power when the first list of a checkpoint is to be written."""
-    vars(saver)["write_json"] = lambda *_: kill_minus_nine()
+    before_a_file_is_whole(lambda path: kill_minus_nine() if "whole-" in path.name else None)
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -14,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from shards.manifest import read_manifest, write_manifest
-from shards.mixture import Mix
 from shards.run import Run
 from tests.nightly import a_few
 from tests.shards.datasets import remove
-from tests.trainer.corpus import SHAPE, build, grow
+from tests.trainer.corpus import SHAPE, SIZE, build, grow
 from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses, put_stages
 from trainer import follow, pretraining, run
 from trainer.data import RunData
@@ -135,19 +135,6 @@ def test_killed_twice_is_as_if_it_had_not_been(
     assert len(losses(run)) == STEPS
 
 
-def test_without_follow_a_run_stays_with_its_manifest(trial: Trial) -> None:
-    run, data = trial.folder / "alone", data_in(trial, "alone-data")
-    first = trial.run("--data", data, "--save", run, "--max-steps", 3, "--decay-steps", STEPS)
-    assert "newer manifests" not in first.output()
-    grow(data)
-    again = trial.run("--data", data, "--save", run, "--max-steps", 5, "--decay-steps", STEPS)
-    assert f"the data are {data}@1; there are newer manifests, which" in again.output()
-    assert Run.load(run / "run.json").mixes == (Mix(start=0, data=(f"{data}@1",)),)
-    # With the flag it looks as it starts, not only at the next checkpoint.
-    trial.run("--data", data, "--save", run, "--max-steps", 7, "--decay-steps", STEPS, "--follow")
-    assert switches(run) == {"1": 0, "2": 5 * 8}
-
-
 def test_an_earlier_checkpoint_repeats_later_switches(
     trial: Trial, undisturbed: Callable[[int], Path]
 ) -> None:
@@ -232,25 +219,43 @@ def test_waiting_reads_all_text_exactly_once(trial: Trial, world: int) -> None:
     assert [event["step"] for event in events(run, "train")] == list(range(1, end // 8 + 1))
 
 
-def test_a_dataset_that_is_overwritten_is_not_followed(trial: Trial) -> None:
-    run, data = trial.folder / "overwritten", data_in(trial, "overwritten-data")
-    flags = ("--data", data, "--follow", "--save", run)
+def overwritten(data: Path) -> None:
+    write_manifest(data, replace(read_manifest(data), lineage="1" * 64, number=2))
+
+
+def too_large(data: Path) -> None:
+    """Let a generation come whose vocabulary is too large for the model."""
+    grow(data)
     manifest = read_manifest(data)
-    other = replace(manifest, lineage="1" * 64, number=2)
-    generation = replace(manifest.generations[0], number=2, fingerprint="ff")
-    prepare = partial(overwrite_at, data, 24)
+    tokenizer = replace(manifest.tokenizer, vocabulary_size=2 * SIZE)
+    write_manifest(data, replace(manifest, tokenizer=tokenizer))
+
+
+def change_at(change: Callable[[Path], None], data: Path, position: int) -> None:
+    before_each_look(lambda at: change(data) if at == position else None)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (overwritten, r"was overwritten or compacted since it was opened as"),
+        (too_large, r"@2 cannot be read.*? whose vocabulary has 256 ids"),
+    ],
+)
+def test_data_that_cannot_be_followed_are_left(
+    trial: Trial, change: Callable[[Path], None], told: str
+) -> None:
+    """The run goes on with what it has, and says so once."""
+    run, data = trial.folder / change.__name__, data_in(trial, f"{change.__name__}-data")
+    flags = ("--data", data, "--follow", "--save", run)
+    prepare = partial(change_at, change, data, 24)
     output = trial.run(*flags, "--max-steps", 7, prepare=prepare).output()
-    assert output.count("was overwritten or compacted since it was opened as") == 1
+    assert len(re.findall(told, " ".join(output.split()))) == 1
     assert len(losses(run)) == 7
-    write_manifest(data, replace(other, generations=(generation,)))
+    assert switches(run) == {"1": 0}
+    manifest = read_manifest(data)
+    lost = replace(manifest.generations[0], number=2, fingerprint="ff")
+    write_manifest(data, replace(manifest, lineage="1" * 64, generations=(lost,)))
     refused = trial.run(*flags, "--max-steps", 9, code=2).output()
     assert f"because {data}@1, which it was trained on, is gone: there is no manifest" in refused
     assert "Traceback" not in refused
-
-
-def overwrite_at(data: Path, position: int) -> None:
-    def overwrite(at: int) -> None:
-        if at == position:
-            write_manifest(data, replace(read_manifest(data), lineage="1" * 64, number=2))
-
-    before_each_look(overwrite)

@@ -5,17 +5,13 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from shards.__main__ import main
-from shards.storage import files
 from tests.nightly import a_few
-from tests.trainer.runs import Trial, events, losses, wait_for_step
-from trainer.checkpoints import writer
+from tests.trainer.runs import Trial, before_a_file_is_whole, events, losses, wait_for_step
 
 pytestmark = pytest.mark.slow
 
@@ -53,15 +49,13 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(trial: Trial, stage: int)
 
 
 def wait_with_files() -> None:
-    """Write no file of a checkpoint before there is a file `go`."""
-    write: Callable[..., Any] = writer._write
+    """Let no file of a checkpoint be whole before there is a file `go`."""
 
-    def wait(*arguments: Any, **more: Any) -> Any:
-        while not Path("go").exists():
+    def wait(path: Path) -> None:
+        while path.suffix == ".pt" and not Path("go").exists():
             time.sleep(0.01)
-        return write(*arguments, **more)
 
-    vars(writer)["_write"] = wait
+    before_a_file_is_whole(wait)
 
 
 def in_folder(trial: Trial, name: str) -> Trial:
@@ -103,15 +97,12 @@ def test_a_signal_waits_for_what_is_being_written(trial: Trial) -> None:
 
 def fill_the_disk_of_one_rank() -> None:
     """Let the files of one rank's second checkpoint find no space."""
-    write: Callable[..., Any] = writer._write
 
-    def cut(state: Any, path: Path, **more: Any) -> Any:
+    def fill(path: Path) -> None:
         if path.parent.name == "step-6" and "pp_rank_1" in path.name:
-            with files.disk_errors_explained(path):
-                raise OSError(errno.ENOSPC, "by the test")
-        return write(state, path, **more)
+            raise OSError(errno.ENOSPC, "by the test")
 
-    vars(writer)["_write"] = cut
+    before_a_file_is_whole(fill)
 
 
 def test_a_disk_that_is_full_ends_the_run(trial: Trial) -> None:
@@ -207,6 +198,9 @@ def test_another_number_of_ranks(trial: Trial, stage: int, before: int, after: i
     assert len(losses(run)) == STEPS
     assert losses(run) == pytest.approx(losses(whole), abs=2e-5)
     assert not list(run.glob("*universal*"))
+    other = (*zero(trial, (stage + 3) % 4), "--max-steps", STEPS + 1)
+    refused = trial.run(*flags, "--save", run, *other, code=2).output()
+    assert f"cannot be read at stage {(stage + 3) % 4}" in " ".join(refused.split())
 
 
 @pytest.mark.parametrize(

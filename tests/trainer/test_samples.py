@@ -13,10 +13,10 @@ from torch import Tensor
 
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
-from tests.trainer.decode import small
 from tests.trainer.runs import Trial, events, losses
-from tests.trainer.saved import TOKENIZER
+from tests.trainer.saved import SHAPE, TOKENIZER
 from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Blank, Prompt
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
 from trainer.rank_writer import RankWriter
@@ -25,7 +25,9 @@ from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
 from trainer.tokenizer import TextTokenizer
 
-PROMPTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
+TEXTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
+BLANK = Blank(token=5, position=0, block_position=1)
+PROMPTS = 4 * (Prompt(context=(1, 2), blanks=(BLANK,), ends=frozenset({0}), causal=False),)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     # As if its texts had been encoded by that tokenizer.
     entry = replace(manifest.tokenizer, sha256=TextTokenizer(TOKENIZER).sha256)
     write_manifest(folder / "data", replace(manifest, tokenizer=entry))
-    (folder / "prompts.txt").write_text("\n".join(PROMPTS))
+    (folder / "prompts.txt").write_text("\n".join(TEXTS))
     return trial
 
 
@@ -54,7 +56,7 @@ def writer_of(engine: Callable[[Cache], Tensor], stop: Stop, *, stage: int = 0) 
     stepper: Any = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
     return RankWriter(
         stepper=stepper,
-        shape=small.SHAPE,
+        shape=SHAPE,
         decoding=Decoding(),
         ranks=ALONE,
         stop=stop,
@@ -66,11 +68,11 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def diverged(cache: Cache) -> Tensor:
-        return torch.full((len(cache.tokens), small.SHAPE.vocab_size), math.nan)
+        return torch.full((len(cache.tokens), SHAPE.vocab_size), math.nan)
 
     writer = writer_of(diverged, Stop(ALONE))
     log = RunLog(tmp_path, step=0, steps=1, show=True)
-    Samples(prompts=small.PROMPTS, writer=writer, tokenizer=None).write(1, log)
+    Samples(prompts=PROMPTS, writer=writer, tokenizer=None).write(1, log)
     log.close()
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "step 1: no samples: the model's logits are NaN or infinite"
@@ -85,11 +87,11 @@ def test_a_signal_is_obeyed_before_the_next_token(stage: int, calls: int) -> Non
         read.append(len(cache.tokens))
         if len(read) == calls:
             signal.raise_signal(signal.SIGTERM)
-        return torch.zeros(len(cache.tokens), small.SHAPE.vocab_size)
+        return torch.ones(len(cache.tokens), SHAPE.vocab_size).cumsum(1)
 
     with Stop(ALONE) as stop:
         writer = writer_of(signalled, stop, stage=stage)
         if not calls:
             signal.raise_signal(signal.SIGTERM)
-        assert writer.fill(len(small.PROMPTS), small.PROMPTS.__getitem__) is None
+        assert writer.fill(len(PROMPTS), PROMPTS.__getitem__) is None
     assert len(read) == calls

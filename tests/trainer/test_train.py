@@ -102,6 +102,8 @@ def test_chunks_of_the_loss_do_not_keep_ranks_waiting(
         running.kill()
     assert running.codes() == [0, 0], running.output()
     assert losses(run) == pytest.approx(losses(made("--micro-batch", 8)), abs=1e-5)
+    shares = [figures(of, "train")[-1]["accuracy"] for of in (run, made("--micro-batch", 8))]
+    assert shares[0] == shares[1]
 
 
 def test_steps_six_to_eight_are_traced(trial: Trial) -> None:
@@ -142,6 +144,12 @@ def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:
     output = trial.run("--deepspeed", settings, code=2, world=2).output()
     assert "enables comet, and comet_ml is not installed: pip install comet_ml" in output
     assert "Traceback" not in output
+
+
+def test_what_all_ranks_know_is_told_once(trial: Trial) -> None:
+    output = trial.run("--frobnicate", code=2, world=2).output()
+    assert output.count("trainer.train: unknown flag --frobnicate") == 1
+    assert output.count("trainer.train: ") == 1
 
 
 def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:

@@ -1,7 +1,6 @@
-"""GLM windows for tests of blanks, and what their rows must be made of."""
+"""GLM windows for tests of blanks."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +12,12 @@ from shards.order.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
 from trainer.blanks.blanks import BlankMaker, BlankOptions
 from trainer.blanks.blocks import GlmBatch
-from trainer.blanks.text import SpecialTokens
 
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000
 ENDS = range(8, 16)
 """Tokens that end a sentence."""
 SENTENCE_ENDS: NDArray[np.bool_] = np.isin(np.arange(SIZE), ENDS)
-SPECIAL_TOKENS = SpecialTokens.of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 PLAIN = BlankOptions(short_seq_prob=0, block_mask_prob=0)
 """Every objective, and nothing that changes the text."""
 
@@ -107,60 +104,3 @@ def make(batch: Batch, options: BlankOptions = PLAIN, **more: Any) -> GlmBatch:
     first = more.pop("first", 0)
     number = len(batch.lengths)
     return maker(options, **more)(batch, keys_of(number, first=first), sources=np.arange(number))
-
-
-class Block(NamedTuple):
-    """A block of a row, read back."""
-
-    start: int
-    """Where its blank is in the text."""
-    inputs: list[int]
-    """Without sop."""
-    targets: list[int]
-    """With eop, if there is one."""
-    loss: list[bool]
-    positions: list[int]
-    places: list[int]
-    """Block positions."""
-
-    @property
-    def size(self) -> int:
-        """Tokens of the blank."""
-        return len(self.targets) - (self.targets[-1] == EOP)
-
-
-class Row(NamedTuple):
-    """A row read back."""
-
-    text: list[int]
-    """The blanks put back."""
-    blocks: list[Block]
-    """In the order of the row."""
-
-
-def read(batch: GlmBatch, i: int) -> Row:
-    """Return what the text of a row must have been, from positions alone."""
-    sep, end = int(batch.sep[i]), int(batch.lengths[i])
-    tokens, targets = batch.tokens[i, :end].tolist(), batch.targets[i, :end].tolist()
-    begins = [j for j in range(sep, end) if tokens[j] == SOP]
-    blocks = [
-        Block(
-            start=0,
-            inputs=tokens[a + 1 : b],
-            targets=targets[a:b],
-            loss=batch.loss_mask[i, a:b].tolist(),
-            positions=batch.position_ids[i, 0, a:b].tolist(),
-            places=batch.position_ids[i, 1, a:b].tolist(),
-        )
-        for a, b in pairwise([*begins, end])
-    ]
-    by_mask = {block.positions[0] - int(batch.position_ids[i, 0, 0]): block for block in blocks}
-    text: list[int] = []
-    starts: dict[int, int] = {}
-    for j in range(sep):
-        if j in by_mask:
-            starts[id(by_mask[j])] = len(text)
-            text += by_mask[j].targets[: by_mask[j].size]
-        else:
-            text.append(tokens[j])
-    return Row(text, [block._replace(start=starts[id(block)]) for block in blocks])

@@ -115,6 +115,7 @@ def main() -> None:
     batches("cut", Loader(cut, batch_size=24, rank=0, world=1), 18)
     held_out = OnePass(streams_of(data, split=VALIDATION), window=causal_windows(64))
     batches("held out", read_once(held_out, batch_size=3), 9)
+    batches("half", read_once(held_out, batch_size=8, rank=1, world=2, boundaries=True), 9)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import torch
 
 from shards.errors import UserError
 from trainer.decode.decoding import Decoding
-from trainer.decode.search import NEVER, drawn, filtered, forbidden, without
+from trainer.decode.search import NEVER, drawn, filtered, without
 
 LOGITS = torch.tensor([[3.0, 1.0, 2.0, 2.0, 0.0, -5.0]])
 
@@ -46,29 +46,6 @@ def test_the_coldest_temperatures_leave_the_best(temperature: float) -> None:
 def test_what_is_filtered_is_never_drawn(chance: float) -> None:
     logits = torch.tensor([[NEVER, 1.0, NEVER, 2.0, NEVER]])
     assert int(drawn(logits, [chance])) in (1, 3)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "fewest", "ngram", "expected"),
-    [
-        ((), 0, 0, set()),
-        ((), 1, 0, {8, 9}),
-        ((1, 2), 2, 0, set()),
-        ((1, 2), 3, 0, {8, 9}),
-        ((1, 2, 1), 0, 2, {2}),
-        ((1, 2, 3, 1, 2), 0, 3, {3}),
-        ((1, 2, 3, 1, 2, 4, 1, 2), 0, 3, {3, 4}),
-        ((1, 2, 3), 0, 3, set()),
-        ((1, 2), 0, 3, set()),
-        ((1, 2), 0, 1, {1, 2}),
-        ((5, 5), 0, 2, {5}),
-        ((1, 2, 1), 4, 2, {2, 8, 9}),
-    ],
-)
-def test_forbidden(tokens: tuple[int, ...], fewest: int, ngram: int, expected: set[int]) -> None:
-    options = Decoding(min_new_tokens=fewest, no_repeat_ngram=ngram)
-    banned = forbidden(tokens, (8, 9), options)
-    assert set(banned) == expected
 
 
 def test_where_nothing_may_follow() -> None:

@@ -1,10 +1,7 @@
-from pathlib import Path
-
 import pytest
 
 from shards.errors import UserError
 from trainer.decode.prompt import Reading, make_prompt
-from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 
 BLANKS = Reading(causal=False, positions=65)
@@ -30,11 +27,3 @@ def test_no_prompt_is_cut(tokenizer: TextTokenizer, causal: bool) -> None:
         UserError, match=rf"\"paper .* has {size:,} tokens, .* has {size - 1:,} pos"
     ):
         make_prompt(text, tokenizer, Reading(causal=causal, positions=size - 1))
-
-
-def test_files(tmp_path: Path) -> None:
-    plain, lines = tmp_path / "prompts.txt", tmp_path / "prompts.jsonl"
-    plain.write_text("one [MASK]\r\n\n  two \n", "utf-8-sig")
-    lines.write_text('{"prompt": "one\\ntwo", "id": 3}\n\n{"prompt": ""}\n')
-    assert read_prompts(plain) == ["one [MASK]", "  two "]
-    assert read_prompts(lines) == ["one\ntwo", ""]

@@ -39,12 +39,9 @@ def test_weights_that_no_reader_could_use(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from pathlib import Path
-from trainer.export import export
-from trainer.export.options import ExportOptions
-export._write_tokenizer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-path, output = map(Path, sys.argv[1:])
-export.export(ExportOptions(path=path, to="safetensors", output=output))
+from shards.console import run_module
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+run_module("trainer.export", sys.argv[1:])
 """
 
 
@@ -52,10 +49,10 @@ export.export(ExportOptions(path=path, to="safetensors", output=output))
 def test_a_killed_export_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
     run = save_run(tmp_path / "glm", random_model(SHAPE), objective="glm")
     (output := tmp_path / "there" / "out").parent.mkdir()
-    command = [sys.executable, "-c", KILLED, str(run), str(output)]
+    words = (str(run), "--to", "safetensors", "--output", str(output))
     here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    assert subprocess.run(command, check=False, env=here).returncode == -signal.SIGKILL
-    assert not output.exists()
+    killed = subprocess.run([sys.executable, "-c", KILLED, *words], check=False, env=here)
+    assert killed.returncode == -signal.SIGKILL
     assert [path.name for path in output.parent.iterdir()] == [".tmp-export-out"]
     export_to("safetensors", run, output)
     assert [path.name for path in output.parent.iterdir()] == ["out"]

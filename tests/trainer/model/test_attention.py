@@ -3,9 +3,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
-from trainer.model.attention import WeightDropout, additive, attend, make_mask
-from trainer.model.dropout import Dropout, Seeds
-from trainer.model.sizes import ModelConfig
+from trainer.model.attention import additive, attend, make_mask
 
 SEPS = torch.tensor([0, 1, 70, 192])
 PIECES = torch.tensor([0] * 50 + [1] * 30 + [2] * 90 + [-1] * 22).repeat(4, 1)
@@ -20,13 +18,6 @@ def dense(sep: Tensor | None, pieces: Tensor | None, *, shape: tuple[int, int]) 
 def heads(length: int = 192, *, seed: int = 0) -> list[Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn(4, 2, length, 16, generator=generator) for _ in range(3)]
-
-
-def weight_dropout(rate: float, slots: range = range(4), *, length: int = 192) -> WeightDropout:
-    shape = ModelConfig(
-        num_layers=1, hidden_size=32, num_heads=2, vocab_size=128, max_positions=length
-    )
-    return WeightDropout(rate, Dropout(Seeds.of_slots(0, 1, slots), shape, tokens=length), 0)
 
 
 @pytest.mark.parametrize(
@@ -71,26 +62,6 @@ def test_flex_attention_sees_the_same(
         attend(query, key, value, mask=blocks),
         attend(query, key, value, mask=dense(sep, cut, shape=(4, length))),
     )
-
-
-@pytest.mark.parametrize("mask", [None, "dense"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_dropout_without_a_kernel_drops_weights(mask: str | None, dtype: torch.dtype) -> None:
-    query, key, value = (part.to(dtype) for part in heads())
-    seen = None if mask is None else additive(dense(SEPS, None, shape=(4, 192)), dtype)
-    tiny = attend(query, key, value, mask=seen, dropout=weight_dropout(1e-9))
-    atol = 1e-5 if dtype == torch.float32 else 0.02
-    torch.testing.assert_close(tiny, attend(query, key, value, mask=seen), rtol=0, atol=atol)
-    # The mean over masks is what comes without dropout.
-    many = torch.stack(
-        [
-            attend(query, key, value, mask=seen, dropout=weight_dropout(0.2, range(i, i + 4)))
-            for i in range(0, 200, 4)
-        ]
-    )
-    assert not torch.equal(many[0], many[1])
-    off = [(outputs.float() - tiny.float()).abs().mean() for outputs in (many.mean(0), many[0])]
-    assert off[0] < off[1] / 5  # of 50 masks, whose noise shrinks to 1 / √50
 
 
 def test_a_mask_is_read_by_the_memory_efficient_kernel_as_it_is() -> None:

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,36 +55,6 @@ def test_a_folder(
 
 
 WORDS = "word_embeddings.weight"
-DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
-BIAS = "transformer.layers.2.mlp.dense_h_to_4h.bias"
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (lambda w: {**w, DENSE: w[DENSE][:, :9]}, rf"{DENSE} has the shape \(256, 9\)"),
-        (
-            lambda w: {**w, WORDS: w[WORDS][0, 0]},
-            r"the shape \(\), .* \(256, 64\)\. .*it was made",
-        ),
-        (lambda w: {**w, BIAS: w[BIAS][0]}, rf"{BIAS} has the shape \(\), but the model expects"),
-        (lambda _: {"a": 1}, r"is not a GLM checkpoint: it has no entry 'module' with tensors"),
-    ],
-)
-def test_files_of_another_shape(
-    tmp_path: Path, weights: dict[str, Tensor], change: Any, complaint: str
-) -> None:
-    path = tmp_path / "other.pt"
-    save(path, change(weights))
-    with pytest.raises(UserError, match=complaint):
-        load_weights(path, GLM(SHAPE))
-
-
-def test_longer_tables_are_refused(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    path = tmp_path / "long.pt"
-    save(path, weights)
-    with pytest.raises(UserError, match=r"Use a model with max_positions 64\."):
-        load_weights(path, GLM(replace(SHAPE, max_positions=32)), extend_positions=True)
 
 
 def test_parts_of_a_model(tmp_path: Path, weights: dict[str, Tensor]) -> None:
