@@ -197,7 +197,7 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
         watch.until_said("a.jsonl is in the dataset, and has another size or time now")
         for name in ("empty", "link"):
             watch.until_said(f"{name}.jsonl is ")
-        with watching(folder, name="out") as second:
+        with watching(folder, module=DEADLY) as second:
             assert second.process.wait(timeout=60) == 2
         assert f"is being written by process {watch.process.pid} on host" in watch.said
         arrive(folder, "later", 50)
