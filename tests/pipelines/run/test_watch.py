@@ -203,6 +203,7 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
         arrive(folder, "later", 50)
         arrive(folder, "empty.jsonl", 51)
         arrive(folder, "bad.jsonl", 1, 2)
+        arrive(folder, "a.jsonl", *range(20))
         watch.until_committed("empty.jsonl", "link.jsonl", "bad.jsonl")
         watch.end()
     for name in ("a", "empty", "link"):
