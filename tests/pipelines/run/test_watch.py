@@ -197,12 +197,13 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
         watch.until_said("a.jsonl is in the dataset, and has another size or time now")
         for name in ("empty", "link"):
             watch.until_said(f"{name}.jsonl is ")
-        with watching(folder, name="out") as second:
+        with watching(folder, module=DEADLY) as second:
             assert second.process.wait(timeout=60) == 2
         assert f"is being written by process {watch.process.pid} on host" in watch.said
         arrive(folder, "later", 50)
         arrive(folder, "empty.jsonl", 51)
         arrive(folder, "bad.jsonl", 1, 2)
+        arrive(folder, "a.jsonl", *range(20))
         watch.until_committed("empty.jsonl", "link.jsonl", "bad.jsonl")
         watch.end()
     for name in ("a", "empty", "link"):
