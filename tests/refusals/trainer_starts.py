@@ -11,6 +11,7 @@ from tests.refusals.scenes_shards import (
     holding_json,
     json_changed,
     overwritten,
+    sealed,
 )
 from tests.refusals.scenes_trainer import SHAPE, ready, trained, tuned
 
@@ -108,6 +109,12 @@ ROWS = (
         for flags, scene in {**dict.fromkeys(_FRESH, ready), **_FRESH_WITH}.items()
     ),
     *(_row(f"blanks {text}", f"{_TRAIN} --blanks {text}", ready) for text in _BLANKS),
+    _row(
+        "blanks without their tokens",
+        _TRAIN,
+        together(ready, sealed("tokenizer.special.smask", GONE, "tokenizer.special.eop", GONE)),
+    ),
+    _row("tokens of one id", _TRAIN, together(ready, sealed("tokenizer.special.gmask", 307))),
     *(
         _row(f"again {flags}", f"{_AGAIN} {flags}", scene)
         for flags, scene in {**dict.fromkeys(_RESUMED, trained), **_RESUMED_WITH}.items()

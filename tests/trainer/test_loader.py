@@ -3,6 +3,7 @@
 The golden rows `blanks`, `drawn` and `from-python` pin its batches.
 """
 
+import re
 import threading
 from collections.abc import Iterator
 from itertools import islice
@@ -104,6 +105,16 @@ def test_a_batch_that_placed_shards_do_not_fit(tmp_path: Path) -> None:
     list(islice(make_loader(tmp_path, scatters=4, batch_size=16, rank=0, world=2), 30))
     with pytest.raises(UserError, match=r"a batch of 18 samples.*16 and 20"):
         make_loader(tmp_path, scatters=4, batch_size=18, rank=0, world=2)
+
+
+def test_datasets_of_different_tokenizers(directory: Path, tmp_path: Path) -> None:
+    build(tmp_path, sha256="f" * 64)
+    streams = [stream for one in (directory, tmp_path) for stream in streams_of(Dataset.open(one))]
+    both = Sampler(streams, seed=1, num_scatters=1, window=GLM)
+    label = Dataset.open(directory).manifest.tokenizer.label
+    message = f"{directory} was made with tokenizer {label} and {tmp_path} with bytes:"
+    with pytest.raises(UserError, match=re.escape(message)):
+        Loader(both, batch_size=4)
 
 
 @pytest.mark.parametrize(("window", "kind"), [(CAUSAL, "causal"), (glm_windows(128), "glm")])
