@@ -16,9 +16,9 @@ import pytest
 from pipelines.run.command import main as run_corpus
 from shards.__main__ import main
 from shards.manifest import read_manifest, write_manifest
-from tests.mutations.victim import FLAGS, Victim
 from tests.pipelines.inputs.fake_hub import Hub, serve
 from tests.pipelines.runs import MODULE
+from tests.shards.grown import FLAGS, Grown
 
 pytest.importorskip("huggingface_hub", reason="the extra [hub] is not installed")
 pytestmark = pytest.mark.slow
@@ -136,10 +136,10 @@ def test_what_is_pushed_is_read(desk: Desk) -> None:
     assert "the hub cannot be reached" in missing
 
 
-def test_a_push_sends_what_is_new_and_deletes_what_is_old(desk: Desk, victim: Victim) -> None:
+def test_a_push_sends_what_is_new_and_deletes_what_is_old(desk: Desk, original: Grown) -> None:
     desk.push()
     before = {*desk.files()}
-    words = ["--input", str(victim.input), "--output", str(desk.data), "--append", *FLAGS]
+    words = ["--input", str(original.input), "--output", str(desk.data), "--append", *FLAGS]
     assert run_corpus(MODULE, words) == 0
     own = b"# Words\n\nof mine"
     desk.hub.put(NAME, "main", {**desk.files(), "README.md": own, "plot.png": b"png"})
