@@ -3,8 +3,6 @@
 import hashlib
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,6 @@ from pipelines.run.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
 
 MODULE = "pipelines.wudao"
-FLAGS = ["--split-bytes", "12000", "--shards", "8"]
-"""The options of `many_splits`, for the command line."""
 
 ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
@@ -41,19 +37,6 @@ def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
         **changes,
     }
     return many_splits(output, **options)
-
-
-def run(*flags: object, script: Iterable[object] = ()) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process group of its own."""
-    command = [sys.executable, *(script or ["-m"]), MODULE, *flags]
-    return subprocess.run(
-        [str(word) for word in command],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        start_new_session=True,
-    )
 
 
 def shipped(dataset: Path) -> dict[str, str]:
