@@ -132,7 +132,7 @@ _CHANGED = (
     ("copa copa", "choice2", "?!"),
     ("copa copa", "choice2", "the toilet filled with water!"),
     ("copa copa", "premise", 3),
-    ("wsc wsc", "target.span2_index", 40),
+    ("wsc wsc", "target.span2_index", 12),
     ("wsc wsc", "target.span2_text", "she"),
     ("wsc wsc --candidates", "candidates", []),
     ("wsc wsc --candidates", "candidates", [{"text": "Pete"}]),
