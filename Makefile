@@ -31,7 +31,7 @@ test: setup  ## the fast tests
 test-all: setup browser  ## all tests but test-engines: kills and restarts, other processes, training
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not nightly" --ignore tests/engines $(ARGS)
 
-nightly: setup browser engines  ## what is rare and takes hours: harm by the thousand, more engines, a long soak, mutants
+nightly: setup browser engines  ## what is rare and takes hours: more kills and engines, a long soak, mutants
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m nightly --ignore tests/engines $(ARGS)
 	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)

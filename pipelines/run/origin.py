@@ -74,7 +74,10 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
     options = manifest.options
     quality = options.get("quality")
     if quality is None:
-        raise UserError("The dataset was made by a version without quality rules: build it again.")
+        raise UserError(
+            "The manifest has no quality rules, as after a pipeline of transforms: other bounds "
+            "can be tried on what a command such as python -m pipelines.text has made."
+        )
     measured = bounds_as_written(quality["bounds"])
     labels = _labels(options)
     check_code(quality.get(OWN_CODE, {}), made="the dataset")

@@ -1,5 +1,6 @@
 """Files that are harmed: what an unfinished run has left, a complete dataset, inputs."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from pipelines.engine.trial import try_in_child
 from shards.errors import UserError
 from shards.exports.formats import FORMATS
 from shards.reader import Dataset
+from shards.storage.files import canonical
 from tests.pipelines.mutations import harmed
 from tests.soak.case import Case, Nothing, flags_of, reported, shipped
 from tests.soak.check import Failure, agree, check_dataset
@@ -114,7 +116,8 @@ def harm_dataset(case: Case) -> None:
         others = [copy / other for other in rng.choice([*kinds.values()]) if other != name]
         way = harm(case, copy / name, others)
         if way:
-            _verify(case, copy, name if name in before else "", way)
+            if not (name == "manifest.json" and rng.random() < 0.5 and _seal(copy / name)):
+                _verify(case, copy, name if name in before else "", way)
             _read(case, world, copy)
         shutil.rmtree(copy)
     agree("the dataset beside the harmed one", shipped(output), before)
@@ -126,6 +129,17 @@ def _kind(name: str) -> str:
     tables = ("audit", "rejects", "signatures", "dropped", "removals")
     named = path.parts[-2] if len(path.parts) > 1 else path.name
     return named if named in tables or len(path.parts) == 1 else path.suffix
+
+
+def _seal(manifest: Path) -> bool:
+    """Give a harmed manifest the hash of what it says now, if it is one; return whether it is."""
+    with suppress(OSError, ValueError):
+        content = json.loads(manifest.read_bytes())
+        if isinstance(content, dict) and content.pop("sha256", None):
+            content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
+            manifest.write_text(json.dumps(content))
+            return True
+    return False
 
 
 def _verify(case: Case, copy: Path, name: str, way: str) -> None:

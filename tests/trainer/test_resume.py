@@ -1,6 +1,7 @@
 """Real runs of the trainer, killed, stopped and resumed."""
 
 import errno
+import random
 import re
 import shutil
 import signal
@@ -11,6 +12,7 @@ import pytest
 
 from shards.__main__ import main
 from tests.nightly import a_few
+from tests.pipelines.mutations import harmed
 from tests.trainer.runs import Trial, before_a_file_is_whole, events, losses, wait_for_step
 
 pytestmark = pytest.mark.slow
@@ -46,6 +48,26 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(trial: Trial, stage: int)
     # Dropout is on, and it learns: another seed of dropout, or a skipped step, would show.
     assert len(set(losses(run))) == STEPS
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
+
+
+@pytest.mark.parametrize("seed", a_few(range(60), of_each=20))
+def test_whatever_its_json_says_a_resume_is_right_or_refused(trial: Trial, seed: int) -> None:
+    whole, run = trial.once(*zero(trial, 0)), trial.folder / f"harmed-{seed}"
+    rng = random.Random(seed)
+    for _ in range(5):
+        shutil.copytree(whole, run, ignore=shutil.ignore_patterns("step-6", "step-9", "log.jsonl"))
+        harmed_file = run / rng.choice(("step-3/whole-00000.json", "run.json"))
+        _, content = harmed(harmed_file.read_bytes(), rng)
+        harmed_file.write_bytes(content)
+        running = trial.start(*zero(trial, 0), "--save", run, "--max-steps", 4).wait()
+        output = running.output()
+        assert running.codes() in ([0], [2]), output
+        assert "Traceback" not in output
+        if running.codes() == [2]:
+            assert str(run) in output
+        elif "resumes after step 3" in output:
+            assert losses(run) == losses(whole)[3:4]
+        shutil.rmtree(run)
 
 
 def wait_with_files() -> None:

@@ -46,6 +46,7 @@ _SAME = {
     "n_inner": None,
 }
 """What a GPT-2 must say, or leave out, to be the one that is computed here."""
+_COUNTS = ("n_layer", "n_embd", "n_head", "n_positions", "vocab_size")
 _DEFAULTS = {"layer_norm_epsilon": 1e-5, "initializer_range": 0.02}
 
 
@@ -100,21 +101,23 @@ def shape_of(content: Mapping[str, Any]) -> ModelConfig:
     """Return the shape that a config.json tells, its vocabulary padded, without dropout.
 
     Raises:
-        ValueError: it is computed in another way than here.
-        KeyError, TypeError: it does not tell a shape.
+        ValueError: it does not tell a shape, or one that is computed in another way than here.
     """
     given = {**_SAME, "model_type": None, **_DEFAULTS, **content}
+    for name in _COUNTS:
+        if type(given.get(name)) is not int:
+            raise ValueError(f"{name} is {given.get(name)!a}; expected a whole number")
     if given["activation_function"] == "gelu_pytorch_tanh":  # another name for it
         given["activation_function"] = _SAME["activation_function"]
-    if given["n_inner"] == 4 * content["n_embd"]:
+    if given["n_inner"] == 4 * given["n_embd"]:
         given["n_inner"] = None
     for name, value in _SAME.items():
         if given[name] != value:
             raise ValueError(f"{name} is {given[name]!a}, and a GPT-2 as OpenAI's has {value!r}")
     return ModelConfig(
         **{ours: given[theirs] for ours, theirs in _FIELDS.items()},
-        vocab_size=padded_vocabulary(content["vocab_size"]),
-        max_positions=content["n_positions"],
+        vocab_size=padded_vocabulary(given["vocab_size"]),
+        max_positions=given["n_positions"],
         block_positions=False,
         hidden_dropout=0.0,
         attention_dropout=0.0,
