@@ -23,6 +23,8 @@ def _row(command: str, scene: Scene = dataset, **more: Any) -> Refusal:
 
 
 _NODE = r"^node 0 of 1: the whole corpus$"
+_SAID = {"compact": "", "remove": r"^data: 1 document of ", "place": _NODE}
+"""What is said by commands before they write."""
 
 
 _OF_NAMES = {
@@ -187,7 +189,7 @@ ROWS = (
             name=f"{command}, through a link, {number}",
             command=f"shards {command}",
             scene=scene,
-            before=_NODE if "place" in command else "",
+            before=_SAID[command.split()[0]],
             writes=("data/.lock", "disk/.lock", "disk/.placed"),
         )
         for number, (command, scene) in enumerate(_THROUGH_LINKS)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.corpus_models import sample_model
+from tests.golden.corpora import tokenizer
 from tests.golden.corpus_scripts import byte_fallback, byte_level, pieces_of_words
 from tests.pipelines.tokenizers.trained import KINDS, train
 
@@ -12,7 +12,7 @@ from tests.pipelines.tokenizers.trained import KINDS, train
 def models_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tokenizers of every kind, whose ids a golden row has."""
     folder = tmp_path_factory.mktemp("tokenizers")
-    for write in (sample_model, byte_level, pieces_of_words, byte_fallback):
+    for write in (tokenizer, byte_level, pieces_of_words, byte_fallback):
         write(folder)
     return folder
 
@@ -38,7 +38,7 @@ def ranks(models_path: Path) -> dict[bytes, int]:
 
 @pytest.fixture(
     params=[
-        "sentencepiece:sample.model",
+        "sentencepiece:tok.model",
         "tiktoken:merges.txt",
         "hf:level.json",
         "hf:fallback.json",
