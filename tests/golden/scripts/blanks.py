@@ -52,6 +52,9 @@ def main() -> None:
             second = Loader(sampler, batch_size=64, rank=1, world=2, blanks=blanks)
             show(f"{name} rank 1 of 2", islice(second, 1))
             show(f"{name} held out", read_once(held_out, batch_size=8, blanks=blanks))
+            # In the last batch there is nothing left for it.
+            last = read_once(held_out, batch_size=8, rank=3, world=4, blanks=blanks)
+            show(f"{name} held out, rank 3 of 4", last)
 
 
 if __name__ == "__main__":
