@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from pipelines.run.command import main
+from pipelines.run.watch import Totals
 from pipelines.wudao import RECIPE
 from shards.manifest import NAME, read_manifest
 from tests.nightly import a_few
 from tests.pipelines.deadly import EXIT
 from tests.pipelines.runs import content, page
+from tests.trainer.corpus import build
 
 pytestmark = pytest.mark.slow
 
@@ -252,3 +254,14 @@ def test_until_and_every_tokens(tmp_path: Path) -> None:
     assert len(watch.generations) == 2
     assert watch.names == [f"{number}.jsonl" for number in range(4)]
     check_as_appended(watch)
+
+
+def test_the_rate_is_that_since_the_generation_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (generation,) = build(tmp_path / "dataset").generations
+    tokens = sum(shard.tokens for shard in generation.shards())
+    monkeypatch.setattr(time, "time", lambda: 1_010.0)
+    totals = Totals(since=1_000.0)
+    totals.add(generation, [])
+    assert (totals.tokens, totals.rate) == (tokens, tokens / 10)
