@@ -71,6 +71,7 @@ _LIST = "run/step-4/whole-00000.json"
 _STATE = (
     ("loader", GONE),
     ("identity", None),
+    ("identity.tokenizer.sha256", "0" * 64),
     ("schedule", 5),
     ("bad_losses", "0"),
     ("loader.position", -1),
