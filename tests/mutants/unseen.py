@@ -46,4 +46,6 @@ UNSEEN = {
     "08849db8f222345f": f"pipelines/filters/fasttext_kernels.py, 0x9E…: {_COST}, a worse scatter",
     "99494294dd5589b7": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
     "f071aca3b49813cd": f"pipelines/quality/compiled/english.py, 15: {_COST}, the table grows",
+    "7e8683dfa5807e6e": f"pipelines/merge/ranges.py, MOST_MEMBERS: {_COST}, more ranges",
+    "344fc8e8db36d212": f"pipelines/quality/compiled/lines.py, _SEED: {_COST}, more collisions",
 }

@@ -31,10 +31,8 @@ def link(path: str, target: str) -> Scene:
     return fill
 
 
-def many_empty(folder: Path) -> None:
-    (folder / "in").mkdir()
-    for letter in "abcdefg":
-        (folder / "in" / f"{letter}.jsonl").touch()
+def all_empty(letters: str) -> Scene:
+    return together(*(holding(f"in/{letter}.jsonl") for letter in letters))
 
 
 def empty(folder: Path) -> None:
@@ -48,7 +46,8 @@ FOLDERS = {
     "folder of CSV": holding("in/a.csv", "text\nx\n"),
     "folder of archives": holding("in/a.warc.gz", "x"),
     "empty file": together(lines, holding("in/b.jsonl")),
-    "seven empty files": many_empty,
+    "five empty files": all_empty("abcde"),
+    "seven empty files": all_empty("abcdefg"),
     "pipe": together(lines, pipe),
     "name that is no UTF-8": together(lines, odd_name),
     "pointer of Git LFS": holding("in/a.jsonl", LFS),
