@@ -1,3 +1,4 @@
+import itertools
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -5,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipelines.inputs.files import InputFile
 from pipelines.readers.parquet import ParquetReader
@@ -100,3 +103,23 @@ class _Broken:
         if self._left < 0:
             raise OSError("the disk is gone")
         return bytes(self._handle.read(size))
+
+
+@given(
+    groups=st.lists(st.lists(st.text(max_size=30), max_size=5), max_size=8).filter(any),
+    split_bytes=st.integers(1, 3000),
+)
+@settings(max_examples=40, deadline=None)
+def test_splits_read_what_one_split_reads(
+    groups: list[list[str]], split_bytes: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Also where row groups have no rows, and say that they begin nowhere."""
+    path = tmp_path_factory.mktemp("tables") / "a.parquet"
+    schema = pa.schema([("text", pa.string())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for texts in groups:
+            writer.write_table(pa.table({"text": texts}, schema))
+    file = input_file(path)
+    items = read_in_splits(file, reading(), split_bytes=split_bytes)
+    assert items == read_file(file, reading())
+    assert [value["text"] for value in values(items)] == list(itertools.chain(*groups))
