@@ -46,3 +46,8 @@ def test_nothing_leaves_a_picture_and_no_bar_is_lost(
         assert all(0 <= cell < drawn.cells for cell in bars)
         room = drawn.base if sign > 0 else 100 - drawn.base
         assert all(0 < sign * height <= room + 0.01 for height in bars.values())
+
+
+@pytest.mark.parametrize(("verdict", "base"), [("kept", 100), ("dropped", 0)])
+def test_what_only_one_verdict_has_fills_the_picture(verdict: str, base: int) -> None:
+    assert histogram({verdict: counted(1, 2, 2, 3)}, []).base == base
