@@ -114,6 +114,7 @@ TRAIN_CLASSIFIER = (
 COPY = (
     "",
     "0",
+    "1 --seed -1",
     "--documents 3 --output other",
 )
 COPYING = (

@@ -14,7 +14,7 @@ def one_word(batch): return "bad"
 def blank(batch): return [""] * len(batch)
 def texts(batch): return {"text": batch["text"]}
 def unnamed(batch): return {"x": [1.0] * len(batch)}
-gopher = clean = long_ones
+gopher = pii = clean = long_ones
 number = 3
 
 
@@ -99,6 +99,7 @@ SPECS = (
     "rules:Uncallable",
     "rules:Fails",
     "rules:gopher",
+    "rules:pii",
     "rules:long_ones --filter clean=rules:long_ones",
     "rules:Measured?max_chars=many",
     "rules:Measured?min_chars=inf",

@@ -4,12 +4,15 @@ import sys
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from shards.__main__ import main
 from shards.command import REFUSED, UNREAD, Command, Parser, exit_code, run_command
 from shards.errors import UserError
 from shards.flags import WORD, Either, option
 from shards.shown import print_lines
+from tests.shards.datasets import put_dataset
 
 
 def test_what_an_encoding_lacks_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,3 +104,14 @@ def test_a_reader_that_has_seen_enough_sees_no_traceback() -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == UNREAD
+
+
+def test_languages_of_as_many_documents_come_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    languages = pa.array(["fr", "de", "en", "en"])
+    shard = {"documents": [[1, 0]] * 4, "language": languages}
+    put_dataset(tmp_path, {"g0001-ff/web/00000": shard}, pieces=[b"eos", b"a"], special={"eos": 0})
+    assert main(["stats", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown if " documents (" in line] == ["en", "de", "fr"]
