@@ -33,6 +33,15 @@ def test_workers_and_a_copy_of_the_corpus_elsewhere_make_the_same_bytes(
 
 
 @pytest.mark.slow
+def test_segments_of_several_batches_make_the_same_bytes(
+    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pipelines.map.intake.BATCH_RECORDS", 7)
+    build(MODULE, many_splits(tmp_path / "out"))
+    assert shipped(tmp_path / "out") == shipped(reference)
+
+
+@pytest.mark.slow
 def test_changed_versions_are_told_and_only_then_work_is_redone(
     reference: Path,
     tmp_path: Path,
