@@ -219,9 +219,9 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def fork_wings() -> None:
-    """Fork the processes of all wings from this one, which has imported the libraries."""
-    for wing in IMPORTED:
+def fork_wings(*wings: str) -> None:
+    """Fork the processes of wings, or of all, from this one, which has imported the libraries."""
+    for wing in wings or IMPORTED:
         ours, theirs = socket.socketpair()
         _fork_to_answer(wing, theirs)
         with ours:

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from tests.soak.files import Writer
+from tests.soak.files import PACKED, Writer
 from tests.soak.records import CORPORA
 from tests.soak.texts import Texts
 
@@ -28,7 +28,8 @@ def write(corpus: str, folder: Path, *, records: int = 300, damage: float = 0.0)
     writer = Writer(random.Random(corpus), texts, CORPORA[corpus], damage, {})
     folder.mkdir(parents=True)
     for name in _FILES[corpus]:
-        packed = Path(name).suffix if name.endswith((".zst", ".gz")) else ""
+        ending = Path(name).suffix
+        packed = ending if ending in PACKED else ""
         content = writer.file(writer.corpus.forms[0], records, packed)
         (folder / name).write_bytes(content.data)
     return folder

@@ -33,7 +33,7 @@ def main(asked: list[str], *, update: bool) -> None:
                     continue
             if row.name in said(module):
                 texts[row.name] = said(module)[row.name]
-        if update:
+        if update and texts != said(module):
             write(module, texts)
 
 

@@ -1,6 +1,5 @@
 """Folders with datasets that something is wrong with, made by the commands themselves."""
 
-import hashlib
 import json
 import random
 import shutil
@@ -14,6 +13,7 @@ import pyarrow as pa
 from tests.refusals.refusal import Refusal
 from tests.refusals.runner import run
 from tests.refusals.scenes import Scene, copied, holding, kept
+from tests.shards import datasets
 
 _WORDS = (
     "sea ship wind rain house road light stone river bread night morning green small old young "
@@ -219,11 +219,10 @@ def sealed(path: str, new: Any, *more: Any, data: str = "data") -> Scene:
 
     def change(content: bytes) -> bytes:
         manifest = json.loads(content)
-        del manifest["sha256"]
         words: Sequence[Any] = (path, new, *more)
         for place, value in zip(words[::2], words[1::2], strict=True):
             changed(manifest, place, value)
-        return json.dumps({**manifest, "sha256": _sha256(manifest)}).encode()
+        return json.dumps(datasets.sealed(manifest)).encode()
 
     return edited(f"{data}/manifest.json", change)
 
@@ -290,8 +289,3 @@ def cell(pattern: str, column: str, row: int, value: Any, **how: Any) -> Scene:
         return table.set_column(index, field, pa.array(values, field.type))
 
     return rows_changed(pattern, change, **how)
-
-
-def _sha256(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False)
-    return hashlib.sha256(f"{text}\n".encode()).hexdigest()

@@ -1,5 +1,6 @@
 """Writes datasets for tests: shards of given tokens, and the manifest that names them."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from shards.manifest import (
     read_manifest,
     write_manifest,
 )
+from shards.storage.files import canonical
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 
@@ -130,6 +132,12 @@ def manifest_of(
             Generation(sources=sources, **{**tables, "number": 1, "accounting": {}, **generation}),
         ),
     )
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a manifest with the hash of what it says."""
+    content = {name: value for name, value in manifest.items() if name != "sha256"}
+    return {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
 
 
 def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> None:

@@ -36,6 +36,8 @@ OK, FAILED, EMPTY, SKIPPED = "ok", "failed", "empty", "skipped"
 _CODES = {0: OK, 3: EMPTY, 4: SKIPPED}
 _MEMORY = Path("/dev/shm")
 """Where cases work, if it is there: on a disk nearly all their time goes into fsync."""
+WINGS = ("pipelines", "shards")
+"""Of `tests/job.py`: whose commands cases run."""
 LIMIT = 400.0
 """Seconds of a case on a busy machine."""
 
@@ -202,7 +204,7 @@ def _run(seed: int, number: int, kind: str, folder: Path) -> None:
     try:
         if KINDS[kind].alone:
             enter_namespace()
-        job.fork_wings()
+        job.fork_wings(*WINGS)
         KINDS[kind].run(case)
         code = 0
     except Nothing:
@@ -227,7 +229,7 @@ def _keep_mounted(folder: Path) -> None:
 
 def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
-    for wing in ("pipelines", "shards"):
+    for wing in WINGS:
         job.import_wing(wing)
     for name in (*CORPORA, "rethreshold", "report.command"):
         importlib.import_module(f"pipelines.{name}")

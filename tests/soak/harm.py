@@ -1,6 +1,5 @@
 """Files that are harmed: what an unfinished run has left, a complete dataset, inputs."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,8 +11,8 @@ from pipelines.engine.trial import try_in_child
 from shards.errors import UserError
 from shards.exports.formats import FORMATS
 from shards.reader import Dataset
-from shards.storage.files import canonical
 from tests.pipelines.mutations import harmed
+from tests.shards.datasets import sealed
 from tests.soak.case import Case, Nothing, flags_of, reported, shipped
 from tests.soak.check import Failure, agree, check_dataset
 from tests.soak.growth import remove_some
@@ -135,9 +134,8 @@ def _seal(manifest: Path) -> bool:
     """Give a harmed manifest the hash of what it says now, if it is one; return whether it is."""
     with suppress(OSError, ValueError):
         content = json.loads(manifest.read_bytes())
-        if isinstance(content, dict) and content.pop("sha256", None):
-            content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
-            manifest.write_text(json.dumps(content))
+        if isinstance(content, dict) and "sha256" in content:
+            manifest.write_text(json.dumps(sealed(content)))
             return True
     return False
 
@@ -154,8 +152,8 @@ def _read(case: Case, world: World, copy: Path) -> None:
     """Have some of all readers meet a harmed dataset: each ends with words, or well."""
     rng, new = case.rng, case.folder / "new"
     file = rng.choice(world.inputs)
-    names = {"data": copy, "new": new, "number": rng.randrange(20), "name": "x"}
-    names["name"] = f"{file.relative}:{rng.choice(file.rows).position if file.rows else 0}"
+    name = f"{file.relative}:{rng.choice(file.rows).position if file.rows else 0}"
+    names = {"data": copy, "new": new, "number": rng.randrange(20), "name": name}
     commands = [[part.format(**names) for part in words.split()] for words in _READERS]
     for more in ({"append": True}, {}):
         commands.append(flags_of(world, output=copy, **more))
@@ -166,8 +164,10 @@ def _read(case: Case, world: World, copy: Path) -> None:
             raise Failure(str(error)) from None
     for words in rng.sample(commands, 3):
         case.run(*words)
-        for path in [path for path in (new,) if path.exists()]:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if new.is_dir():
+            shutil.rmtree(new)
+        else:
+            new.unlink(missing_ok=True)
 
 
 def harm_input(case: Case) -> None:

@@ -101,7 +101,7 @@ def shape_of(content: Mapping[str, Any]) -> ModelConfig:
     """Return the shape that a config.json tells, its vocabulary padded, without dropout.
 
     Raises:
-        ValueError: it does not tell a shape, or one that is computed in another way than here.
+        ValueError: it does not tell a shape, or the model is computed in another way than here.
     """
     given = {**_SAME, "model_type": None, **_DEFAULTS, **content}
     for name in _COUNTS:

@@ -136,6 +136,18 @@ def test_all_that_matches_is_read_or_named(tmp_path: Path) -> None:
 # Links one by one
 
 
+def test_a_cache_of_the_hub_is_read_by_its_snapshots(tmp_path: Path) -> None:
+    write(tmp_path, "blobs/3f", "blobs/77")
+    for commit, names in {"bb": {"x": "3f", "y": "77"}, "aa": {"x": "3f"}}.items():
+        folder = tmp_path / "snapshots" / commit / "data"
+        folder.mkdir(parents=True)
+        for name, blob in names.items():
+            (folder / f"{name}.txt").symlink_to(f"../../../blobs/{blob}")
+    write(tmp_path, ".no_exist/aa/data/y.txt")
+    assert searched(tmp_path) == ["snapshots/aa/data/x.txt", "snapshots/bb/data/y.txt"]
+    assert searched(tmp_path / "snapshots" / "bb") == ["data/x.txt", "data/y.txt"]
+
+
 def test_an_annexed_folder_is_read_by_its_work_tree(tmp_path: Path) -> None:
     for key in ("1", "2", "old"):
         write(tmp_path, f".git/annex/objects/aa/{key}.txt/{key}.txt")
@@ -214,7 +226,6 @@ def too_deep(path: Path) -> None:
 
 
 NOTHING = "is a link to .*nothing, where there is nothing"
-NEITHER = "is neither a file nor a folder"
 READ, SEARCHED = "may not be read: check", "may not be searched: check"
 
 

@@ -1,7 +1,4 @@
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +7,7 @@ import pytest
 import torch
 
 from shards.errors import UserError
+from tests.trainer.runs import Trial, before_a_file_is_whole, kill_minus_nine
 from tests.trainer.saved import GPT2_SHAPE, SHAPE, causal_logits, random_model, save_run
 from trainer.export.command import Export
 from trainer.export.export import export
@@ -37,12 +35,8 @@ def test_weights_that_no_reader_could_use(tmp_path: Path) -> None:
     assert not [*tmp_path.glob(".tmp-*")]
 
 
-KILLED = """
-import os, signal, sys
-from shards.console import run_module
-os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-run_module("trainer.export", sys.argv[1:])
-"""
+def killed_at_the_first_file() -> None:
+    before_a_file_is_whole(lambda _: kill_minus_nine())
 
 
 @pytest.mark.slow
@@ -50,9 +44,8 @@ def test_a_killed_export_leaves_nothing_that_looks_whole(tmp_path: Path) -> None
     run = save_run(tmp_path / "glm", random_model(SHAPE), objective="glm")
     (output := tmp_path / "there" / "out").parent.mkdir()
     words = (str(run), "--to", "safetensors", "--output", str(output))
-    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    killed = subprocess.run([sys.executable, "-c", KILLED, *words], check=False, env=here)
-    assert killed.returncode == -signal.SIGKILL
+    trial = Trial(tmp_path, command="export")
+    trial.run(*words, prepare=killed_at_the_first_file, code=-signal.SIGKILL)
     assert [path.name for path in output.parent.iterdir()] == [".tmp-export-out"]
     export_to("safetensors", run, output)
     assert [path.name for path in output.parent.iterdir()] == ["out"]
