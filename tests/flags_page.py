@@ -1,12 +1,15 @@
-"""Writes docs/flags.md, the flags of all commands, from their parsers: `--write`."""
+"""Writes docs/flags.md, the flags of all commands and the quality thresholds: `--write`."""
 
 import argparse
+import itertools
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
+from math import isnan
 from pathlib import Path
 
 from pipelines.corpus.options import NOTHING, Options
+from pipelines.quality.catalog import PROFILES
 from shards.command import Parser
 from shards.completion import parser_of
 from shards.program import COMMANDS, CORPUS, GROUPS, Entry
@@ -25,11 +28,17 @@ The flags of `wudao`, `pile`, `fineweb`, `text` and the other corpora. Those mar
 bytes: the manifest records them, and a dataset is never continued with another value. Further flags
 go to Apache Beam; what follows `--` goes to its runner.
 """
+THRESHOLDS = """## Quality thresholds
+
+The bounds of each [quality profile](quality.md#choosing-rules) and its variants, in the order in
+which the rules are applied. `--threshold` sets another bound, `off` none. `rethreshold` answers for
+all but those marked *not exact*.
+"""
 
 
 def page() -> str:
     """Return the text of the page."""
-    return "\n".join([HEAD, *_corpora(), *_others()]) + "\n"
+    return "\n".join([HEAD, *_corpora(), *_others(), *_thresholds()]) + "\n"
 
 
 def _corpora() -> Iterator[str]:
@@ -54,6 +63,25 @@ def _others() -> Iterator[str]:
                 yield from _table(_parser(entry))
 
 
+def _thresholds() -> Iterator[str]:
+    yield THRESHOLDS
+    for family, profiles in itertools.groupby(PROFILES, lambda profile: profile.family):
+        variants = [*profiles]
+        names = [f"`@{one.variant}`" if one.variant else "bound" for one in variants]
+        yield from (f"### {family}", "", _row("threshold", *names, "meaning", "reason"))
+        yield "|---" * (len(names) + 3) + "|"
+        for same in zip(*(one.thresholds for one in variants), strict=True):
+            bounds = ["off" if isnan(one.default) else f"{one.default:,.10g}" for one in same]
+            first = same[0]
+            reason = f"`{family}-{first.rule}`" if first.exact else "none: not exact"
+            yield _row(f"`{first.name}`", *bounds, first.meaning, reason)
+        yield ""
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
 def _parser(entry: Entry) -> Parser:
     parser = parser_of(entry, {})
     assert parser is not None, entry.name
@@ -75,7 +103,7 @@ def _table(
         is_listed = only is None or action.dest in only
         if is_listed and action.help != argparse.SUPPRESS and action.dest != "help":
             mark = " \\*" if action.dest in marked else ""
-            yield f"| {_named(parser, action)}{mark} | {_meaning(action)} |"
+            yield _row(f"{_named(parser, action)}{mark}", _meaning(action))
     yield ""
 
 

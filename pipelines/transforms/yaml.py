@@ -1,7 +1,8 @@
 """The transforms as Beam YAML calls them: arguments by name, and outputs by name too.
 
-docs/beam-providers.yaml tells Beam of them. Every output can be the input of another transform, as
-in `Clean.kept`; WriteDataset's input is a mapping, of which `kept` is what the dataset is made of.
+docs/examples/beam-providers.yaml tells Beam of them. Every output can be the input of another
+transform, as in `Clean.kept`; WriteDataset's input is a mapping, of which `kept` is what the
+dataset is made of.
 """
 
 from collections.abc import Callable, Mapping

@@ -180,9 +180,10 @@ providers:
 
 def steps_of_transforms(folder: Path) -> None:
     """Addresses, a benchmark and a filter that drop some pages, and personal data in others."""
-    put(folder / "short.yaml", _YAML)
-    providers = Path(__file__).parents[2] / "docs/beam-providers.yaml"
-    shutil.copyfile(providers, folder / providers.name)
+    put(folder / "steps.yaml", _YAML)
+    for example in (Path(__file__).parents[2] / "docs" / "examples").glob("*.yaml"):
+        text = example.read_text("utf-8").replace("pipelines/sample/sample.model", "tok.model")
+        put(folder / example.name, text)
     put(folder / "urls.txt", "b.org/2?q=1&r=2\njavascript.example\nb.org/34\n")
     put(folder / "benchmark.txt", articles(1, first=12)[0]["text"] + "\n")
     put(

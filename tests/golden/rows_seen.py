@@ -30,6 +30,7 @@ _VIEWER = (
 )
 
 _MADE = "tests.golden.seen_transforms"
+_YAML = "apache_beam.yaml.main --runner=FnApiRunner --yaml_pipeline_file"
 
 _STEPS = (corpora.tokenizer, corpus_seen.seen_first, corpus_seen.steps_of_transforms)
 _TRANSFORMS = (
@@ -45,10 +46,7 @@ _TRANSFORMS = (
         corpora=_STEPS,
         commands=(
             f"{_MADE} rows",
-            Command(
-                words="apache_beam.yaml.main --yaml_pipeline_file=short.yaml --runner=FnApiRunner",
-                prints=False,
-            ),
+            *(Command(words=f"{_YAML}={name}.yaml", prints=False) for name in ("steps", "short")),
         ),
     ),
 )
