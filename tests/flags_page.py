@@ -31,8 +31,8 @@ go to Apache Beam; what follows `--` goes to its runner.
 THRESHOLDS = """## Quality thresholds
 
 The bounds of each [quality profile](quality.md#choosing-rules) and its variants, in the order in
-which the rules are applied. `--threshold` sets another bound, `off` none. `rethreshold` answers for
-all but those marked *not exact*.
+which the rules are applied. `--threshold` sets another bound; `off` switches the rule off. Those
+marked *not exact* decide how a text is read and give no reason; `rethreshold` answers for the rest.
 """
 
 
