@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ import shards.__main__
 from pipelines.run.command import main
 from shards.manifest import read_manifest
 from shards.program import COMMANDS
-from tests import flags_page
+from tests import evidence_page, flags_page
 from tests.test_readme import MAIN_JOB, Command, commands, make_place
 
 ROOT = Path(__file__).parents[1]
@@ -167,6 +168,6 @@ def check_script(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[:-1] == printed
 
 
-def test_the_page_of_flags_is_what_the_commands_have() -> None:
-    text = flags_page.PAGE.read_text("utf-8")
-    assert flags_page.page() == text, "python -m tests.flags_page --write"
+@pytest.mark.parametrize("made", [flags_page, evidence_page], ids=["flags", "evidence"])
+def test_a_generated_page_is_what_its_module_writes(made: Any) -> None:
+    assert made.page() == made.PAGE.read_text("utf-8"), f"python -m {made.__name__} --write"

@@ -14,6 +14,7 @@ from pathlib import Path
 from pipelines.engine.runner import silence_beam
 from tests.bench import blanks, dedup, generating, loaders, rivals, rules, workers
 from tests.bench.table import machine
+from tests.evidence_page import record
 
 QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
     "rivals": ("The pipeline beside datatrove's", lambda asked: rivals.measure(asked.python)),
@@ -52,7 +53,10 @@ def main() -> None:
         title, measure = QUESTIONS[name]
         command = shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
         print(f"\n{title}\n{command}: {name}\n{machine()}", flush=True)
-        print(measure(asked), flush=True)
+        table = measure(asked)
+        print(table, flush=True)
+        if asked.write:
+            record(title, f"{command}: {name}\n{machine()}\n{table}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -91,6 +95,9 @@ def _arguments() -> argparse.Namespace:
         "--python",
         default=sys.executable,
         help="an interpreter with datatrove and other loaders, to compare with. Default: this",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="put the figures on the page docs/evidence.md"
     )
     return parser.parse_args()
 

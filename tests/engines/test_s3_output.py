@@ -1,4 +1,8 @@
-"""Datasets whose output, segments and rejects lie on a real S3 server."""
+"""Datasets whose output, segments and rejects lie on a real S3 server.
+
+Guarantee: On S3 the bytes are the same, through dropped connections, 5xx and time-outs, and from
+parts that several machines mapped.
+"""
 
 import itertools
 import os

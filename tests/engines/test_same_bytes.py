@@ -1,4 +1,8 @@
-"""Every engine makes the same dataset, file by file, by the commands that a user runs."""
+"""Every engine makes the same dataset, file by file, by the commands that a user runs.
+
+Guarantee: The dataset has the same bytes on DirectRunner, Prism, Flink and Spark, in a job server
+or a cluster.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,6 +1,8 @@
 """Starts the viewer on a dataset, asks for pages of every kind, and prints what they say.
 
 python -m tests.golden.seen_pages dropped|whole|early|harmed DATASET [FLAG …]
+
+Guarantee: Nobody without the key sees anything in the viewer.
 """
 
 import hashlib

@@ -1,3 +1,5 @@
+"""Guarantee: What was removed is padding from then on."""
+
 import re
 from dataclasses import replace
 from itertools import pairwise

@@ -1,3 +1,5 @@
+"""Guarantee: Megatron's `IndexedDataset` reads the pair `.bin`, `.idx`."""
+
 import struct
 import warnings
 from pathlib import Path

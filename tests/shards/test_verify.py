@@ -1,3 +1,5 @@
+"""Guarantee: Damage is found: sizes when a shard is opened, checksums by `verify`."""
+
 import shutil
 from pathlib import Path
 

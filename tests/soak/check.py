@@ -1,4 +1,7 @@
-"""Compares a dataset, read plainly, with what it must hold."""
+"""Compares a dataset, read plainly, with what it must hold.
+
+Guarantee: read = kept + dropped + quarantined, and the shards hold what was kept.
+"""
 
 import json
 import unicodedata

@@ -1,4 +1,8 @@
-"""Datasets that grow by generations, lose documents, and are compacted."""
+"""Datasets that grow by generations, lose documents, and are compacted.
+
+Guarantee: `--append` keeps the documents that one run over all the input keeps, and no later crawl
+brings back what was removed.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,8 @@
-"""The kinds of cases. Each takes a Case and fails by an exception."""
+"""The kinds of cases. Each takes a Case and fails by an exception.
+
+Guarantee: After `kill -9` at any moment, or on a disk that was full, the same command finishes with
+the bytes of an undisturbed run.
+"""
 
 import json
 import shutil

@@ -2,6 +2,8 @@
 
 Written from docs/ alone: nothing of the product is imported. The label and score of a text's
 language are taken from the audit table, since fastText is not written twice.
+
+Guarantee: The order is one random permutation, the same for any number of shards.
 """
 
 import hashlib

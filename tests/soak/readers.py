@@ -1,6 +1,8 @@
 """Readers in a loop while their dataset is replaced, grows, shrinks and is pruned.
 
 A reader meets a whole state of the dataset, or one clear error; what it has open stays as it was.
+
+Guarantee: Who reads during appends, compactions, overwrites and prunes misses no file.
 """
 
 import hashlib

@@ -1,4 +1,8 @@
-"""Real runs that follow a dataset while it grows, killed and resumed."""
+"""Real runs that follow a dataset while it grows, killed and resumed.
+
+Guarantee: A run with `--follow` that is killed has the losses of one that is not, on one rank or
+two.
+"""
 
 import json
 import os

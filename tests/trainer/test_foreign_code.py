@@ -1,4 +1,7 @@
-"""No file of a run's folder is ever run, whoever wrote it."""
+"""No file of a run's folder is ever run, whoever wrote it.
+
+Guarantee: Resuming runs nothing that stands in a run's folder, whoever wrote it.
+"""
 
 import re
 import shutil

@@ -1,4 +1,7 @@
-"""Real runs of the trainer, killed, stopped and resumed."""
+"""Real runs of the trainer, killed, stopped and resumed.
+
+Guarantee: After `kill -9` training goes on with the same bits, ZeRO 0 to 3, dropout on.
+"""
 
 import errno
 import random

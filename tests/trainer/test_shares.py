@@ -1,4 +1,7 @@
-"""Nodes with micro-batches of their own: unequal shares of the same batches."""
+"""Nodes with micro-batches of their own: unequal shares of the same batches.
+
+Guarantee: Unequal micro-batches learn what equal ones learn.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Whole runs with near-duplicates: pages of which many are versions of others, in many splits."""
+"""Whole runs with near-duplicates: pages of which many are versions of others, in many splits.
+
+Guarantee: Near-duplicates are those that plain Python finds by the same rules.
+"""
 
 import random
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Profiles named after datatrove keep and drop what its own filters do, for the same reason."""
+"""Profiles named after datatrove keep and drop what its own filters do, for the same reason.
+
+Guarantee: The `@datatrove` profiles judge as datatrove's own filters do.
+"""
 
 import importlib
 import json

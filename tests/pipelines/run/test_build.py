@@ -1,4 +1,8 @@
-"""The guarantees of a run, end to end: the sample in 37 splits, 8 shards, with duplicates."""
+"""The guarantees of a run, end to end: the sample in 37 splits, 8 shards, with duplicates.
+
+Guarantee: The same input, options and library versions give the same bytes, on any number of
+workers.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""Intermediate files that are harmed between two runs: the second ends in the same bytes."""
+"""Intermediate files that are harmed between two runs: the second ends in the same bytes.
+
+Guarantee: Finished work that was harmed between two runs is told and made again.
+"""
 
 import logging
 import re

@@ -1,4 +1,8 @@
-"""Watches as people run them: real processes, files that arrive, kills, disks that fill up."""
+"""Watches as people run them: real processes, files that arrive, kills, disks that fill up.
+
+Guarantee: With `--watch` each file is in exactly one generation, whatever is killed, worker or
+driver.
+"""
 
 import json
 import os

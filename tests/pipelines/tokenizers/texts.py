@@ -1,4 +1,7 @@
-"""Texts for tokenizers, and how to look at what becomes of them."""
+r"""Texts for tokenizers, and how to look at what becomes of them.
+
+Guarantee: `<\|endoftext\|>` or `[MASK]` written in a text stays text.
+"""
 
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Guarantee: Every token comes once in an epoch; resuming and other worlds change nothing."""
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""The pages in a real browser: they are leafed through, searched, and no text runs a script."""
+"""The pages in a real browser: they are leafed through, searched, and no text runs a script.
+
+Guarantee: No script in a text runs in the viewer.
+"""
 
 import json
 from pathlib import Path

@@ -4,6 +4,8 @@
 20,000 texts of 512 tokens, `[CLS]` and eos among them, with a sentence end every 20 tokens, and of
 2,000 texts of 8 documents of 64. Each is held against as many of ours by a χ² test of homogeneity
 at a level of 1e-5; seeds are fixed, so that it passes always or never.
+
+Guarantee: Blanks are distributed as the reference's.
 """
 
 import json

@@ -1,3 +1,5 @@
+"""Guarantee: Logits and gradients are those of the reference GLM."""
+
 from functools import partial
 from pathlib import Path
 
