@@ -20,7 +20,7 @@ from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.golden.corpus_scripts import byte_level, pieces_of_words
-from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_messages
+from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_models
 from tests.pipelines.quality.models import LINES
 from tests.pipelines.tokenizers.trained import KINDS, train
 
@@ -127,7 +127,7 @@ def test_a_harmed_file_is_told_or_works(tmp_path: Path, name: str, seed: int, nu
     path = tmp_path / name
     write(path)
     content, told = path.read_bytes(), {}
-    ways = {".json": (harmed_bytes, harmed_json), ".model": (harmed_bytes, harmed_messages)}
+    ways = {".json": (harmed_bytes, harmed_json), ".model": (harmed_bytes, harmed_models)}
     given = path.with_name("merges.txt") if name == "vocab.json" else path
     for harm in ways.get(path.suffix, (harmed_bytes,)):
         for label, harmed in harm(content, seed=seed, number=number):

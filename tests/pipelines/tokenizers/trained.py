@@ -11,7 +11,6 @@ from pipelines.tokenizers.sentencepiece_model import (
     disarm_symbols,
     read_cuttable_model,
 )
-from tests.pipelines.mutations import serialized
 
 SENTENCES = [
     "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",
@@ -70,8 +69,3 @@ def model_of(content: bytes) -> CuttableModel:
     model = read_cuttable_model(content)
     assert model is not None
     return model
-
-
-def field(number: int, value: int | bytes) -> bytes:
-    """Return a serialized field, whose value is a number of at least 0, or bytes."""
-    return serialized([(number << 3 | 2 * isinstance(value, bytes), value)])
