@@ -6,7 +6,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -587,20 +587,20 @@ def found_file(folder: Path) -> None:
     (folder / "c.jsonl").rename(folder / "in/c.jsonl")
 
 
-def hidden_change(folder: Path) -> None:
-    """Other bytes in a file of the same size and time."""
-    path = folder / "in/a.jsonl"
-    before = path.stat()
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b"A short text.", b"A small text."))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+def exchange(before: bytes, after: bytes) -> Callable[[Path], None]:
+    """What puts other bytes into a file, which keeps its size and its time."""
+
+    def change(folder: Path) -> None:
+        path = folder / "in/a.jsonl"
+        times = path.stat()
+        path.write_bytes(path.read_bytes().replace(before, after))
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    return change
 
 
-def undone_change(folder: Path) -> None:
-    path = folder / "in/a.jsonl"
-    before = path.stat()
-    path.write_bytes(path.read_bytes().replace(b"A small text.", b"A short text."))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+hidden_change = exchange(b"A short text.", b"A small text.")
+undone_change = exchange(b"A small text.", b"A short text.")
 
 
 def names_to_remove(folder: Path) -> None:
@@ -662,34 +662,18 @@ print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
     )
 
 
-def drawing(folder: Path) -> None:
-    """A script that prints what samplers of several kinds draw."""
-    _script(folder, "draw.py")
+def script(name: str) -> Callable[[Path], None]:
+    """What brings a script of scripts/."""
 
+    def write(folder: Path) -> None:
+        shutil.copyfile(Path(__file__).parent / "scripts" / name, folder / name)
 
-def blanking(folder: Path) -> None:
-    """A script that prints what is blanked out by several options."""
-    _script(folder, "blanks.py")
-
-
-def killing(folder: Path) -> None:
-    """A script that kills a run, and a file for it to add."""
-    _script(folder, "kill_at_ledger.py")
-    removed_again(folder)
+    return write
 
 
 def stale_ledger(folder: Path) -> None:
     """The ledger as a run leaves it that dies between its manifest and its end."""
     shutil.copyfile(folder / "ledger.json", folder / "data/ledger.json")
-
-
-def checksums(folder: Path) -> None:
-    """A script that prints the checksums of inputs."""
-    _script(folder, "checksums.py")
-
-
-def _script(folder: Path, name: str) -> None:
-    shutil.copyfile(Path(__file__).parent / "scripts" / name, folder / name)
 
 
 def benchmark(folder: Path) -> None:

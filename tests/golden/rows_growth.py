@@ -45,7 +45,7 @@ _READERS = (
     Row(
         name="seams",
         about="the same records in every form of file, whatever bytes a split begins at",
-        corpora=(corpora.tokenizer, corpora.seams, corpora.lines, corpora.checksums),
+        corpora=(corpora.tokenizer, corpora.seams, corpora.lines, corpora.script("checksums.py")),
         commands=(
             f"pipelines.text --input in --output by37 --split-bytes 37 {_EVERY}",
             f"pipelines.text --input in --output whole {_EVERY}",
@@ -71,7 +71,7 @@ _READERS = (
     Row(
         name="tables",
         about="columns of many types, bytes that are no UTF-8, and a damaged row group",
-        corpora=(corpora.tokenizer, corpora.tables, corpora.checksums),
+        corpora=(corpora.tokenizer, corpora.tables, corpora.script("checksums.py")),
         commands=(
             f"pipelines.text --input tables --output plain {_LOSSY}",
             f"pipelines.text --input tables --output all --provenance x,when,day,much,inner.a "
@@ -254,7 +254,7 @@ _GROWTH = (
         name="interrupted",
         about="a generation that was begun before a removal, and is finished after it",
         after="grown",
-        corpora=(corpora.killing,),
+        corpora=(corpora.script("kill_at_ledger.py"), corpora.removed_again),
         commands=(
             Command(words=f"kill_at_ledger.py {_GROW}", prints=False),
             "shards remove data --id page-2 --reason meanwhile",
@@ -344,7 +344,7 @@ _USES = (
         name="drawn",
         about="which windows samplers draw: mixtures, weights, epochs, scatters, switches, batches",
         after="grown",
-        corpora=(corpora.shapes, corpora.drawing),
+        corpora=(corpora.shapes, corpora.script("draw.py")),
         commands=(
             f"pipelines.zhihu --input zhihu --output asked --min-chars 5 {_LOSSY}",
             "draw.py",

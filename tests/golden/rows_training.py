@@ -2,7 +2,7 @@
 
 from tests.golden import corpus_tasks as items
 from tests.golden import corpus_training as made
-from tests.golden.corpora import blanking
+from tests.golden.corpora import script
 from tests.golden.row import Command, Row
 
 _BUILD = (
@@ -40,7 +40,7 @@ _DATA_ROWS = (
         name="blanks",
         about="every tensor of rows with blanks, by objective, options, length and ranks",
         after=_DATA,
-        corpora=(blanking,),
+        corpora=(script("blanks.py"),),
         commands=("blanks.py",),
     ),
 )

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from google.protobuf import json_format
+from transformers.utils.sentencepiece_model_pb2_new import ModelProto
+
 _Harm = Callable[[bytes, random.Random], bytes]
 
 DEEP = 100_000
@@ -106,6 +109,7 @@ _VALUES: tuple[Any, ...] = (
     None, True, False, -1, 0, HUGE, 2**31, 2**32, 2**63, 2**64, -(2**63), 0.5, 1e308, "", "a",
     "\ud800", "\0", "\U0010ffff", "x" * 100_000, [], {}, [[]], [None], {"": None}, {"type": "BPE"},
     float("nan"), float("inf"), [["a", "b", "c"]], ["a"], {"type": 5}, "9" * 400,
+    "NaN", "-Infinity",
 )  # fmt: skip
 
 
@@ -136,9 +140,9 @@ def _harm_json(document: Any, rng: random.Random) -> None:
     elif action == 1:
         place.append(copy.deepcopy(place[key]))
     elif action == 2 and isinstance(place, dict):
-        place[key] = rng.choice([*place.values()])
+        place[key] = copy.deepcopy(rng.choice([*place.values()]))
     else:
-        place[key] = rng.choice(_VALUES)
+        place[key] = copy.deepcopy(rng.choice(_VALUES))
 
 
 def _other_json(content: bytes, rng: random.Random) -> bytes:
@@ -166,90 +170,13 @@ def harmed(content: bytes, rng: random.Random) -> tuple[str, bytes]:
     return harm.__name__, harm(content, rng)
 
 
-_MESSAGES = (1, 2, 3)
-"""Fields of a SentencePiece model that are messages themselves: pieces, training, normalising."""
-_PAYLOADS = {
-    0: (0, 1, 2, 3, 4, 5, 6, 7, 255, HUGE, 2**31, 2**63, 2**64 - 1),
-    1: (b"\0" * 8, b"\xff" * 8),
-    2: (b"", b"\0", b"a", b"\xff\xfe", b"\xed\xa0\x80", b"<0x41>", b"<unk>", b"x" * 70_000),
-    5: (b"\0\0\xc0\x7f", b"\0\0\x80\x7f", b"\0\0\x80\xff", b"\0\0\0\0", b"\xff\xff\x7f\x7f"),
-}
-"""Values by wire type: numbers, then not-a-number, infinities and zero among others."""
-
-
-def _number(content: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = content[place]
-        value |= (byte & 0x7F) << shift
-        shift, place = shift + 7, place + 1
-        if byte < 0x80:
-            return value, place
-
-
-def _coded(value: int) -> bytes:
-    coded = bytearray()
-    while value > 0x7F:
-        coded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*coded, value])
-
-
-def _parsed(content: bytes) -> list[tuple[int, Any]]:
-    """Return the keys and values of the fields of a serialized message."""
-    fields, place = [], 0
-    while place < len(content):
-        key, place = _number(content, place)
-        if key & 7 == 0:
-            value, place = _number(content, place)
-            fields.append((key, value))
-            continue
-        size = {1: 8, 5: 4}.get(key & 7, 0)
-        if not size:
-            size, place = _number(content, place)
-        fields.append((key, content[place : place + size]))
-        place += size
-    return fields
-
-
-def serialized(fields: list[tuple[int, Any]]) -> bytes:
-    """Return a message of keys and values."""
-    parts = []
-    for key, value in fields:
-        parts.append(_coded(key))
-        if key & 7 == 2:
-            parts.append(_coded(len(value)))
-        parts.append(_coded(value) if key & 7 == 0 else value)
-    return b"".join(parts)
-
-
-def _harm_fields(
-    fields: list[tuple[int, Any]], rng: random.Random, *, inside: bool = False
-) -> None:
-    # Most fields are pieces: each kind of field is as likely as any other.
-    key = rng.choice(sorted({key for key, _ in fields}))
-    place = rng.choice([i for i, (other, _) in enumerate(fields) if other == key])
-    _, value = fields[place]
-    if not inside and key >> 3 in _MESSAGES and value and rng.random() < 0.8:
-        inner = _parsed(value)
-        _harm_fields(inner, rng, inside=True)
-        fields[place] = key, serialized(inner)
-        return
-    action = rng.randrange(5)
-    if action == 0:
-        del fields[place]
-    elif action == 1:
-        fields.insert(rng.randrange(len(fields) + 1), fields[place])
-    elif action == 2:
-        fields[place] = (rng.randrange(1, 50) << 3 | key & 7), value
-    else:
-        fields[place] = key, rng.choice(_PAYLOADS[key & 7])
-
-
-def harmed_messages(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
-    """Yield names and bytes of protocol buffers with wrong, missing and repeated fields."""
+def harmed_models(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of SentencePiece models with wrong, missing and repeated fields."""
     rng = random.Random(seed)
-    for index in range(number):
-        fields = _parsed(content)
-        _harm_fields(fields, rng)
-        yield f"fields-{index}", serialized(fields)
+    whole = json_format.MessageToJson(ModelProto.FromString(content)).encode()
+    made = 0
+    while made < number:
+        with suppress(json_format.ParseError):  # no message can hold the value
+            message = json_format.Parse(_other_json(whole, rng), ModelProto(), True)
+            yield f"fields-{made}", message.SerializeToString()
+            made += 1

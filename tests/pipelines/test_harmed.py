@@ -20,8 +20,8 @@ from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.golden.corpus_scripts import byte_level, pieces_of_words
-from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_messages
-from tests.pipelines.quality.models import LINES
+from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_models
+from tests.pipelines.quality.models import write_classifier
 from tests.pipelines.tokenizers.trained import KINDS, train
 
 OWN_ERROR = r"Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n"
@@ -69,18 +69,6 @@ PIECES, RANKS, HF = (
 )
 
 
-def trained(path: Path, *, quantize: bool) -> None:
-    """Train a small model of languages."""
-    fasttext = pytest.importorskip("fasttext_new", reason="it trains")
-    lines = path.with_suffix(".txt")
-    lines.write_text("\n".join(LINES * 30) + "\n", encoding="utf-8")
-    settings = {"dim": 6, "bucket": 300, "minn": 2, "maxn": 4, "thread": 1, "verbose": 0}
-    library = fasttext.train_supervised(str(lines), loss="hs", **settings)
-    if quantize:
-        library.quantize(str(lines), qnorm=True, verbose=0)
-    library.save_model(str(path))
-
-
 def table(path: Path) -> None:
     pq.write_table(pa.table({"text": [QUESTION] * 3, "id": [1, 2, 3]}), path)
 
@@ -95,8 +83,8 @@ def beside(write: Callable[[Path], object]) -> Callable[[Path], object]:
 
 
 HARMED: Mapping[str, tuple[Kind, Callable[[Path], object]]] = {
-    "plain.bin": (FILTER, partial(trained, quantize=False)),
-    "coded.bin": (FILTER, partial(trained, quantize=True)),
+    "plain.bin": (FILTER, write_classifier),
+    "coded.bin": (FILTER, partial(write_classifier, quantize={"qnorm": True})),
     "installed.bin": (FILTER, of(installed_model().read_bytes())),
     "items.jsonl": (FILTER, of(JSON_LINES)),
     "items.json": (FILTER, of(json.dumps(ITEMS).encode())),
@@ -127,7 +115,7 @@ def test_a_harmed_file_is_told_or_works(tmp_path: Path, name: str, seed: int, nu
     path = tmp_path / name
     write(path)
     content, told = path.read_bytes(), {}
-    ways = {".json": (harmed_bytes, harmed_json), ".model": (harmed_bytes, harmed_messages)}
+    ways = {".json": (harmed_bytes, harmed_json), ".model": (harmed_bytes, harmed_models)}
     given = path.with_name("merges.txt") if name == "vocab.json" else path
     for harm in ways.get(path.suffix, (harmed_bytes,)):
         for label, harmed in harm(content, seed=seed, number=number):

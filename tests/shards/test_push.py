@@ -160,7 +160,7 @@ def test_who_may_not_push_is_told_why(desk: Desk) -> None:
     assert "it wants a token that may write" in desk.said(*push, NAME, HF_TOKEN="", code=2)
     assert "HF_TOKEN may not write there: you is" in desk.said(*push, "you/words", code=2)
     assert "HF_HUB_OFFLINE is set" in desk.said(*push, NAME, HF_HUB_OFFLINE="1", code=2)
-    assert not desk.hub.pushed
+    assert not desk.hub.repositories
 
 
 def test_what_is_no_dataset_is_told_so(desk: Desk) -> None:

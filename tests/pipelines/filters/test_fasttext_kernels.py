@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import fasttext
+import fasttext_new
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.compiled import available
 from pipelines.filters.fasttext_model import read_model
 from pipelines.filters.langid import CHECK_TEXTS, installed_model
-from tests.pipelines.quality.models import LINES
+from tests.pipelines.quality.models import TEXTS, write_classifier
 
 if not available():
     pytest.skip("numba is not here, or not to be used", allow_module_level=True)
@@ -95,24 +97,14 @@ def test_any_text(reference: Engine, engine: Engine, lines: list[str]) -> None:
     ids=str,
 )
 def test_trained_models(
-    tmp_path: Path, options: dict[str, int], quantize: dict[str, int] | None
+    tmp_path: Path, options: dict[str, int], quantize: dict[str, Any] | None
 ) -> None:
-    library = pytest.importorskip("fasttext_new", reason="it trains")
-    lines = tmp_path / "lines.txt"
-    lines.write_text("\n".join(LINES * 60) + "\n", encoding="utf-8")
-    model = library.train_supervised(
-        str(lines),
-        **{"bucket": 2000, "loss": "hs", "thread": 1, "epoch": 20, "verbose": 0, **options},
-    )
-    if quantize is not None:
-        model.quantize(str(lines), verbose=0, **quantize)
-    path = tmp_path / "model.bin"
-    model.save_model(str(path))
-    tests = [*(line.split(" ", 1)[1] for line in LINES), *WORDS, *CHECK_TEXTS]
+    path = write_classifier(tmp_path / "model.bin", quantize=quantize, **options)
+    tests = [*TEXTS, *WORDS, *CHECK_TEXTS]
     tests = [line for line in tests if line.strip(" \n\r\t\v\f\0")]
     expected = cplusplus(path)(tests)
     if not (quantize or {}).get("qout"):  # fasttext-new 0.1.0 has other scores there
-        rust = [model.predict(line) for line in tests]
+        rust = [*map(fasttext_new.load_model(str(path)).predict, tests)]
         scores = [np.float32(scores[0]) for _, scores in rust]
         assert expected == ([labels[0] for labels, _ in rust], scores)
     assert compiled(path)(tests) == expected

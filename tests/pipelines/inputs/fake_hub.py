@@ -6,30 +6,49 @@ Who pushes has the token hf_OWNER.
 import base64
 import hashlib
 import json
+import logging
 import os
-import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
-API = re.compile(
-    r"/api/(?:datasets|models)/(?P<name>[^/]+/[^/]+?)"
-    r"(?:/(?P<what>revision|tree|paths-info|auth-check)(?:/(?P<revision>[^/]+)(?:/(?P<path>.+))?)?)?"
+from werkzeug.exceptions import NotFound
+from werkzeug.routing import Map, Rule
+from werkzeug.serving import make_server
+from werkzeug.wrappers import Request, Response
+
+READ = "/api/<any(datasets, models):_>/<owner>/<repo>"
+WRITE = "/api/datasets/<owner>/<repo>"
+FILE = "<owner>/<repo>/resolve/<revision>/<path:path>"
+ROUTES = Map(
+    [
+        Rule(READ, endpoint="info"),
+        Rule(f"{READ}/revision/<revision>", endpoint="info"),
+        Rule(f"{READ}/auth-check", endpoint="check_terms"),
+        Rule(f"{READ}/tree/<revision>", endpoint="tree"),
+        Rule(f"{READ}/tree/<revision>/<path:path>", endpoint="tree"),
+        Rule(f"{READ}/paths-info/<revision>", endpoint="entries"),
+        Rule(f"/{FILE}", endpoint="file"),
+        Rule(f"/datasets/{FILE}", endpoint="file"),
+        Rule("/api/repos/create", endpoint="create"),
+        Rule(f"{WRITE}/branch/<revision>", endpoint="make_branch"),
+        Rule(f"{WRITE}/preupload/<revision>", endpoint="modes"),
+        Rule("/api/validate-yaml", endpoint="check_card"),
+        Rule("/datasets/<owner>/<repo>.git/info/lfs/objects/batch", endpoint="rooms"),
+        Rule("/large/<path>", endpoint="upload"),
+        Rule(f"{WRITE}/commit/<revision>", endpoint="commit"),
+    ]
 )
-WRITE = re.compile(
-    r"/api/datasets/(?P<name>[^/]+/[^/]+)/(?P<what>preupload|commit|branch)/(?P<revision>[^/]+)"
-)
-BATCH = re.compile(r"/datasets/(?P<name>[^/]+/[^/]+)\.git/info/lfs/objects/batch")
+AT = ("main", "v1", "refs/convert/parquet")
+"""The revisions of a repository that is there from the start."""
 LARGE = (".arrow", ".bin", ".parquet")
 """What the hub keeps beside git."""
-FILE = re.compile(r"(?:/datasets)?/(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +80,9 @@ class Refused(Exception):
 class Hub:
     """What the server answers from, what it was asked, and what it was given."""
 
-    datasets: Mapping[str, Repository]
+    repositories: dict[str, dict[str, Repository]]
+    """By name, then by branch, tag or commit."""
     requests: list[str] = field(default_factory=list)
-    pushed: dict[str, dict[str, Repository]] = field(default_factory=dict)
-    """By name, then by branch or commit."""
     objects: dict[str, bytes] = field(default_factory=dict)
     """Large files by SHA-256."""
     uploads: list[str] = field(default_factory=list)
@@ -73,234 +91,186 @@ class Hub:
     """How many large files are taken in; the others wait."""
 
     def repository(self, name: str, revision: str | None) -> Repository:
-        if name in self.pushed:
-            if (revision or "main") not in self.pushed[name]:
-                raise Refused(404, "RevisionNotFound")
-            return self.pushed[name][revision or "main"]
-        found = self.datasets.get(name)
-        if found is None:
+        if name not in self.repositories:
             raise Refused(404, "RepoNotFound")
-        if revision not in (None, "main", "v1", "refs/convert/parquet", found.commit):
+        if (revision or "main") not in self.repositories[name]:
             raise Refused(404, "RevisionNotFound")
-        return found
-
-    def info(self, name: str, repository: Repository) -> dict[str, Any]:
-        return {
-            "id": name,
-            "sha": repository.commit,
-            "private": False,
-            "gated": "manual" if repository.gated else False,
-            "disabled": False,
-            "tags": [],
-            "downloads": 0,
-            "likes": 0,
-            "siblings": [{"rfilename": path} for path in repository.files],
-        }
-
-    def tree(self, repository: Repository, folder: str, *, recursive: bool) -> list[Any]:
-        below = [p for p in repository.files if not folder or p.startswith(f"{folder}/")]
-        if folder and not below:
-            raise Refused(404, "EntryNotFound")
-        start = len(folder) + 1 if folder else 0
-        folders = {p[: p.index("/", start)] for p in below if "/" in p[start:]}
-        if recursive:
-            folders = {p[:at] for p in below for at in range(start, len(p)) if p[at] == "/"}
-        files = below if recursive else [p for p in below if "/" not in p[start:]]
-        entries = [{"type": "directory", "path": p, "size": 0, "oid": "0" * 40} for p in folders]
-        return sorted(
-            [*entries, *map(repository.entry, files)], key=lambda entry: str(entry["path"])
-        )
+        return self.repositories[name][revision or "main"]
 
     def create(self, name: str) -> None:
-        if name in self.pushed or name in self.datasets:
-            raise Refused(409, "RepoExists")
-        self.pushed[name] = {}
+        self.repositories[name] = {}
         self.put(name, "main", {".gitattributes": b"*.bin filter=lfs"})
 
     def put(self, name: str, branch: str, files: Mapping[str, bytes]) -> Repository:
         made = Repository(files=files)
-        self.pushed[name] |= {branch: made, made.commit: made}
+        self.repositories[name] |= {branch: made, made.commit: made}
         return made
 
-    def modes(self, repository: Repository, files: list[Any]) -> list[Any]:
-        """How each file is to come, and what is there of its name."""
-        answers = []
-        for path in (file["path"] for file in files):
-            mode = "lfs" if path.endswith(LARGE) else "regular"
-            oid = repository.files.get(path)
-            if oid is not None and mode == "lfs":
-                there = hashlib.sha256(oid).hexdigest()
-            else:
-                there = oid and hashlib.sha1(b"blob %d\0%b" % (len(oid), oid)).hexdigest()
-            answers.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": there})
-        return answers
-
-    def commit(self, name: str, branch: str, lines: list[Any]) -> Repository:
-        files = dict(self.repository(name, branch).files)
-        for key, value in ((line["key"], line["value"]) for line in lines):
-            match key:
-                case "file":
-                    files[value["path"]] = base64.b64decode(value["content"])
-                case "lfsFile":
-                    files[value["path"]] = self.objects[value["oid"]]
-                case "deletedFile":
-                    del files[value["path"]]
-        return self.put(name, branch, files)
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    hub: Hub
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self._answer()
-
-    do_HEAD = do_POST = do_PUT = do_GET
-
-    def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        url = urlsplit(self.path)
-        self.hub.requests.append(f"{self.command} {self.path}")
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Answer a request, as servers of WSGI ask."""
+        address = str(environ["REQUEST_URI"])
+        self.requests.append(f"{environ['REQUEST_METHOD']} {address}")
         try:
-            if match := API.fullmatch(url.path):
-                answer = self._api(match, query=parse_qs(url.query), body=body)
-                self._send(200, json.dumps(answer).encode())
-            elif self.command in ("POST", "PUT"):
-                self._send(200, json.dumps(self._take(url.path, body)).encode())
-            elif match := FILE.fullmatch(url.path):
-                self._file(match)
-            else:
-                raise Refused(404, "EntryNotFound")
+            what, words = ROUTES.bind("hub").match(address.partition("?")[0])
+            found = {word: unquote(value) for word, value in words.items()}
+            name = f"{found.get('owner')}/{found.get('repo')}"
+            call = Call(self, Request(environ), name, found.get("revision"), found.get("path", ""))
+            answer = getattr(call, what)()
+        except NotFound:
+            answer = Response(status=404)
         except Refused as refused:
             status, code, *commit = refused.args
             headers = {"X-Error-Code": code, "X-Error-Message": code}
             headers |= {"X-Repo-Commit": commit[0]} if commit else {}
-            self._send(status, json.dumps({"url": self._made(body)}).encode(), headers)
+            answer = Response("{}", status, headers, content_type="application/json")
+        if not isinstance(answer, Response):
+            answer = Response(json.dumps(answer), content_type="application/json")
+        return answer(environ, start_response)
 
-    def _api(self, match: re.Match[str], *, query: Mapping[str, Any], body: bytes) -> Any:
-        revision = unquote(match["revision"]) if match["revision"] else None
-        repository = self.hub.repository(match["name"], revision)
-        path = unquote(match["path"] or "")
-        if match["what"] == "auth-check" and repository.gated:
-            raise Refused(403, "GatedRepo")
-        if match["what"] == "tree":
-            recursive = query.get("recursive") == ["true"] or query.get("recursive") == ["True"]
-            return self.hub.tree(repository, path, recursive=recursive)
-        if match["what"] == "paths-info":
-            asked = parse_qs(body.decode()).get("paths") or json.loads(body)["paths"]
-            return [repository.entry(path) for path in asked if path in repository.files]
-        return self.hub.info(match["name"], repository)
 
-    def _take(self, path: str, body: bytes) -> Any:
-        """Answer what writes; nothing but large files come without a token."""
-        if path.startswith("/large/"):
-            self.hub.room.acquire()
-            oid = hashlib.sha256(body).hexdigest()
-            if not path.endswith(oid):  # its sender was killed
-                raise Refused(400, "BadDigest")
-            self.hub.objects[oid] = body
-            self.hub.uploads.append(oid)
-            return {}
-        if path == "/api/validate-yaml":
-            return {"errors": [], "warnings": []}
-        if path == "/api/repos/create":
-            url = self._made(body)
-            name = url.partition("/datasets/")[2]
-            self._check_token(name)
-            self.hub.create(name)
-            return {"url": url}
-        if match := BATCH.fullmatch(path):
-            self._check_token(match["name"])
-            return {"transfer": "basic", "objects": [*map(self._room, json.loads(body)["objects"])]}
-        match = WRITE.fullmatch(path)
-        if match is None:
-            raise Refused(404, "EntryNotFound")
-        self._check_token(match["name"])
-        return self._write(match["name"], match["what"], unquote(match["revision"]), body)
+@dataclass(frozen=True)
+class Call:
+    """A request and its answers."""
 
-    def _write(self, name: str, what: str, branch: str, body: bytes) -> Any:
-        if what == "branch":
-            if branch in self.hub.pushed[name]:
-                raise Refused(409, "BranchExists")
-            self.hub.put(name, branch, self.hub.repository(name, None).files)
-            return {}
-        if what == "preupload":
-            repository = self.hub.repository(name, branch)
-            return {"files": self.hub.modes(repository, json.loads(body)["files"])}
-        made = self.hub.commit(name, branch, [json.loads(line) for line in body.splitlines()])
-        return {
-            "commitOid": made.commit,
-            "commitUrl": f"{self._address}/{name}/commit/{made.commit}",
-        }
-
-    def _made(self, body: bytes) -> str:
-        """The address of a repository that is to be made; who is told that it is there wants it."""
-        asked = json.loads(body) if self.path == "/api/repos/create" else {}
-        return f"{self._address}/datasets/{asked.get('organization')}/{asked.get('name')}"
+    hub: Hub
+    request: Request
+    name: str
+    revision: str | None
+    path: str
 
     @property
-    def _address(self) -> str:
-        return f"http://{self.headers['Host']}"
+    def repository(self) -> Repository:
+        return self.hub.repository(self.name, self.revision)
 
-    def _room(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Where a large file is put; nowhere if it is there."""
-        if asked["oid"] in self.hub.objects:
-            return asked
-        return {**asked, "actions": {"upload": {"href": f"{self._address}/large/{asked['oid']}"}}}
+    def info(self) -> Any:
+        return {
+            "id": self.name,
+            "sha": self.repository.commit,
+            "gated": "manual" if self.repository.gated else False,
+            "siblings": [{"rfilename": path} for path in self.repository.files],
+        }
 
-    def _check_token(self, name: str) -> None:
-        token = self.headers.get("Authorization", "")
+    def check_terms(self) -> Any:
+        if self.repository.gated:
+            raise Refused(403, "GatedRepo")
+        return {}
+
+    def tree(self) -> Any:
+        repository, start = self.repository, len(self.path) + 1 if self.path else 0
+        below = [p for p in repository.files if not start or p.startswith(f"{self.path}/")]
+        if start and not below:
+            raise Refused(404, "EntryNotFound")
+        recursive = self.request.args.get("recursive", "").lower() == "true"
+        ends = ([at for at in range(start, len(p)) if p[at] == "/"] for p in below)
+        folders = {p[:at] for p, every in zip(below, ends, strict=True) for at in every}
+        entries = [{"type": "directory", "path": p, "size": 0, "oid": "0" * 40} for p in folders]
+        entries += map(repository.entry, below)
+        return [
+            entry
+            for entry in sorted(entries, key=lambda entry: str(entry["path"]))
+            if recursive or "/" not in str(entry["path"])[start:]
+        ]
+
+    def entries(self) -> Any:
+        asked = self.request.form.getlist("paths") or self.request.get_json()["paths"]
+        return [self.repository.entry(path) for path in asked if path in self.repository.files]
+
+    def file(self) -> Any:
+        repository = self.repository
+        self.check_terms()
+        if self.path not in repository.files:
+            raise Refused(404, "EntryNotFound", repository.commit)
+        content = repository.files[self.path]
+        answer = Response(content, headers={"X-Repo-Commit": repository.commit})
+        answer.set_etag(repository.entry(self.path)["oid"])
+        return answer.make_conditional(self.request, True, len(content))
+
+    def create(self) -> Any:
+        asked = self.request.get_json()
+        name = f"{asked.get('organization')}/{asked.get('name')}"
+        self.check_token(name)
+        answer = {"url": f"{self.request.host_url}datasets/{name}"}
+        if name in self.hub.repositories:
+            return Response(json.dumps(answer), 409, content_type="application/json")
+        self.hub.create(name)
+        return answer
+
+    def make_branch(self) -> Any:
+        self.check_token(self.name)
+        if self.revision in self.hub.repositories[self.name]:
+            raise Refused(409, "BranchExists")
+        self.hub.put(self.name, str(self.revision), self.hub.repository(self.name, None).files)
+        return {}
+
+    def modes(self) -> Any:
+        """How each file is to come, and what is there of its name."""
+        self.check_token(self.name)
+        answers = []
+        for path in (file["path"] for file in self.request.get_json()["files"]):
+            held, large = self.repository.files.get(path), path.endswith(LARGE)
+            oid = None
+            if held is not None:
+                blob = b"blob %d\0%b" % (len(held), held)
+                oid = (hashlib.sha256(held) if large else hashlib.sha1(blob)).hexdigest()
+            mode = "lfs" if large else "regular"
+            answers.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
+        return {"files": answers}
+
+    def check_card(self) -> Any:
+        return {"errors": [], "warnings": []}
+
+    def rooms(self) -> Any:
+        """Where large files are put; nowhere if they are there."""
+        self.check_token(self.name)
+        objects = self.request.get_json(force=True)["objects"]
+        for asked in objects:
+            if asked["oid"] not in self.hub.objects:
+                href = f"{self.request.host_url}large/{asked['oid']}"
+                asked["actions"] = {"upload": {"href": href}}
+        return {"transfer": "basic", "objects": objects}
+
+    def upload(self) -> Any:
+        self.hub.room.acquire()
+        content = self.request.get_data()
+        if hashlib.sha256(content).hexdigest() != self.path:  # its sender was killed
+            raise Refused(400, "BadDigest")
+        self.hub.objects[self.path] = content
+        self.hub.uploads.append(self.path)
+        return {}
+
+    def commit(self) -> Any:
+        self.check_token(self.name)
+        files = dict(self.repository.files)
+        for line in map(json.loads, self.request.get_data().splitlines()):
+            value = line["value"]
+            match line["key"]:
+                case "file":
+                    files[value["path"]] = base64.b64decode(value["content"])
+                case "lfsFile":
+                    files[value["path"]] = self.hub.objects[value["oid"]]
+                case "deletedFile":
+                    del files[value["path"]]
+        made = self.hub.put(self.name, str(self.revision), files).commit
+        return {"commitOid": made, "commitUrl": f"{self.request.host_url}{self.name}/commit/{made}"}
+
+    def check_token(self, name: str) -> None:
+        token = self.request.headers.get("Authorization", "")
         if not token:
             raise Refused(401, "Unauthorized")
         if token != f"Bearer hf_{name.partition('/')[0]}":
             raise Refused(403, "Forbidden")
 
-    def _file(self, match: re.Match[str]) -> None:
-        repository = self.hub.repository(match["name"], unquote(match["revision"]))
-        path = unquote(match["path"])
-        if repository.gated:
-            raise Refused(403, "GatedRepo")
-        if path not in repository.files:
-            raise Refused(404, "EntryNotFound", repository.commit)
-        content, status = repository.files[path], 200
-        headers = {
-            "X-Repo-Commit": repository.commit,
-            "ETag": f'"{repository.entry(path)["oid"]}"',
-            "Accept-Ranges": "bytes",
-        }
-        if asked := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
-            start = int(asked[1])
-            end = min(int(asked[2] or len(content)), len(content) - 1)
-            headers["Content-Range"] = f"bytes {start}-{end}/{len(content)}"
-            content, status = content[start : end + 1], 206
-        self._send(status, content, headers)
-
-    def _send(self, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        with suppress(ConnectionError):  # who asked may have been killed
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
-
 
 @contextmanager
 def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
     """Yield the address of a hub with some datasets, and what it is asked."""
-    hub = Hub(datasets)
-    handler = type("HubHandler", (Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    hub = Hub({name: {at: one for at in (*AT, one.commit)} for name, one in datasets.items()})
+    server = make_server("127.0.0.1", 0, hub, threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", hub
+        yield f"http://127.0.0.1:{server.port}", hub
     finally:
         server.shutdown()
         thread.join()

@@ -1,39 +1,36 @@
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from pipelines.merge.holdout import LEAST_VALIDATION, holdout_threshold
-from pipelines.segments.identity import hash_bound
-from tests.pipelines.made_segments import Doc, random_docs, write_segments
+from pipelines import build
+from tests.pipelines.transforms.pipes import TOKENIZER
+
+SIZES = (19, 20, 100, 640, 1000)
 
 
-def held(docs: list[Doc], threshold: int) -> int:
-    return sum(doc.holdout < threshold for doc in docs)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("num", "fraction", "wanted"),
+    ("fraction", "wanted"),
     [
-        (10_000, 0.0, 0),
-        (10_000, 0.001, LEAST_VALIDATION),
-        (1000, 1e-20, LEAST_VALIDATION),  # no hash is that small
-        (10_000, 0.02, None),  # the fraction itself
-        (10_000, 0.05, None),
-        (640, 0.001, 32),
-        (100, 0.05, 5),
-        (20, 0.001, 1),
-        (19, 0.001, 0),
+        (1e-20, [0, 1, 5, 32, 32]),  # no hash is that small
+        (0.001, [0, 1, 5, 32, 32]),
+        (0.04, [0, 1, 5, 32, 37]),  # of the last one the fraction itself, by the hashes
     ],
 )
 def test_validation_is_the_fraction_within_its_bounds(
-    tmp_path: Path, num: int, fraction: float, wanted: int | None
+    tmp_path: Path, fraction: float, wanted: Sequence[int]
 ) -> None:
-    docs = random_docs(np.random.default_rng(num), num)
-    made = write_segments(tmp_path, [docs[: num // 3], docs[num // 3 :]])
-    threshold = holdout_threshold(made, "s", work=tmp_path, drops=(), dropped=0, fraction=fraction)
-    if wanted is None:
-        by_fraction = held(docs, hash_bound(fraction))
-        wanted = min(by_fraction, num // 20)
-        assert wanted > LEAST_VALIDATION
-    assert held(docs, threshold) == wanted
+    sources = {f"of-{size}": tmp_path / f"{size}.txt" for size in SIZES}
+    for size, path in zip(SIZES, sources.values(), strict=True):
+        path.write_text("".join(f"the note {number} of {size}\n" for number in range(size)))
+    options = {
+        "tokenizer": TOKENIZER,
+        "languages": "all",
+        "language_threshold": 0,
+        "validation": fraction,
+        "shards": 1,
+    }
+    made = build("text", input=sources, output=tmp_path / "out", dedup="none", **options).manifest
+    held_out = [made.shards(source, split="validation") for source in sources]
+    assert [sum(shard.documents for shard in shards) for shards in held_out] == wanted

@@ -1,12 +1,10 @@
-"""Small models for tests of scorers, trained and written here."""
+"""Small models for tests of scorers and languages, trained and written here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import fasttext_new
-
-GOOD = ("the proof of this theorem follows from the lemma", "we measure energy and heat in water")
-BAD = ("click here to buy cheap pills now", "win free cash now click and win")
+import pytest
 
 LINES = [
     "__label__en the cat sat on the mat and looked at the moon",
@@ -16,20 +14,19 @@ LINES = [
     "__label__en where did the cat go last night",
 ]
 """Lines that fastText trains on."""
+TEXTS = [line.partition(" ")[2] for line in LINES]
 
 
 def write_classifier(
-    path: Path, labelled: Mapping[str, Sequence[str]], *, loss: str = "softmax"
+    path: Path, *, quantize: Mapping[str, Any] | None = None, **options: Any
 ) -> Path:
-    """Train a classifier of texts by label and write it."""
-    lines = [
-        f"__label__{label} {text}\n" for label, texts in labelled.items() for text in texts * 50
-    ]
-    corpus = path.with_suffix(".txt")
-    corpus.write_text("".join(lines))
-    model = fasttext_new.train_supervised(
-        input=str(corpus), thread=1, seed=1, dim=8, epoch=5, lr=0.5, wordNgrams=2, bucket=1000,
-        minCount=1, loss=loss, verbose=0,
-    )  # fmt: skip
+    """Train a model of labels, quantize it if asked to, and write it."""
+    library = pytest.importorskip("fasttext_new", reason="it trains")
+    lines = path.with_suffix(".txt")
+    lines.write_text("\n".join(LINES * 60) + "\n", encoding="utf-8")
+    settings = {"dim": 8, "bucket": 2000, "loss": "hs", "epoch": 20, "thread": 1, "verbose": 0}
+    model = library.train_supervised(str(lines), **{**settings, **options})
+    if quantize is not None:
+        model.quantize(str(lines), verbose=0, **quantize)
     model.save_model(str(path))
     return path

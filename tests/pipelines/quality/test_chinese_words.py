@@ -1,8 +1,10 @@
+import io
+
+import jieba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.quality.compiled import chinese_words
 from pipelines.quality.words import SPACES, MeasuredText
 from tests.pipelines.native import fresh_splitters, loaded, splitters
 from tests.pipelines.quality.texts import TEXTS
@@ -81,7 +83,9 @@ def test_another_jieba_does_its_own_work(
     if changed == "version":
         monkeypatch.setattr("importlib.metadata.version", lambda _: "0.43")
     else:
-        monkeypatch.setattr(chinese_words, "_DICTIONARY", "0" * 64)
+        with jieba.Tokenizer().get_dict_file() as file:
+            other = file.read() + "齉齉 3\n".encode()
+        monkeypatch.setattr(jieba.Tokenizer, "get_dict_file", lambda _: io.BytesIO(other))
     fresh = loaded(lambda: fresh_splitters("zh"), native=True, differs=True)
     assert fresh.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
     spans = MeasuredText("北京 大学", "zh", splitters=fresh).spans(SPACES)

@@ -111,11 +111,16 @@ def test_odd_texts(text: str) -> None:
     check(text)
 
 
-def test_chunks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_are_forgotten() -> None:
     pytest.importorskip("numba")
-    monkeypatch.setattr("pipelines.quality.english._MOST_BYTES", 1000)
-    monkeypatch.setattr("pipelines.quality.compiled.english._MOST_CHUNKS", 10)
     fresh = [loaded(lambda: fresh_splitters("en"), native=native) for native in (False, True)]
-    for _ in range(2):
+    # More than is remembered, some at a time.
+    long = [
+        " ".join(f"{number}{'a' * 20_000}" for number in range(start, start + 40))
+        for start in range(0, 1_800, 40)
+    ]
+    for more in (long, ()):
         for text in ("One, two (three). hi:) ) x é à l’ü", *TEXTS):
             check(text, fresh)
+        for splitter, text in itertools.product(fresh, more):
+            assert len(splitter.words(text, language="en", kind=DATATROVE)) >= 40

@@ -55,7 +55,8 @@ ODD = st.lists(
             *("one ", "two three ", "a b c d e f.", "的年在月", "好！", "？”", "3.14", "1.2.3"),
             *("The ", "wITH ", "lorem ", "ipsum", "JAVAscript", "uses coo\u212aies"),
             *("cookie policy", "[1]", "[edit]", "[citation needed]", "[citation "),
-            *("terms of use", "Use Cookies"),
+            *("terms of use", "Use Cookies", "[4]]", "[٣]", "[citation needed[5]]"),
+            *("..", "....", "…", "• ", "- ", "\u200b", "½", "ⅷ", "𝒳", "that", "\uff54\uff48\uff45"),
         ]
     ),
     max_size=60,

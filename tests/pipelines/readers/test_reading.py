@@ -103,7 +103,7 @@ def test_a_disk_that_fails_is_one_paragraph(
         path.write_bytes(gzip.compress(raw, mtime=0) if name.endswith(".gz") else raw)
     file = input_file(path)
     (split,) = splits(file, reading(), split_bytes=file.bytes)
-    monkeypatch.setattr("pipelines.inputs.files._open_local", Failing)
+    monkeypatch.setattr(Path, "open", lambda path, _: Failing(path))
     message = rf"Cannot read the input {path}: Input/output error\. Check the file and its disk"
     for task in (
         lambda: check_head(file, reading()),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pipelines.tokenizers.model import Encode
 from pipelines.tokenizers.sentencepiece import compiled_encoder, piece_encoder
 from tests.pipelines.native import loaded
-from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference, train
+from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, SENTENCES
+from tests.pipelines.tokenizers.trained import model_of, reference, train
 
 Both = tuple[Encode, Encode]
 
@@ -29,12 +30,6 @@ def check(both: Both, texts: Sequence[str]) -> None:
     (tokens, lengths), (expected, expected_lengths) = (encode(texts) for encode in both)
     assert lengths.tolist() == expected_lengths.tolist()
     assert tokens.tolist() == expected.tolist()
-
-
-MIXED = st.lists(
-    st.one_of(st.sampled_from(AWKWARD_PARTS), st.text(st.characters(codec="utf-8"), max_size=6)),
-    max_size=30,
-).map("".join)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +54,7 @@ def test_corner_cases(both: Both, texts: list[str]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(texts=st.lists(MIXED, max_size=5))
+@given(texts=st.lists(AWKWARD_TEXTS, max_size=5))
 def test_any_texts(both: Both, texts: list[str]) -> None:
     check(both, texts)
 

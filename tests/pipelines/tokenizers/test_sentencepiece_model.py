@@ -1,8 +1,11 @@
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import pytest
 import sentencepiece
 from hypothesis import given, settings
+from transformers.utils.sentencepiece_model_pb2_new import ModelProto
 
 from pipelines.tokenizers.sentencepiece import piece_encoder
 from pipelines.tokenizers.sentencepiece_model import (
@@ -10,7 +13,7 @@ from pipelines.tokenizers.sentencepiece_model import (
     read_cuttable_model,
 )
 from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS
-from tests.pipelines.tokenizers.trained import KINDS, field, reference, train
+from tests.pipelines.tokenizers.trained import KINDS, reference, train
 
 
 @settings(max_examples=100, deadline=None)
@@ -31,28 +34,34 @@ def armed_model() -> bytes:
     return train(armed=True, **{**KINDS["identity"], **symbols})
 
 
-def piece(text: str, **values: int) -> bytes:
-    """A field of a model: a piece behind all others."""
-    kind = field(3, values["kind"]) if "kind" in values else b""
-    return field(1, field(1, text.encode()) + kind)
+def with_piece(text: str, **values: int) -> dict[str, Any]:
+    """What a model has more: a piece behind all others."""
+    return {"pieces": [{"piece": text, **values}]}
+
+
+def made(more: Mapping[str, Any]) -> bytes:
+    return bytes(ModelProto(**more).SerializeToString())
 
 
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (field(2, field(3, 1)), "unigram"),
-        (field(2, field(24, 1)), "spaces behind words"),
-        (field(3, field(3, 0)), "no space in front"),
-        (field(3, field(5, 0)), "spaces that are no pieces"),
-        (piece("\n\n", kind=4), "a long user-defined symbol"),
-        (piece("▁", kind=4), "a user-defined space"),
-        (piece(" ", kind=4), "a user-defined space"),
-        (piece("qq", kind=5), "an unused piece"),
-        (piece("qq"), "equal scores"),
+        ({"trainer_spec": {"model_type": 1}}, "unigram"),
+        ({"trainer_spec": {"treat_whitespace_as_suffix": True}}, "spaces behind words"),
+        ({"normalizer_spec": {"add_dummy_prefix": False}}, "no space in front"),
+        ({"normalizer_spec": {"escape_whitespaces": False}}, "spaces that are no pieces"),
+        (with_piece("\n\n", type=4), "a long user-defined symbol"),
+        (with_piece("▁", type=4), "a user-defined space"),
+        (with_piece(" ", type=4), "a user-defined space"),
+        (with_piece("qq", type=5), "an unused piece"),
+        (with_piece("qq"), "equal scores"),
     ],
 )
-def test_other_models_are_left_to_the_library(nmt_nfkc: bytes, more: bytes, why: str) -> None:
+def test_other_models_are_left_to_the_library(
+    nmt_nfkc: bytes, more: Mapping[str, Any], why: str
+) -> None:
     # No other piece has the default score, 0, but for the first one that was joined.
-    assert read_cuttable_model(nmt_nfkc + piece("\n", kind=4) + piece("q", kind=1)) is not None
-    assert read_cuttable_model(nmt_nfkc + more) is None, why
-    assert piece_encoder(nmt_nfkc + more, reference(nmt_nfkc)) is None
+    usual = made(with_piece("\n", type=4)) + made(with_piece("q", type=1))
+    assert read_cuttable_model(nmt_nfkc + usual) is not None
+    assert read_cuttable_model(nmt_nfkc + made(more)) is None, why
+    assert piece_encoder(nmt_nfkc + made(more), reference(nmt_nfkc)) is None

@@ -11,25 +11,7 @@ from pipelines.tokenizers.sentencepiece_model import (
     disarm_symbols,
     read_cuttable_model,
 )
-from tests.pipelines.mutations import serialized
-
-SENTENCES = [
-    "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",
-    "第一行。第二行！人工智能正在改变我们的生活方式，也带来了新的问题。哈哈哈哈",
-    "don't you'll I'm 12 1234 x2y3 {'a': [1]} <|endoftext|> [MASK] ---- aaaa",
-    "人工智能的问题，生活的方式；新的生活，新的问题。 the  dogs   jump    over",
-]
-
-
-AWKWARD_PARTS = [
-    *" \n\t　▁，。！ＡＢ１①㈱½ﬁ…—“”《》",
-    *("  ", "   ", "\n\n", "\r\n", "\x00", "\x01", "\x7f", "\xa0", "\xad", "\u200b", "\u2028"),
-    *("\ufeff", "\ufffd", "\u00a8", "\u00b4", "e\u0301", "\u0301", "A\u030a", "カ\u3099", "ｶﾞ"),
-    *("\u1112\u1161\u11ab", "한국", "😀", "👨\u200d👩", "\U00020000", "\U0010fffd", "\ue000", "ﷺ"),
-    *("<n>", "<s>", "</s>", "<unk>", "<0x41>", "[MASK]", "▁▁", "\u0340", "क\u093c", "Ж", "İ"),
-    *("哈哈哈", "----", "aaaaa", "the dog", " the", "人工智能", "的问题", "生活方式的问题"),
-]
-
+from tests.pipelines.tokenizers.texts import SENTENCES
 
 KINDS: dict[str, dict[str, Any]] = {
     "nmt_nfkc": {},
@@ -70,8 +52,3 @@ def model_of(content: bytes) -> CuttableModel:
     model = read_cuttable_model(content)
     assert model is not None
     return model
-
-
-def field(number: int, value: int | bytes) -> bytes:
-    """Return a serialized field, whose value is a number of at least 0, or bytes."""
-    return serialized([(number << 3 | 2 * isinstance(value, bytes), value)])
