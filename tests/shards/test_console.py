@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from shards.program import COMMANDS, PROGRAM
+from tests.python import ROOT, python
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import signal, sys
 from shards.console import main
@@ -41,14 +41,7 @@ def run(*words: str, at: Path, script: str = SCRIPT) -> subprocess.CompletedProc
     path = at / "bin" / PROGRAM
     path.parent.mkdir(exist_ok=True)
     path.write_text(script)
-    return subprocess.run(
-        [sys.executable, str(path), *words],
-        cwd=at,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return python(path, *words, at=at)
 
 
 def test_every_command_is_a_module_that_can_be_run_and_every_one_has_a_name() -> None:
