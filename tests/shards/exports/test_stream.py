@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from tests.shards.datasets import put_dataset, take_down
-from tests.shards.exports.worlds import EOS, export
+from tests.shards.exports.worlds import export
+from tests.shards.library import EOS
 
 
 @pytest.mark.parametrize("to", ["llm.c", "numpy"])
@@ -16,7 +17,7 @@ def test_memory_does_not_grow_with_a_shard(tmp_path: Path, to: str) -> None:
     tokens[-1] = EOS
     prompts = [row % 2 for row in range(documents)]
     shards = {"g0001-00/a/00000": {"documents": [tokens] * documents, "prompts": prompts}}
-    put_dataset(directory, shards, pieces=[b"x"] * 10, special={"eos": EOS})
+    put_dataset(directory, shards, pieces=[b"x"] * 257, special={"eos": EOS})
     take_down(directory, *(f"g0001-00/a/00000:{row}" for row in range(0, documents, 10)))
     tracemalloc.start()
     try:
