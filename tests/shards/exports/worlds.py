@@ -1,11 +1,10 @@
 """The library as a dataset to export, and what has to leave it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from shards.__main__ import main
-from shards.manifest import write_manifest
 from shards.reader import Dataset
 from tests.shards import library
 from tests.shards.datasets import take_down
@@ -28,10 +27,7 @@ class Document:
 
 def build(directory: Path, *, dtype: str = "<u2", prompts: bool, removed: bool) -> Path:
     """Write a dataset."""
-    manifest = library.build(directory, dtype=dtype, prompts=prompts)
-    name = {"<u2": "uint16", "<i4": "int32"}[dtype]
-    tokenizer = replace(manifest.tokenizer, dtype=name)
-    write_manifest(directory, replace(manifest, tokenizer=tokenizer))
+    library.build(directory, dtype=dtype, prompts=prompts)
     if removed:
         take_down(directory, *(f"{FIRST}/{row}" for row in REMOVED))
     return directory
