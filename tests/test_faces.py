@@ -3,13 +3,11 @@
 import ast
 import configparser
 import importlib
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.python import ROOT, python
+
 PACKAGES = ("pipelines", "shards", "trainer")
 WITH_TORCH = pytest.param("trainer", marks=pytest.mark.slow)
 
@@ -48,9 +46,7 @@ def test_a_package_loads_what_is_used(package: str, light: set[str], used: str) 
         f"import sys, {package}; loaded = {light!r} & {{*sys.modules}}; {package}.{used}; "
         f"print(loaded, {package}.{used}.__name__)"
     )
-    command = [sys.executable, "-c", script]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert shown == f"set() {used}\n"
+    assert python("-c", script, at=ROOT).stdout == f"set() {used}\n"
 
 
 def test_every_file_of_the_packages_is_installed() -> None:

@@ -1,14 +1,11 @@
 """What commands load before they have understood their command line: nothing that takes seconds."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.python import ROOT, python
+
 HEAVY = ("torch", "deepspeed", "apache_beam", "transformers", "datasets")
 HELPED = (
     "shards",
@@ -37,15 +34,7 @@ MISTYPED = (
     [*((f"{command} --help", 0) for command in HELPED), *((words, 2) for words in MISTYPED)],
 )
 def test_nothing_heavy_is_loaded(words: str, code: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", *words.split()],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = python("-X", "importtime", "-m", *words.split(), at=ROOT)
     assert done.returncode == code, done.stderr
     said = (
         rf"^{words.split(maxsplit=1)[0]}: unknown flag --\w+: did you mean --"

@@ -6,10 +6,8 @@ Every option of every command that takes a path or an address is given odd ones.
 import html
 import itertools
 import json
-import os
 import random
 import re
-import subprocess
 import sys
 import unicodedata
 from dataclasses import fields
@@ -24,10 +22,10 @@ from shards.command import REFUSED, exit_code
 from shards.console import run_module, run_package
 from shards.flags import flag_of
 from shards.shown import visible
+from tests.python import ROOT, python
 from tests.shards.datasets import put_odd
 from trainer.settings import Settings, config_of
 
-ROOT = Path(__file__).parents[1]
 MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
 TRAIN = [
     *("trainer.train", "--model", "tiny", "--max-steps", "1", "--batch-size", "1"),
@@ -240,18 +238,11 @@ def test_no_run_shows_what_acts_of_names_and_texts(tmp_path: Path) -> None:
     lines = [json.dumps(record) for record in records] + [names[5], '{"text": "\\ud800"}']
     (folder / f"{names[6]}.jsonl").write_text("\n".join(lines), "utf-8")
     flags = "--workers 1 --text-field text --provenance about=about --languages all --dedup none"
-    command = [sys.executable, "-m", "pipelines.text", "--input", str(tmp_path / names[0])]
-    command += ["--tokenizer", MODEL, "--max-reject-rate", "1", *flags.split(), "--output"]
+    command = ["-m", "pipelines.text", "--input", tmp_path / names[0], *flags.split()]
+    command += ["--tokenizer", MODEL, "--max-reject-rate", "1", "--output"]
     for plan in (["--plan"], []):
-        done = subprocess.run(
-            [*command, str(tmp_path / "d"), *plan],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            timeout=100,
-            check=False,
-        )
-        shown = (done.stdout + done.stderr).decode()
+        done = python(*command, tmp_path / "d", *plan, at=tmp_path)
+        shown = done.stdout + done.stderr
         assert done.returncode == 0, shown
         assert acting(shown) == set()
     page = (tmp_path / "d" / "report.html").read_text("utf-8")

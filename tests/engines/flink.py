@@ -154,10 +154,6 @@ class Cluster:
                     counts[metric["labels"]["NAME"]] += _whole_number(payload)
         return counts
 
-    def running(self) -> int:
-        """How many jobs run."""
-        return sum(job["state"] == "RUNNING" for job in self.ask("jobs/overview")["jobs"])
-
     def has(self, managers: int) -> bool:
         """Whether so many TaskManagers are there; the JobManager refuses until it leads."""
         try:

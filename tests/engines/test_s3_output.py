@@ -1,4 +1,4 @@
-"""Datasets whose output, segments and rejects lie on a real S3 server.
+"""Datasets whose input, output, segments and rejects lie on a real S3 server.
 
 Guarantee: On S3 the bytes are the same, through dropped connections, 5xx and time-outs, and from
 parts that several machines mapped.
@@ -7,15 +7,17 @@ parts that several machines mapped.
 import itertools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.inputs.files import match_inputs
 from pipelines.run import build
 from pipelines.wudao import RECIPE
 from shards.__main__ import main as shards
@@ -30,7 +32,10 @@ from tests.pipelines.runs import content
 
 pytestmark = NEEDED
 
-FLAGS = ("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped")
+FLAGS = (
+    *("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped"),
+    *("--tokenizer", RECIPE.sample_tokenizer),
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def proxy(folder: Path) -> Iterator[Proxy]:
-    """A server with a bucket, behind a proxy without faults."""
+    """A server with a bucket that holds the sample, behind a proxy without faults."""
     with serve_s3(folder, buckets=("bucket",)) as server, proxied(server) as proxy:
+        shutil.copytree(SAMPLE, folder / "bucket" / "in")
         yield proxy
 
 
@@ -58,7 +64,7 @@ def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files of the same dataset on a disk."""
+    """The files of the same dataset, read from and written to a disk."""
     output = tmp_path_factory.mktemp("disk") / "ds"
     done = run(str(output))
     assert done.returncode == 0, done.stderr
@@ -66,7 +72,9 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def command(output: str, *flags: str) -> list[str]:
-    return [sys.executable, "-m", "pipelines.wudao", "--output", output, *FLAGS, *flags]
+    source = "s3://bucket/in" if "://" in output else str(SAMPLE)
+    paths = ("--input", source, "--output", output)
+    return [sys.executable, "-m", "pipelines.wudao", *paths, *FLAGS, *flags]
 
 
 def run(output: str, *flags: str) -> "subprocess.CompletedProcess[str]":
@@ -143,7 +151,7 @@ def test_storage_that_keeps_failing_is_reported(
 ) -> None:
     monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
     name = f"down{len(message)}"
-    flags = ["--output", f"s3://bucket/{name}", *FLAGS]
+    flags = command(f"s3://bucket/{name}")[3:]
     environment.fault = fault
     from pipelines.run.command import completed  # noqa: PLC0415 - with what follows, as a command does
 
@@ -211,21 +219,6 @@ def test_parts_that_are_mapped_at_the_same_time_make_the_bytes_of_one_run(
     assert stored(folder, "parts") == expected
 
 
-@pytest.mark.nightly
-@pytest.mark.usefixtures("environment")
-def test_overwritten_files_are_pruned(
-    folder: Path, expected: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("s3://bucket/again", "--seed", "3").returncode == 0
-    assert run("s3://bucket/again", "--overwrite").returncode == 0
-    assert len(stored(folder, "again")) > len(expected) + 1
-    assert shards(["prune", "s3://bucket/again"]) == 0
-    assert re.search(r"s3://bucket/again/g0001-\w+\n", capsys.readouterr().out)
-    left = stored(folder, "again")
-    assert left.pop("manifest.json") != expected["manifest.json"]  # it has another number
-    assert left == {name: digest for name, digest in expected.items() if name != "manifest.json"}
-
-
 @pytest.mark.usefixtures("environment")
 def test_a_second_writer_is_refused(folder: Path) -> None:
     with locked(RemotePath("s3://bucket/held")):
@@ -268,39 +261,11 @@ def test_a_folder_of_many_files_is_listed_and_emptied_page_by_page(
     many = folder / "bucket" / "many"
     many.mkdir()
     for number in range(1100):
-        (many / f"{number:04}").write_bytes(b"x" * (number % 7))
+        (many / f"{number:04}").write_bytes(b"x" * (1 + number % 7))
     place = RemotePath("s3://bucket/many")
-    assert place.files() == {f"{number:04}": number % 7 for number in range(1100)}
+    assert place.files() == {f"{number:04}": 1 + number % 7 for number in range(1100)}
     lists = [request for request in proxy.seen("GET") if "list-type=2" in request.path]
     assert len(lists) == 2
+    assert len(match_inputs([str(place)], pattern="*", default_name="many")) == 1100
     place.remove([*place.files()])
     assert place.files() == {}
-
-
-@pytest.mark.usefixtures("environment")
-def test_of_simultaneous_writers_one_holds_the_folder() -> None:
-    code = (
-        "import sys, time\n"
-        "from shards.storage.remote import RemotePath\n"
-        "from shards.storage.lock import locked\n"
-        "sys.stdin.read(1)\n"
-        "with locked(RemotePath('s3://bucket/race')):\n"
-        "    print('held', flush=True)\n"
-        "    time.sleep(30)\n"
-    )
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    racers = [subprocess.Popen([sys.executable, "-c", code], **pipes, text=True) for _ in range(3)]
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("x")
-        racer.stdin.close()
-        racer.stdin = None
-    end = time.monotonic() + 60
-    while sum(racer.poll() is None for racer in racers) > 1 and time.monotonic() < end:
-        time.sleep(0.1)
-    holding = [racer for racer in racers if racer.poll() is None]
-    assert len(holding) == 1
-    for racer in racers:
-        racer.kill()
-        stdout, stderr = racer.communicate()
-        assert stdout == "held\n" if racer in holding else "is being written by" in stderr

@@ -2,37 +2,28 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.examples.test_web_pages import EXAMPLES
+from tests.python import python
 
 PAGE = EXAMPLES.parent / "own.md"
-ROOT = EXAMPLES.parents[1]
 
 
-def python(*words: object, cwd: Path) -> str:
+def said_by(*words: object, cwd: Path) -> str:
     """Return what a command of the page says, from a folder that holds the examples' files."""
     for name in ("no_ads.py", "own_model.py"):
         (cwd / name).write_text((EXAMPLES / name).read_text())
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    done = python(*words, at=cwd, PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_the_page_shows_what_the_regular_expression_drops(tmp_path: Path) -> None:
-    said = python("-m", "pipelines.wudao", "--filter", "no_ads:no_ads", cwd=tmp_path)
+    said = said_by("-m", "pipelines.wudao", "--filter", "no_ads:no_ads", cwd=tmp_path)
     shown = re.search(r"--filter no_ads:no_ads\n…\n(.*?)…\n```", PAGE.read_text(), re.DOTALL)
     assert shown is not None
     assert shown[1] in said
@@ -46,15 +37,15 @@ def test_the_page_shows_what_the_regular_expression_drops(tmp_path: Path) -> Non
 def test_a_model_of_ones_own_is_trained_asked_and_asked_again(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("清晨的集市上老人卖豆腐\n邻居们提着篮子围了过来\n")
     (tmp_path / "bad.txt").write_text("The old bridge was closed\nRepairs during the summer\n")
-    python("own_model.py", "good.txt", "bad.txt", "model.npz", cwd=tmp_path)
+    said_by("own_model.py", "good.txt", "bad.txt", "model.npz", cwd=tmp_path)
     asked = "own_model:Liked?model=model.npz&min_score=0.4"
-    python("-m", "pipelines.wudao", "--filter", asked, cwd=tmp_path)
+    said_by("-m", "pipelines.wudao", "--filter", asked, cwd=tmp_path)
     dataset = tmp_path / "build" / "wudao"
     report = json.loads((dataset / "report.json").read_text())
     (rows,) = report["funnel"].values()
     dropped = {row["reason"]: row["rows"] for row in rows}["Liked-low-score"]
     assert dropped > 0
-    said = python(
+    said = said_by(
         *("-m", "pipelines.rethreshold", dataset, "--threshold", "Liked.min_score=0"), cwd=tmp_path
     )
     assert re.search(rf"Liked.min_score +0.4 -> 0 +{dropped} +0", said)

@@ -90,6 +90,7 @@ OF_APPEND = {
         new, json_changed("data/inputs.json", "0.mtime_ns", GONE)
     ),
     "ledger: empty": together(new, holding("data/ledger.json", "{}")),
+    "ledger: a list": together(new, holding("data/ledger.json", "[]")),
     "ledger: of another seal": together(
         new, holding("data/ledger.json", '{"number": 2, "inputs": [], "seal": 7}')
     ),

@@ -89,6 +89,8 @@ def put_dataset(
         for number, (name, sources) in enumerate(found.items(), 1)
     ]
     manifest = manifest_of(directory, corpus=corpus, **{**generations[0], **fields})
+    dtype = np.dtype(next(iter(shards.values())).get("dtype", "<u2")).name
+    manifest = replace(manifest, tokenizer=replace(manifest.tokenizer, dtype=dtype))
     (first,) = manifest.generations
     later = [replace(first, inputs=(), audit=(), accounting={}, **each) for each in generations[1:]]
     manifest = replace(manifest, number=len(generations), generations=(first, *later))

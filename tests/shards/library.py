@@ -29,28 +29,39 @@ def of_texts(name: str, rows: int, first_order: int = 0) -> dict[str, Any]:
     return {
         "documents": [[*text_of(name, row).encode(), EOS] for row in numbers],
         "order": [first_order + row for row in numbers],
-        "path": pa.array([f"{name}.json"] * rows).dictionary_encode(),
+        "path": pa.array([f"{name}.json"] * rows, pa.string()).dictionary_encode(),
         "position": pa.array([row * 100 for row in numbers], pa.int64()),
         "ordinal": pa.array([0] * rows, pa.int32()),
-        "id": pa.array([f"{name}-{row}" for row in numbers]),
+        "id": pa.array([f"{name}-{row}" for row in numbers], pa.string()),
         "url": pa.array(
-            ["" if row % 3 == 2 else f"https://{name}.org/a/{row}?q=1" for row in numbers]
+            ["" if row % 3 == 2 else f"https://{name}.org/a/{row}?q=1" for row in numbers],
+            pa.string(),
         ),
     }
 
 
-def build(directory: Path) -> Manifest:
-    """Write the dataset: news in two generations, books in the first alone."""
+def build(directory: Path, *, dtype: str = "<u2", prompts: bool = False) -> Manifest:
+    """Write the dataset: news in two generations, books in the first alone; one shard is empty.
+
+    Args:
+        directory: Where.
+        dtype: Of tokens.
+        prompts: Whether the document of row n begins with n tokens of prompt.
+    """
     sources = {
         f"{FIRST}/books": ("books", 2, 0),
         f"{FIRST}/news": ("news", 4, 3),
-        f"{SECOND}/news": ("later", 1, 2),
+        f"{SECOND}/news": ("later", 2, 2),
     }
     shards = {}
     for folder, (name, count, held) in sources.items():
         for i in range(count):
-            shards[f"{folder}/{i:05d}"] = of_texts(f"{name}-{i}", 12, (i << 64) // count + 5)
+            rows = 0 if (name, i) == ("later", 1) else 12
+            shards[f"{folder}/{i:05d}"] = of_texts(f"{name}-{i}", rows, (i << 64) // count + 5)
         if held:
             shards[f"{folder}/validation-00000"] = of_texts(f"{name}-v", held)
+    for shard in shards.values():
+        shard["dtype"] = dtype
+        shard["prompts"] = range(len(shard["documents"])) if prompts else None
     special = {"eos": EOS, "cls": CLS, "pad": PAD}
     return put_dataset(directory, shards, corpus="library", pieces=_PIECES, special=special)

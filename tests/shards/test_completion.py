@@ -1,6 +1,5 @@
 """What shells complete, in a real bash."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from shards.completion import SHELLS, script
 from shards.program import Entry
+from tests.python import python
 
 COMPLETES = r"""
 set -e
@@ -56,13 +56,7 @@ def completed(script: Path, folder: Path, *lines: str) -> list[set[str]]:
 @pytest.mark.slow
 def test_commands_flags_choices_and_files(tmp_path: Path) -> None:
     command = "import sys; from shards.console import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", command, "completion", "bash"],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", command, "completion", "bash", at=tmp_path)
     assert done.stderr == ""
     path = tmp_path / "completion"
     path.write_text(done.stdout)

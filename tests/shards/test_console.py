@@ -1,18 +1,15 @@
 """The console script: the same as python -m, under a name."""
 
 import importlib.util
-import os
 import re
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from shards.program import COMMANDS, PROGRAM
+from tests.python import ROOT, python
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import signal, sys
 from shards.console import main
@@ -21,7 +18,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest may run where
 sys.exit(main())
 """
 CORPUS = """
-import sys, time
+import os, signal, sys, time
 from pipelines.corpus import Document, Options, Reading, Recipe, always, strings
 from pipelines.run.command import main
 
@@ -41,14 +38,7 @@ def run(*words: str, at: Path, script: str = SCRIPT) -> subprocess.CompletedProc
     path = at / "bin" / PROGRAM
     path.parent.mkdir(exist_ok=True)
     path.write_text(script)
-    return subprocess.run(
-        [sys.executable, str(path), *words],
-        cwd=at,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return python(path, *words, at=at)
 
 
 def test_every_command_is_a_module_that_can_be_run_and_every_one_has_a_name() -> None:
@@ -107,24 +97,13 @@ def test_files_with_names_of_packages_are_not_taken_for_them(name: str, tmp_path
 
 
 def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
-    waits = "documents=lambda record, options: print('working', flush=True) or time.sleep(60)"
-    corpus = re.sub("documents=.*", f"{waits}, provenance=strings(),", CORPUS)
-    (tmp_path / "my_notes.py").write_text(corpus)
+    pressed = "lambda record, options: os.kill(os.getpid(), signal.SIGINT) or time.sleep(60)"
+    corpus = re.sub("documents=.*", f"documents={pressed}, provenance=strings(),", CORPUS)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "my_notes.py").write_text(corpus)
     (tmp_path / "notes.json").write_text('[{"text": "x"}]')
-    (tmp_path / PROGRAM).write_text(SCRIPT)
-    command = [sys.executable, str(tmp_path / PROGRAM), "run", "my_notes", "--input", "notes.json"]
-    with subprocess.Popen(
-        [*command, "--tokenizer", f"sentencepiece:{ROOT / 'pipelines/sample/sample.model'}"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "working\n"
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
+    model = f"sentencepiece:{ROOT / 'pipelines/sample/sample.model'}"
+    done = run("run", "my_notes", "--input", "notes.json", "--tokenizer", model, at=tmp_path)
+    assert done.returncode == 130
     stopped = "\ncorpusmill run my_notes: stopped; the same command goes on from here\n"
-    assert error.endswith(stopped)
+    assert done.stderr.endswith(stopped)

@@ -98,6 +98,7 @@ def test_behind_a_url_the_files_are_the_same(
     assert tree(tmp_path / "near") == tree(tmp_path / "far")
     assert list(verify(Dataset.open(remote))) == []
     for place in places.values():
+        assert main(["prune", place, "--days", "0"]) == 0
         assert main(["compact", place, "--erase"]) == 0
     names = [name for name in remote.files() if name[:5] != ".lock"]
     assert {name: (remote / name).read() for name in names} == tree(grown)

@@ -4,7 +4,6 @@ import configparser
 import importlib
 import importlib.util
 import re
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -12,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from shards.extras import extras_named, missing_extra
-
-ROOT = Path(__file__).parents[2]
+from tests.python import ROOT, python
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
@@ -22,23 +20,17 @@ def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
         monkeypatch.setitem(sys.modules, module, None)
 
 
-def without(folder: Path, *modules: str) -> dict[str, str]:
-    """Return the environment of a Python in which modules are not installed."""
+def without(folder: Path, *modules: str) -> str:
+    """Return the PYTHONPATH of a Python in which modules are not installed."""
     hidden = f"import sys\nsys.modules.update(dict.fromkeys({modules!r}))\n"
     (folder / "sitecustomize.py").write_text(hidden)
-    return {"PYTHONPATH": f"{folder}:{ROOT}", "PATH": "/usr/bin:/bin"}
+    return f"{folder}:{ROOT}"
 
 
 @pytest.mark.parametrize("missing", ["zstandard", "orjson"])
 def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines.wudao", "--output", "out"],
-        cwd=tmp_path,
-        env=without(tmp_path, missing),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = without(tmp_path, missing)
+    done = python("-m", "pipelines.wudao", "--output", "out", at=tmp_path, PYTHONPATH=path)
     assert done.stdout == ""
     assert done.stderr == (
         f"pipelines.wudao: {missing} is not installed; the extra 'pipelines' brings it: "
@@ -57,14 +49,8 @@ def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
 def test_from_python_it_is_an_import_error(statement: str, extra: str, tmp_path: Path) -> None:
     script = f"try: {statement}\nexcept ImportError as error: print(error.name, error)"
     script = script.replace("try: ", "try:\n    ").replace("error: ", "error:\n    ")
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=without(tmp_path, "orjson", "apache_beam", "torch", "jinja2"),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    path = without(tmp_path, "orjson", "apache_beam", "torch", "jinja2")
+    done = python("-c", script, at=tmp_path, PYTHONPATH=path)
     told = rf"(\w+) \1 is not installed; the extra '{extra}' brings it: .*\[{extra}\]'\n"
     assert re.fullmatch(told, done.stdout)
 

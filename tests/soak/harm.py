@@ -1,4 +1,7 @@
-"""Files that are harmed: what an unfinished run has left, a complete dataset, inputs."""
+"""Files that are harmed: what an unfinished run has left, a complete dataset, inputs.
+
+Guarantee: Damage is found: sizes when a shard is opened, checksums by `verify`.
+"""
 
 import json
 import os

@@ -1,10 +1,9 @@
-import json
 from collections.abc import Callable
 
 import pytest
 
 from tests.trainer.alone import configured
-from tests.trainer.corpus import SHAPE, build
+from tests.trainer.runs import Trial
 from tests.trainer.saved import TOKENIZER
 from trainer.settings import Config
 from trainer.tokenizer import TextTokenizer
@@ -13,10 +12,7 @@ from trainer.tokenizer import TextTokenizer
 @pytest.fixture(scope="session")
 def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]:
     """Return a function from flags to the run of a small model on a small dataset."""
-    folder = tmp_path_factory.mktemp("configured")
-    build(folder / "data")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    flags = ("--data", str(folder / "data"), "--model", str(folder / "model.json"))
+    flags = Trial.on_corpus(tmp_path_factory.mktemp("configured")).flags
 
     def configure(*more: str) -> Config:
         return configured([*flags, "--batch-size", "4", "--max-steps", "3", *more])

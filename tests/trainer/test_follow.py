@@ -4,7 +4,6 @@ Guarantee: A run with `--follow` that is killed has the losses of one that is no
 two.
 """
 
-import json
 import os
 import re
 import shutil
@@ -22,8 +21,8 @@ from shards.manifest import read_manifest, write_manifest
 from shards.run import Run
 from tests.nightly import a_few
 from tests.shards.datasets import remove
-from tests.trainer.corpus import SHAPE, SIZE, build, grow
-from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses, put_stages
+from tests.trainer.corpus import SIZE, build, grow
+from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
 from trainer import follow, pretraining, run
 from trainer.data import RunData
 
@@ -41,10 +40,7 @@ COMES = {24: 2, 72: 3}
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "model.json").write_text(json.dumps(SHAPE))
-    put_stages(folder)
-    flags = ("--model", str(folder / "model.json"), "--deepspeed", str(folder / "zero1.json"))
-    trial = Trial(folder, (*flags, *FLAGS))
+    trial = Trial.on_corpus(folder, "--deepspeed", folder / "zero1.json", *FLAGS)
     yield trial
     for running in trial.started:
         running.kill()  # a run that waits for text does so forever

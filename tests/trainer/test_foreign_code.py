@@ -16,7 +16,7 @@ from shards.console import run_module
 from shards.errors import UserError
 from tests.nightly import a_few
 from tests.trainer.poison import POISONS, mend_lists, poison
-from tests.trainer.runs import Running, Trial, losses
+from tests.trainer.runs import Running, Trial
 from trainer.export.command import Export
 from trainer.export.export import export
 
@@ -146,15 +146,3 @@ def test_names_that_lead_out_of_the_folder_make_no_files(trial: Trial, stage: in
     assert set(running.codes()) == {2}, running.output()
     assert "has an entry named" in running.output()
     assert not outside.exists()
-
-
-@pytest.mark.parametrize(
-    ("stage", "command"), dict.fromkeys((stage, command) for stage, command, _ in CASES)
-)
-def test_an_untouched_run_goes_on(trial: Trial, stage: int, command: str) -> None:
-    """Guards the tests above against refusing everything."""
-    run, _ = copy(trial, stage, "untouched")
-    running = start_command(trial, command, run, stage).wait()
-    assert set(running.codes()) == {0}, running.output()
-    if command in ("resume", "other world"):
-        assert len(losses(run)) == 2

@@ -1,28 +1,19 @@
 """Ctrl-C while a command imports its libraries."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.python import ROOT, python
+
 INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
 
 
 def interrupted(folder: Path, library: str, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run Python where a module in a library's place interrupts it."""
     (folder / f"{library}.py").write_text(INTERRUPTED)
-    return subprocess.run(
-        [sys.executable, *words],
-        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return python(*words, at=folder, PYTHONPATH=f"{folder}:{ROOT}")
 
 
 @pytest.mark.parametrize(

@@ -27,17 +27,6 @@ def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     )
 
 
-def test_on_a_terminal_a_bar_follows_the_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    log = RunLog(tmp_path, step=2, steps=9, show=True)
-    for step in (4, 5):
-        log.advance(step)
-    log.close()
-    assert "5/9" in capsys.readouterr().err
-
-
 def test_a_name_that_acts_is_exact_in_the_log_and_visible_elsewhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

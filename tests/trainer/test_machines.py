@@ -3,7 +3,6 @@
 First torchrun starts the run, then, after a power cut of one machine, DeepSpeed's launcher does.
 """
 
-import json
 import time
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 from shards.__main__ import main
 from shards.manifest import TRAIN
 from shards.reader import Dataset
-from tests.trainer.corpus import SHAPE, build
 from tests.trainer.machines import Machines
 from tests.trainer.runs import Trial, events, losses
 
@@ -52,11 +50,7 @@ def is_saved(machines: Machines, step: int) -> bool:
 
 
 def test_one_is_cut_off_and_comes_back(tmp_path: Path) -> None:
-    build(tmp_path / "data")
-    (tmp_path / "model.json").write_text(json.dumps(SHAPE))
-    (tmp_path / "zero1.json").write_text('{"zero_optimization": {"stage": 1}}')
-    flags = [*FLAGS, "--model", str(tmp_path / "model.json")]
-    flags += ["--deepspeed", str(tmp_path / "zero1.json")]
+    alone = Trial.on_corpus(tmp_path, *FLAGS, "--deepspeed", tmp_path / "zero1.json")
     with Machines(tmp_path / "machines", RANKS) as machines:
         first, second, third = machines.all
         parts = placed(machines, tmp_path / "data")
@@ -64,7 +58,7 @@ def test_one_is_cut_off_and_comes_back(tmp_path: Path) -> None:
         assert len(set.union(*parts)) == 8
 
         run = first.folder / "run"
-        words = [*flags, "--micro-batch", "2", "--data", "disk", "--save", "run"]
+        words = [*alone.flags, "--micro-batch", "2", "--data", "disk", "--save", "run"]
         for machine in machines.all:
             machines.start(machine, *words)
         while not (any(event["step"] >= 4 for event in events(run)) and is_saved(machines, 3)):
@@ -80,7 +74,6 @@ def test_one_is_cut_off_and_comes_back(tmp_path: Path) -> None:
         assert first.wait() == 0, outputs(machines)
         assert "resumes after step" in first.output
 
-    alone = Trial(tmp_path, [*flags, "--data", str(tmp_path / "data")])
     alone.run("--micro-batch", 2, "--save", tmp_path / "four", world=4)
     assert events(run) == events(tmp_path / "four")
     assert len(losses(run)) == STEPS

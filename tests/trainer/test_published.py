@@ -1,9 +1,6 @@
 """Runs on published datasets: which commit they read, and that they go on with it."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.inputs.fake_hub import Hub, serve
-from tests.trainer.corpus import SHAPE, build
+from tests.python import python
+from tests.trainer.runs import Trial
 
 pytest.importorskip("huggingface_hub", reason="the extra [hub] is not installed")
 pytestmark = pytest.mark.slow
@@ -31,18 +29,9 @@ class Desk:
         return self.hub.put(NAME, "main", {**self.files, "README.md": note.encode()}).commit
 
     def train(self, *flags: str, code: int = 0, **env: str) -> str:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "trainer.train", "--model", "model.json"),
-                *("--batch-size", "4", "--save", "run", "--eval-every", "0", *flags),
-            ],
-            env={**os.environ, **self.env, **env},
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        words = ("-m", "trainer.train", "--model", "model.json", "--batch-size", "4")
+        also = ("--save", "run", "--eval-every", "0")
+        done = python(*words, *also, *flags, at=self.folder, **{**self.env, **env})
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr
 
@@ -53,8 +42,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    build(tmp_path / "data")
-    (tmp_path / "model.json").write_text(json.dumps(SHAPE))
+    Trial.on_corpus(tmp_path)
     paths = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
     files = {path.relative_to(tmp_path / "data").as_posix(): path.read_bytes() for path in paths}
     with serve({}) as (endpoint, hub):

@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 import torch
 
 from tests.nightly import a_few
+from tests.python import ROOT, python
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
 from trainer.model import model
@@ -153,8 +152,8 @@ def test_what_all_ranks_know_is_told_once(trial: Trial) -> None:
 
 
 def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:
-    run = made("--micro-batch", 8)
-    output = trial.run(*trial.zero(0), "--resume", run, command="evaluate", world=2).output()
+    run = made("--micro-batch", 4, stage=3, world=2)
+    output = trial.run(*trial.zero(3), "--resume", run, command="evaluate", world=2).output()
     figures_logged = events(run, "validation")[-1]
     assert re.search(r"^step 6: [\d,]+ tokens with loss$", output, re.MULTILINE)
     for name in ("loss", "accuracy", "loss/spans", "accuracy/web"):
@@ -224,8 +223,6 @@ def test_launchers(trial: Trial, made: Callable[..., Path], launcher: list[str])
     module = ["trainer.train"] if launcher[-1] == "--module" else ["-m", "trainer.train"]
     flags = [*trial.flags, "--micro-batch", "4", "--save", str(run)]
     # The launcher of the environment that the tests run in must start that environment's Python.
-    done = subprocess.run(
-        [sys.executable, *launcher, *module, *flags], capture_output=True, text=True, check=False
-    )
+    done = python(*launcher, *module, *flags, at=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert losses(run) == losses(made("--micro-batch", 4, world=2))

@@ -1,14 +1,14 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from datatrove.pipeline.tokens.tokenizer import TokenizedFile
 
-from shards.manifest import TRAIN, VALIDATION, write_manifest
+from shards.manifest import TRAIN, VALIDATION
 from tests.shards.datasets import put_dataset, tree
-from tests.shards.exports.worlds import EOS, Document, export, leaving
+from tests.shards.exports.worlds import Document, export, leaving
+from tests.shards.library import EOS
 
 
 def theirs(
@@ -20,7 +20,7 @@ def theirs(
         name,
         save_loss_metadata=any(document.prompt for document in documents),
         save_final_metadata=True,
-        tokenizer_name_or_path="words",
+        tokenizer_name_or_path="bytes",
         token_size=size,
     )
     for document in documents:
@@ -50,9 +50,7 @@ def test_the_files_are_those_that_datatrove_writes(
 def test_counts_of_tokens_are_said_as_datatrove_says_them(tmp_path: Path, count: int) -> None:
     tokens = (*([5] * (count - 1)), EOS)
     shards = {"g0001-00/a/00000": {"documents": [tokens]}}
-    manifest = put_dataset(tmp_path / "dataset", shards, pieces=[b"x"] * 10, special={"eos": EOS})
-    tokenizer = replace(manifest.tokenizer, name="words")
-    write_manifest(tmp_path / "dataset", replace(manifest, tokenizer=tokenizer))
+    put_dataset(tmp_path / "dataset", shards, pieces=[b"x"] * 257, special={"eos": EOS})
     assert export(tmp_path / "dataset", "datatrove", tmp_path / "out") == 0
     document = Document(tokens, 0)
     wanted = theirs(tmp_path / "theirs", "train/000000_a.ds", [document], size=2)

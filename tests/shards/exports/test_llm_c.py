@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from shards.manifest import TRAIN, VALIDATION
-from tests.shards.exports.worlds import EOS, export, leaving
+from tests.shards.exports.worlds import export, leaving
+from tests.shards.library import EOS
 
 READER = Path(__file__).parents[4] / "shared" / "data" / "readers" / "llm.c"
 

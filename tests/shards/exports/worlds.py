@@ -1,33 +1,19 @@
-"""A dataset in which all tokens but eos are distinct, and what has to leave it.
-
-Two generations, two sources, prompts, an empty shard, validation, and documents that were removed.
-"""
+"""The library as a dataset to export, and what has to leave it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 
 from shards.__main__ import main
-from shards.manifest import write_manifest
 from shards.reader import Dataset
-from tests.shards.datasets import put_dataset, take_down
+from tests.shards import library
+from tests.shards.datasets import take_down
+from tests.shards.library import FIRST
 
-EOS = 3
-SIZE = 30_000
-LENGTHS = {
-    "g0001-00aa/news/00000": (12, 1, 300, 7),
-    "g0001-00aa/news/00001": (),
-    "g0001-00aa/news/00002": (4, 4),
-    "g0001-00aa/news/00003": (1000, 700, 2, 9),
-    "g0001-00aa/news/validation-00000": (30, 2, 8),
-    "g0001-00aa/web/00000": (33,),
-    "g0001-00aa/web/00001": (6, 5, 2),
-    "g0001-00aa/web/validation-00000": (9, 9),
-    "g0002-00bb/news/00000": (20, 20, 20),
-}
-"""Tokens of each document of each shard, eos included."""
-REMOVED = ("news/00000:2", "news/00003:0", "news/00003:3", "web/00000:0", "web/validation-00000:1")
+REMOVED = (
+    *(f"books/00000:{row}" for row in range(12)),
+    *("news/00000:2", "news/00003:0", "news/00003:11", "news/validation-00000:1"),
+)
 """Rows of the first generation: one shard loses all it has."""
 
 
@@ -40,22 +26,10 @@ class Document:
 
 
 def build(directory: Path, *, dtype: str = "<u2", prompts: bool, removed: bool) -> Path:
-    """Write a dataset; the document of row n has n tokens of prompt."""
-    numbers = count(EOS + 1)
-    shards = {
-        path: {
-            "documents": [[*(next(numbers) for _ in range(n - 1)), EOS] for n in lengths],
-            "prompts": [min(row, n - 1) * prompts for row, n in enumerate(lengths)],
-            "dtype": dtype,
-        }
-        for path, lengths in LENGTHS.items()
-    }
-    manifest = put_dataset(directory, shards, pieces=[b"x"] * SIZE, special={"eos": EOS})
-    name = "uint16" if dtype == "<u2" else "int32"
-    tokenizer = replace(manifest.tokenizer, name="words", dtype=name)
-    write_manifest(directory, replace(manifest, tokenizer=tokenizer))
+    """Write a dataset."""
+    library.build(directory, dtype=dtype, prompts=prompts)
     if removed:
-        take_down(directory, *(f"g0001-00aa/{name}" for name in REMOVED))
+        take_down(directory, *(f"{FIRST}/{row}" for row in REMOVED))
     return directory
 
 

@@ -89,20 +89,6 @@ def test_who_waits_gets_the_folder_when_it_is_free(either: AnyPath) -> None:
     assert held(either) == []
 
 
-def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
-    with holding(tmp_path / "d") as holder:
-        message = (
-            rf"d is being written by process {holder.pid} on host \S+; wait for it "
-            "or choose another --output"
-        )
-        with pytest.raises(UserError, match=message), locked(tmp_path / "d"):
-            pytest.fail("the block must not run")
-        holder.kill()
-        holder.wait()
-    with locked(tmp_path / "d"):
-        assert str(os.getpid()) in (tmp_path / "d" / ".lock").read_text()
-
-
 def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None:
     with locked(tmp_path), subprocess.Popen(["sleep", "5"], close_fds=False) as child:
         with pytest.raises(UserError), locked(tmp_path):

@@ -1,4 +1,5 @@
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 
 from shards.errors import DamageError
 from shards.range import Range
-from shards.storage import sparse
 from shards.storage.files import atomic_write, size
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import join_ranges
@@ -63,29 +63,43 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_rows_are_found_by_their_place_and_by_their_hash(either: AnyPath, table: pa.Table) -> None:
-    write_table(either / "t", table)
-    keys = column(table, "order").astype(object)
+TABLES = {
+    "every kind of column": lambda table: table,
+    "no rows": lambda table: table[:0],
+    "uneven keys": lambda _: pa.table(
+        {"order": np.sort(np.append(np.zeros(50_000, "u8"), np.arange(9, dtype="u8") << 61))}
+    ),
+    # More than what is fetched first: descriptions of columns, and a dictionary.
+    "many columns": lambda table: (
+        table[:200]
+        .select(["order"] * 300)
+        .rename_columns(["order", *(f"column {at} {'x' * 400}" for at in range(299))])
+    ),
+    "a long dictionary": lambda table: table.select(["order"]).append_column(
+        "path", pa.array([f"{at:09}" for at in range(NUM, 0, -1)]).dictionary_encode()
+    ),
+}
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_rows_are_found_by_their_place_and_by_their_hash(
+    either: AnyPath, table: pa.Table, make: Callable[[pa.Table], pa.Table]
+) -> None:
+    made = make(table)
+    write_table(either / "t", made)
+    assert open_table(either / "t").equals(made)
+    size, keys = made.num_rows, column(made, "order").astype(object)
     rng = np.random.default_rng(2)
-    ends = [(0, 0), (0, NUM), (NUM, NUM), *rng.integers(0, NUM, (5, 2)).tolist()]
+    ends = [(0, 0), (0, size), (size, size), *rng.integers(0, size + 1, (5, 2)).tolist()]
     for first, last in map(sorted, ends):
         found = open_rows(either / "t", slice(first, last))
-        assert found.to_pydict() == table.slice(first, last - first).to_pydict()
-    bounds = [(0, 2**64), (2**64, 2**64), *rng.integers(0, 2**64, (5, 2), np.uint64).tolist()]
-    for low, high in map(sorted, bounds):
+        assert found.to_pydict() == made.slice(first, last - first).to_pydict()
+    bounds = [(0, 1), (1, 2**64), (2**64, 2**64), (1 << 61, (1 << 61) + 1), (2**63, 2**63)]
+    for low, high in map(sorted, (*bounds, *rng.integers(0, 2**64, (5, 2), np.uint64).tolist())):
         first, last = (int((keys < bound).sum()) for bound in (low, high))
         assert rows_between(either / "t", "order", low=low, high=high) == slice(first, last)
         found = open_between(either / "t", "order", low=low, high=high)
-        assert found.to_pydict() == table.slice(first, last - first).to_pydict()
-
-
-def test_keys_that_are_not_even_are_found_too(remote: RemotePath) -> None:
-    keys = np.sort(np.append(np.zeros(50_000, np.uint64), np.arange(9, dtype=np.uint64) << 61))
-    write_table(remote / "uneven", pa.table({"order": keys}))
-    for low, high in ((0, 1), (1, 2**64), (1 << 61, (1 << 61) + 1), (2**63, 2**63)):
-        first, last = np.searchsorted(keys, [np.uint64(low), np.uint64(min(high, 2**64 - 1))])
-        found = rows_between(remote / "uneven", "order", low=low, high=high)
-        assert found == slice(int(first), int(last) if high < 2**64 else len(keys))
+        assert found.to_pydict() == made.slice(first, last - first).to_pydict()
 
 
 @pytest.mark.parametrize("bound", [0, 5 << 61, (5 << 61) + (1 << 60), 3 << 62, 2**64])
@@ -124,23 +138,6 @@ def test_some_rows_are_looked_up(either: AnyPath, table: pa.Table, fetched: list
     assert sum(fetched) < size(either / "t")
 
 
-def test_long_descriptions_of_columns_are_read_to_their_end(remote: RemotePath) -> None:
-    names = {f"column {at} {'x' * 400}": np.arange(200.0) for at in range(300)}
-    write_table(remote / "wide", pa.table(names))
-    assert (remote / "wide").size() > sparse.SMALL_BYTES
-    assert open_rows(remote / "wide", slice(7, 9)).to_pydict() == {
-        name: [7.0, 8.0] for name in names
-    }
-
-
-def test_long_dictionaries_are_read_to_their_end(remote: RemotePath) -> None:
-    words = pa.array([f"{at:09}" for at in range(60_000)])
-    made = pa.table({"path": pa.DictionaryArray.from_arrays(np.arange(60_000)[::-1], words)})
-    write_table(remote / "dictionary", made)
-    found = open_rows(remote / "dictionary", slice(59_000, 59_002))
-    assert found["path"].to_pylist() == ["000000999", "000000998"]
-
-
 def test_runs_of_items_can_be_read(either: AnyPath) -> None:
     items = np.arange(300_000, dtype="<u2")
     with atomic_write(either / "tokens") as handle:
@@ -174,9 +171,3 @@ def test_joined_ranges_cover_the_same_and_lie_apart(pairs: list[tuple[int, int]]
     assert all(two[0] > one[1] + gap for one, two in itertools.pairwise(found))
     edges = {edge for pair in ranges.tolist() for edge in pair}
     assert {edge for pair in found for edge in pair} <= edges
-
-
-def test_an_empty_table_has_no_rows(either: AnyPath, table: pa.Table) -> None:
-    write_table(either / "empty", table[:0])
-    assert open_between(either / "empty", "order", low=1, high=5).num_rows == 0
-    assert open_table(either / "empty").schema.names == table.schema.names

@@ -7,21 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.trainer.golden import (
-    asking,
-    figures,
-    gpt2,
-    items,
-    needs_shared,
-    option,
-    tasks_model,
-)
+from tests.trainer.golden import figures, gpt2, needs_shared, option, questions_of, tasks_model
 from trainer.finetune.batches import Scoring, answer, are_chosen, losses, packed
 from trainer.finetune.command import CROSS_ENTROPY
 from trainer.model.model import GLM
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.rows import Question, Row
-from trainer.tasks.task import TRAIN, VALIDATION
 
 pytestmark = [needs_shared, pytest.mark.slow]
 
@@ -61,10 +52,7 @@ def loss_of(model: GLM, scoring: Scoring, questions: list[Question], kind: str) 
 @pytest.mark.parametrize("name", CASES)
 def test_loss_and_gradients_of_a_batch(name: str) -> None:
     case = figures("scores.json")["training"][name]
-    every = find_task(case["task"]).questions(
-        items(f"{case['items']}.jsonl"), split=TRAIN, tokenizer=gpt2(), asking=asking(case)
-    )
-    by_guid = {question.guid: question for question in every}
+    by_guid = {question.guid: question for question in questions_of(case)}
     questions = [by_guid[guid] for guid in case["uids"]]
     model = tasks_model()
     scoring = scoring_of(case, questions)
@@ -98,15 +86,16 @@ def test_loss_of_texts(smoothing: float) -> None:
 @pytest.mark.parametrize("name", SCORES)
 def test_answers_of_a_validation(name: str) -> None:
     case = SCORES[name]
-    task, path = find_task(case["task"]), items(f"{case['items']}.jsonl")
-    questions = task.questions(path, split=VALIDATION, tokenizer=gpt2(), asking=asking(case))
+    questions = questions_of(case)
     model = tasks_model().eval()
     scoring = scoring_of(case, questions)
     answers = answer(model, questions, length_penalty=scoring.penalty)
     given = [one.prediction for one in answers]
     assert [question.guid for question in questions] == case["uids"]
     assert _labels(questions, given) == case["predictions"]
-    assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
+    assert find_task(case["task"]).metrics(questions, given) == pytest.approx(
+        case["metrics"], rel=1e-9
+    )
     if not scoring.chosen:
         assert [one.loss for one in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
         return

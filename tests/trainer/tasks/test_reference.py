@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from shards.errors import UserError
-from tests.trainer.golden import TOKENIZERS, asking, figures, gpt2, items, needs_shared
+from tests.trainer.golden import TOKENIZERS, figures, gpt2, items, needs_shared, questions_of
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.rows import Question, Row
-from trainer.tasks.task import VALIDATION, Asking
+from trainer.tasks.task import Asking
 from trainer.tokenizer import TextTokenizer
 
 pytestmark = needs_shared
@@ -34,7 +34,8 @@ def test_rows_are_the_references(name: str, tmp_path: Path) -> None:
     for line in lines:  # one by one: some are too long, which is an error of a file
         (tmp_path / "one.jsonl").write_text(line)
         try:
-            made |= _asked(case, tmp_path / "one.jsonl")
+            asked = questions_of(case, tmp_path / "one.jsonl")
+            made |= {question.guid: question for question in asked}
         except UserError as error:
             too_long += "--length" in str(error)
     assert too_long == sum("error" in sample for sample in case["samples"])
@@ -44,16 +45,6 @@ def test_rows_are_the_references(name: str, tmp_path: Path) -> None:
     if not too_long:
         assert sorted(made) == sorted(case["guids"])
         assert sum(question.num_shortened for question in made.values()) == case["truncated"]
-
-
-def _asked(case: dict[str, Any], path: Path) -> dict[str, Question]:
-    questions = find_task(case["task"]).questions(
-        path,
-        split="train" if case["split"] == "train" else VALIDATION,
-        tokenizer=gpt2(),
-        asking=asking(case),
-    )
-    return {question.guid: question for question in questions}
 
 
 def _compare(question: Question, sample: dict[str, Any], *, has_classes: bool) -> None:
