@@ -25,13 +25,19 @@ The sample's shards have the same bytes on Python 3.11, 3.12 and 3.13 too (`make
 | guarantee | shown by |
 |---|---|
 """
-FIGURES = "\n## Figures\n"
+FIGURES = """
+## Figures
+
+What `make bench` measured last, each table with its command, machine and date. A process of one
+core does the work, unless the table says more. Compare the rows of a table, not those of two.
+"""
 
 
 def page() -> str:
     """Return the text of the page, with the figures that it has."""
     rows = [f"| {promise} | `{path}` |\n" for promise, path in guarantees()]
-    return HEAD + "".join(rows) + "".join(PAGE.read_text("utf-8").partition(FIGURES)[1:])
+    figures = PAGE.read_text("utf-8").partition("\n### ")[1:]
+    return HEAD + "".join(rows) + FIGURES + "".join(figures)
 
 
 def guarantees() -> Iterator[tuple[str, str]]:

@@ -51,7 +51,8 @@ def main() -> None:
     silence_beam()
     for name in asked.only or QUESTIONS:
         title, measure = QUESTIONS[name]
-        command = shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
+        words = [word for word in sys.argv[1:] if word != "--write"]
+        command = shlex.join(["python", "-m", "tests.bench", *words])
         print(f"\n{title}\n{command}: {name}\n{machine()}", flush=True)
         table = measure(asked)
         print(table, flush=True)
