@@ -7,8 +7,10 @@ come from `make bench ARGS=--write`.
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+
+from tests.flags_page import show
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "evidence.md"
@@ -60,15 +62,5 @@ def record(title: str, told: str) -> None:
         PAGE.write_text(text + section, "utf-8")
 
 
-def main(words: Sequence[str]) -> int:
-    """Write the page with --write, else print it."""
-    text = page()
-    if list(words) == ["--write"]:
-        PAGE.write_text(text, "utf-8")
-    else:
-        sys.stdout.write(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(show(page(), PAGE, sys.argv[1:]))

@@ -118,15 +118,14 @@ def _meaning(action: argparse.Action) -> str:
     return help_.replace("|", "\\|").replace("<", "\\<")
 
 
-def main(words: Sequence[str]) -> int:
-    """Write the page with --write, else print it."""
-    text = page()
+def show(text: str, path: Path, words: Sequence[str]) -> int:
+    """Write a page with --write, else print it; return the exit code."""
     if list(words) == ["--write"]:
-        PAGE.write_text(text, "utf-8")
+        path.write_text(text, "utf-8")
     else:
         sys.stdout.write(text)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(show(page(), PAGE, sys.argv[1:]))
