@@ -8,11 +8,9 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from tests.flags_page import show
+from tests.flags_page import ROOT, show
 
-ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "evidence.md"
 HEAD = """# Evidence
 
@@ -53,13 +51,9 @@ def guarantees() -> Iterator[tuple[str, str]]:
 def record(title: str, told: str) -> None:
     """Put figures under their title on the page, in the place of those of an earlier time."""
     text = PAGE.read_text("utf-8")
-    section = f"\n### {title}\n\n```\n{told}\n```\n"
-    earlier = re.compile(rf"\n### {re.escape(title)}\n\n```\n.*?\n```\n", re.S)
-    found = earlier.search(text)
-    if found:
-        PAGE.write_text(text[: found.start()] + section + text[found.end() :], "utf-8")
-    else:
-        PAGE.write_text(text + section, "utf-8")
+    before, _, after = text.partition(f"\n### {title}\n")
+    rest = after.partition("\n### ")
+    PAGE.write_text(f"{before}\n### {title}\n\n```\n{told}\n```\n{''.join(rest[1:])}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def python(*words: object, at: Path, **env: str) -> "subprocess.CompletedProcess[str]":
+def python(*words: object, at: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run Python with some words in a folder; `env` is added to the environment."""
     return subprocess.run(
         [sys.executable, *map(str, words)],

@@ -132,10 +132,8 @@ class Case:
         The folder is deleted.
         """
         output, sizes = self.folder / name, self.constants
-        counted = {} if "--shards" in words else sizes
-        self.constants = {
-            module: counted[module] for module in counted if module.startswith("pipelines.map.")
-        }
+        decide = () if "--shards" in words else ("pipelines.map.intake", "pipelines.map.builder")
+        self.constants = {module: sizes[module] for module in decide if module in sizes}
         self.succeed(*words, "--output", output)
         self.constants = sizes
         found = reported(output)

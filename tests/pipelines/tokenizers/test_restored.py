@@ -1,4 +1,7 @@
-"""A tokenizer comes back from the vocabulary of a dataset, and none but that one."""
+r"""A tokenizer comes back from the vocabulary of a dataset, and none but that one.
+
+Guarantee: `<\|endoftext\|>` or `[MASK]` written in a text stays text.
+"""
 
 import dataclasses
 from pathlib import Path

@@ -1,7 +1,4 @@
-r"""Texts for tokenizers, and how to look at what becomes of them.
-
-Guarantee: `<\|endoftext\|>` or `[MASK]` written in a text stays text.
-"""
+"""Texts for tokenizers, and how to look at what becomes of them."""
 
 from pathlib import Path
 
@@ -27,21 +24,8 @@ AWKWARD_PARTS = [
     *("\ufeff", "\ufffd", "\u00a8", "\u00b4", "e\u0301", "\u0301", "A\u030a", "カ\u3099", "ｶﾞ"),
     *("\u1112\u1161\u11ab", "한국", "😀", "👨\u200d👩", "\U00020000", "\U0010fffd", "\ue000", "ﷺ"),
     *("<n>", "<s>", "</s>", "<unk>", "<0x41>", "[MASK]", "▁▁", "\u0340", "क\u093c", "Ж", "İ"),
-    *(
-        "'s",
-        "'ll",
-        "234",
-        "<|endoftext|>",
-        "。é",
-        "哈哈哈",
-        "----",
-        "aaaaa",
-        "the dog",
-        " the",
-        "人工智能",
-        "的问题",
-        "生活方式的问题",
-    ),
+    *("哈哈哈", "----", "aaaaa", "the dog", " the", "人工智能", "的问题", "生活方式的问题"),
+    *("'s", "'ll", "234", "<|endoftext|>", "。é"),
 ]
 
 AWKWARD_TEXTS = st.lists(
