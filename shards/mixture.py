@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.manifest import hub_name, parse_dataset, split_number
+from shards.manifest import hub_name, parse_dataset, split_number, told_apart
 from shards.order.quotas import MAX_PERIOD, draws_per_period
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
@@ -217,6 +217,24 @@ def parse_mix(mix: Mix) -> Sequence[WeightedData]:
             "one (DIR=0.3 DIR:SOURCE=2), or none, so that every window weighs the same."
         )
     return entries
+
+
+def check_tokenizers(datasets: Sequence[Dataset]) -> None:
+    """Check that the token ids of all datasets mean the same text.
+
+    Raises:
+        UserError: two of them have different tokenizers.
+    """
+    first = datasets[0].manifest.tokenizer
+    for dataset in datasets[1:]:
+        other = dataset.manifest.tokenizer
+        if (other.sha256, other.special) != (first.sha256, first.special):
+            one, two = told_apart((first.label, first.sha256), (other.label, other.sha256))
+            raise UserError(
+                f"{datasets[0].directory} was made with tokenizer {one} and {dataset.directory} "
+                f"with {two}, which are not the same: their token ids mean different text. Train "
+                "on datasets of one tokenizer."
+            )
 
 
 def _spread_weight(

@@ -26,7 +26,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from shards.batch import Batch, read_batch
 from shards.errors import DamageError, UserError
-from shards.manifest import told_apart
+from shards.mixture import check_tokenizers
 from shards.order.onepass import OnePass
 from shards.order.permutation import derive, text_key
 from shards.order.sampler import Sampler
@@ -387,14 +387,5 @@ def _common_marks(datasets: Sequence[Dataset]) -> WindowVocabulary:
     Raises:
         UserError: two of them have different tokenizers.
     """
-    first = datasets[0].manifest.tokenizer
-    for dataset in datasets[1:]:
-        other = dataset.manifest.tokenizer
-        if (other.sha256, other.special) != (first.sha256, first.special):
-            one, two = told_apart((first.label, first.sha256), (other.label, other.sha256))
-            raise UserError(
-                f"{datasets[0].directory} was made with tokenizer {one} and {dataset.directory} "
-                f"with {two}, which are not the same: their token ids mean different text. Train "
-                "on datasets of one tokenizer."
-            )
+    check_tokenizers(datasets)
     return WindowVocabulary.of(datasets[0])

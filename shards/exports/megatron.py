@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION
-from shards.mixture import Mix, parse_mix
+from shards.mixture import Mix, check_tokenizers, parse_mix
 from shards.place import NodeShare, require
 from shards.program import called
 from shards.published import fetch
@@ -91,15 +91,18 @@ def blends(data: Sequence[str]) -> Blends:
     Without weights a shard weighs as much as it has tokens, so that all text is read equally often.
 
     Raises:
-        UserError: data do not exist, some have a weight and others do not, documents were removed
-            from them, there is nothing to train on, or there are too many shards for Megatron.
+        UserError: data do not exist, some have a weight and others do not, their tokenizers differ,
+            documents were removed from them, there is nothing to train on, or there are too many
+            shards for Megatron.
         DamageError: a file of a shard is missing or cut short.
     """
     splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
     given = parse_mix(Mix(start=0, data=tuple(data)))
-    for each in [each.brought(fetch) for each in given]:
-        dataset = Dataset.open(each.dataset)
+    local = [each.brought(fetch) for each in given]
+    datasets = [Dataset.open(each.dataset) for each in local]
+    check_tokenizers(datasets)
+    for each, dataset in zip(local, datasets, strict=True):
         dataset.check_source(each.source)
         require(dataset, NodeShare(scatters=(0,), num_scatters=1))
         folder = Path(str(dataset.directory)).absolute()

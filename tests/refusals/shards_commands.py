@@ -15,6 +15,7 @@ from tests.refusals.scenes_shards import (
     led_out,
     linked,
     placed,
+    sealed,
 )
 
 
@@ -131,6 +132,12 @@ _WITH = {
     "compact data": together(dataset, linked),
     "remove data --documents names --reason x": together(
         dataset, holding("names", "".join(f"x-{i}\n" for i in range(21)))
+    ),
+    "megatron data disk": together(
+        first, another, sealed("tokenizer.sha256", "0" * 64, data="disk")
+    ),
+    "megatron data=1 disk:docs=2": together(
+        first, another, sealed("tokenizer.special.eos", 301, data="disk")
     ),
     "push empty me/words": holding("empty/a.txt"),
     "push data me/words --private": together(first, _cut_short),
