@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from pipelines.inputs.endings import COMPRESSIONS
 from shards.shown import visible_line
 
 NAMES_SHOWN = 5
 
 _LOG = logging.getLogger("corpusmill")
 _MOST_CHARACTERS = 1000
-_PACKED = (".gz", ".zst", ".bz2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +72,9 @@ def shown(name: str | PurePath) -> str:
 
 def any_of(patterns: Sequence[str]) -> str:
     """Return alternatives as a sentence names them: 'a' or 'b', with archives of them told once."""
-    packed = [name for name in patterns if all(name + end in patterns for end in _PACKED)]
-    archives = {name + end for name in packed for end in _PACKED}
+    packed = [name for name in patterns if all(name + end in patterns for end in COMPRESSIONS)]
+    archives = {name + end for name in packed for end in COMPRESSIONS}
     rest = [repr(name) for name in patterns if name not in {*packed, *archives}]
     if packed:
-        rest.insert(0, f"{' or '.join(map(repr, packed))}, also with {', '.join(_PACKED)},")
+        rest.insert(0, f"{' or '.join(map(repr, packed))}, also with {', '.join(COMPRESSIONS)},")
     return " or ".join(rest)

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
+from pipelines.inputs.endings import matcher
 from pipelines.inputs.input_file import Found, InputFile, any_of, some_of, warn_of_links
 from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
@@ -147,9 +147,10 @@ def _chosen(
     files: list[InputFile] = []
     refused: dict[InputFile, str] = {}
     astray: list[str] = []
+    matching = matcher(patterns)
     for info in infos:
         relative = _below(info, root)
-        matches = any(map(PurePosixPath(relative).match, patterns))
+        matches = matching(relative)
         if not matches and info["type"] != "link":  # one may lead to a folder, whatever its name
             continue
         behind, why = location.behind(info)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import corpus_fraction
+from pipelines.inputs.endings import COMPRESSIONS
 from pipelines.inputs.files import InputFile
 from pipelines.map.chain import native_parts
 from pipelines.quality import Quality
@@ -34,7 +35,7 @@ SAVED_WORDS = 1.0
 PACKED = 3
 """How often a compressed file is as long as it is stored, roughly."""
 
-_PACKED_NAMES = (".gz", ".zst", ".bz2", ".parquet")
+_PACKED_NAMES = (*COMPRESSIONS, ".parquet")
 
 
 def native_pays(options: Options, files: Sequence[InputFile], *, workers: int) -> bool:
@@ -58,5 +59,5 @@ def native_pays(options: Options, files: Sequence[InputFile], *, workers: int) -
 
 
 def _megabytes(files: Sequence[InputFile]) -> float:
-    packed = sum(file.bytes for file in files if file.relative.endswith(_PACKED_NAMES))
+    packed = sum(file.bytes for file in files if file.relative.lower().endswith(_PACKED_NAMES))
     return (sum(file.bytes for file in files) + (PACKED - 1) * packed) / 1e6

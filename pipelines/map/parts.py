@@ -59,7 +59,7 @@ def describe_ranges(splits: Sequence[Split]) -> str:
 
 
 def _unit(name: str) -> str:
-    return "rows" if name.endswith(".parquet") else "bytes"
+    return "rows" if name.lower().endswith(".parquet") else "bytes"
 
 
 def _middles(chains: Chains) -> dict[Split, Fraction]:

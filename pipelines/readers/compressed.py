@@ -1,10 +1,11 @@
-"""The content of compressed files, piece by piece: gzip, zstd and bzip2.
+"""The content of compressed files, piece by piece: gzip, zstd, bzip2 and xz.
 
 A file may consist of several members (frames, streams), as the command line tools accept it.
 """
 
 import bz2
 import gzip
+import lzma
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Literal, Protocol
@@ -13,10 +14,10 @@ import zstandard
 
 Failure = Literal["truncated", "bad-archive"]
 
-SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2"}
+SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
 """How each ending of a file name says the file is compressed."""
 
-_MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh"}
+_MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh", "xz": b"\xfd7zXZ"}
 _MAGIC_BYTES = 4
 _BLOCK_BYTES = 64 << 10
 _PIECE_BYTES = 16 << 10
@@ -28,10 +29,11 @@ _GROWTH = 16
 _CHECKSUM_BYTES = 4
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _MAX_WINDOW_BYTES = 1 << 31
-"""The largest window of a zstd frame (--long=31)."""
+"""The largest window of a zstd frame (--long=31), and most memory for a stream of xz."""
 _UNPACKERS: Mapping[str, Callable[[], Any]] = {
     "bzip2": bz2.BZ2Decompressor,
     "zstd": lambda: zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj(),
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_WINDOW_BYTES),
 }
 
 
@@ -48,7 +50,8 @@ class Stored(Protocol):
 
 
 def compression(path: str) -> str | None:
-    """Return the codec of a file by its name: gzip, zstd or bzip2; None if it is not compressed."""
+    """Return the codec of a file by the ending of its name; None if it is not compressed."""
+    path = path.lower()
     return next((codec for suffix, codec in SUFFIXES.items() if path.endswith(suffix)), None)
 
 
@@ -71,7 +74,7 @@ def unpack(stored: Stored, codec: str) -> Generator[bytes, None, Failure | None]
         yield from _gunzip(stored) if codec == "gzip" else _members(stored, codec)
     except EOFError:
         return "truncated"
-    except (OSError, zlib.error, zstandard.ZstdError) as error:
+    except (OSError, zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:  # of the disk, not of the content
             raise
         return "bad-archive"
@@ -88,7 +91,7 @@ def _gunzip(stored: Any) -> Iterator[bytes]:
 
 
 def _members(stored: Stored, codec: str) -> Iterator[bytes]:
-    """Yield the content of all frames (zstd) or streams (bzip2), and raise where they are damaged.
+    """Yield the content of all frames (zstd) or streams (bzip2, xz); raise where they are damaged.
 
     A call that raises loses its output, and zstandard's has no bound. So each is given only a few
     bytes: one that meets damage seldom holds the end of the good block before it, and a block of
@@ -98,7 +101,7 @@ def _members(stored: Stored, codec: str) -> Iterator[bytes]:
         EOFError: The last one has no end.
         OSError, ZstdError: One is damaged, or something else is in its place.
     """
-    bound = (_PIECE_BYTES,) if codec == "bzip2" else ()
+    bound = () if codec == "zstd" else (_PIECE_BYTES,)
     steps = _steps(stored)
     data = next(steps, b"")
     while data:
@@ -115,6 +118,15 @@ def _members(stored: Stored, codec: str) -> Iterator[bytes]:
             yield unpacker.decompress(data, *bound)
             data = unpacker.unused_data
         data = data or next(steps, b"")
+        if codec == "xz":
+            data = _behind_zeros(data, steps)
+
+
+def _behind_zeros(data: bytes, steps: Iterator[bytes]) -> bytes:
+    """Return the next bytes of a file that follow the zeros which may pad a stream of xz."""
+    while data and not (data := data.lstrip(b"\0")):
+        data = next(steps, b"")
+    return data
 
 
 def _steps(stored: Stored) -> Iterator[bytes]:

@@ -1,9 +1,9 @@
 """How the files of a corpus are read: their format, their splits, and the reader of a split.
 
-The ending of a name says how a file is compressed (.gz, .zst, .bz2), and the part before that says
-what is inside (.jsonl, .ndjson, .txt, .parquet). For a file named .json, or anything else, its
-first bytes decide: an array of objects, or an object on each line. A corpus may bring a format of
-its own.
+The ending of a name says how a file is compressed (.gz, .zst, .bz2, .xz), and the part before that
+says what is inside (.jsonl, .jsonlines, .ndjson, .txt, .parquet), in upper or lower case. For a
+file named .json, or anything else, its first bytes decide: an array of objects, or an object on
+each line. A corpus may bring a format of its own.
 """
 
 from dataclasses import dataclass, replace
@@ -34,6 +34,7 @@ Format = Known | Literal["own"]
 
 _ENDINGS: dict[str, Known] = {
     ".jsonl": "jsonl",
+    ".jsonlines": "jsonl",
     ".ndjson": "jsonl",
     ".txt": "lines",
     ".parquet": "parquet",
@@ -81,7 +82,8 @@ def format_of(path: str, reading: Reading) -> Format:
         return "own"
     if reading.format != "auto":
         return reading.format
-    name = path.removesuffix(next((suffix for suffix in SUFFIXES if path.endswith(suffix)), ""))
+    name = path.lower()
+    name = name.removesuffix(next((suffix for suffix in SUFFIXES if name.endswith(suffix)), ""))
     for ending, form in _ENDINGS.items():
         if name.endswith(ending):
             return form
@@ -189,10 +191,10 @@ def _format_inside(path: str, head: bytes) -> Known:
         return "json"
     if text.startswith(b"{"):
         return "jsonl"
-    if not text or ".json" in path:
+    if not text or ".json" in path.lower():
         return "json"
     raise UserError(
         f"Neither the name nor the first bytes of the input {path} show its format: it begins with "
         f"{excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or .parquet."
-        f"{f' {FROM_TABLES}' if path.endswith(('.csv', '.tsv')) else ''}"
+        f"{f' {FROM_TABLES}' if path.lower().endswith(('.csv', '.tsv')) else ''}"
     )

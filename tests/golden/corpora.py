@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,6 +50,7 @@ def put(path: Path, content: bytes | str) -> None:
         ".gz": lambda: _gzip(data),
         ".zst": lambda: zstandard.ZstdCompressor(level=3).compress(data),
         ".bz2": lambda: bz2.compress(data),
+        ".xz": lambda: lzma.compress(data),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(packed[path.suffix]() if path.suffix in packed else data)
@@ -145,7 +147,7 @@ def packed(folder: Path) -> None:
         if name in ("first", "last"):
             put_raw(folder / f"packed/{name}-before.jsonl.zst", frame + b"".join(parts))
         put_raw(folder / f"packed/{name}-between.jsonl.zst", frame.join(parts))
-    for kind in ("gz", "zst", "bz2"):
+    for kind in ("gz", "zst", "bz2", "xz"):
         parts = [_packed_line(kind, f"{kind}-{part}") for part in range(3)]
         whole = b"".join(parts)
         put_raw(folder / f"packed/parts.jsonl.{kind}", whole)
@@ -162,7 +164,7 @@ def _packed_line(kind: str, name: str) -> bytes:
     line = json.dumps({"id": name, "text": text}).encode() + b"\n"
     if kind == "zst":
         return zstandard.ZstdCompressor(level=3).compress(line)
-    return _gzip(line) if kind == "gz" else bz2.compress(line)
+    return {"gz": _gzip, "bz2": bz2.compress, "xz": lzma.compress}[kind](line)
 
 
 def put_raw(path: Path, content: bytes) -> None:

@@ -38,7 +38,7 @@ _NO_DATA = (
     "log.jsonl",
 )
 _TIMINGS = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting", "seconds", "time")
-_PACKED = (".parquet", ".gz", ".zst", ".bz2")
+_PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz")
 _SHORT = 8_000
 """Bytes up to which a kept text is pinned whole."""
 

@@ -8,6 +8,7 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import random
 import zlib
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ ODD = (
     *(b'[1e400, {"a": NaN}]', b"[" * 600 + b"]" * 600),
 )
 """Values that cost a field that nobody asks for, and nothing else."""
-PACKED = ("", "", "", ".gz", ".zst", ".bz2")
+PACKED = ("", "", "", ".gz", ".zst", ".bz2", ".xz")
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,7 @@ def _pack(rng: random.Random, data: bytes, packed: str) -> bytes:
         ".gz": lambda part: gzip.compress(part, mtime=0),
         ".zst": zstandard.compress,
         ".bz2": bz2.compress,
+        ".xz": lzma.compress,
     }[packed]
     return b"".join(pack(data[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1))
 
@@ -294,6 +296,7 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=31),
     ".zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
     ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
 }
 
 

@@ -190,7 +190,7 @@ def harm_input(case: Case) -> None:
         shutil.rmtree(output)
         with suppress(Nothing):
             done = case.run(*words)
-            checked = path.suffix in (".gz", ".bz2") and not done.code
+            checked = path.suffix in (".gz", ".bz2", ".xz") and not done.code
             if checked and shipped(output) != whole and _broken_archives(output) <= known:
                 raise Failure(f"{path} changed in silence ({way})")
         path.write_bytes(before)

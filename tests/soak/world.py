@@ -123,7 +123,7 @@ class World:
             packed = self.rng.choice(PACKED) if form not in ("parquet",) else ""
             if source.corpus == "wudao":
                 packed = ""
-            if source.corpus == "pile" and packed == ".bz2":
+            if source.corpus == "pile" and packed in (".bz2", ".xz"):
                 packed = ".gz"
             above = self.rng.choice([*source.given])
             relative = above + self._name(source, form) + packed

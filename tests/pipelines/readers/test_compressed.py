@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import lzma
 import tracemalloc
 from pathlib import Path
 
@@ -19,6 +20,7 @@ PACKERS = {
     "gz": lambda raw: gzip.compress(raw, mtime=0),
     "zst": zstandard.compress,
     "bz2": bz2.compress,
+    "xz": lambda raw: lzma.compress(raw, preset=0),  # whose window is small
 }
 
 
