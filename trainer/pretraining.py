@@ -12,7 +12,7 @@ import torch
 from shards.program import called
 from shards.switches import numbers_of
 from trainer.benchmarks import benchmarks_of, main_figures
-from trainer.checkpoints.disk import gone_if_refused
+from trainer.checkpoints.disk import run_folder_locked
 from trainer.data import source_names
 from trainer.evaluating import evaluate
 from trainer.follow import Follower, text_ends
@@ -190,8 +190,13 @@ class Windows(Work):
 
 def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    with gone_if_refused(config.settings.save):
-        started = start(config, ranks, trains=True)
+    save = config.settings.save
+    with run_folder_locked(save, ranks, start=lambda: start(config, ranks, trains=True)) as started:
+        return _train(started)
+
+
+def _train(started: StartedRun) -> int:
+    ranks = started.ranks
     benchmarks = ranks.together(lambda: benchmarks_of(started))
     with Stop(ranks) as stop, closing(log_of(started, started.lines())) as log:
         follower = Follower(started.config, disk=started.disk, ranks=ranks, say=log.say)

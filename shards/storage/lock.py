@@ -17,8 +17,14 @@ from shards.storage.remote import AnyPath, RemotePath
 _LOG = logging.getLogger("corpusmill")
 
 
+LOCK = ".lock"
+"""The file in a locked folder; it names who holds the lock, and stays."""
+
+
 @contextmanager
-def locked(folder: AnyPath, *, shared: bool = False, wait: bool = False) -> Iterator[None]:
+def locked(
+    folder: AnyPath, *, shared: bool = False, wait: bool = False, flag: str = "--output"
+) -> Iterator[None]:
     """Hold the folder for this process while the block runs.
 
     The lock is `flock` on `folder/.lock`, which ends with the process, however that ends. Programs
@@ -29,6 +35,7 @@ def locked(folder: AnyPath, *, shared: bool = False, wait: bool = False) -> Iter
         folder: The folder to hold.
         shared: Hold it together with other processes that ask for the same, instead of alone.
         wait: Wait, however long, while another process or thread holds it.
+        flag: The flag that names the folder, for the error.
 
     Raises:
         UserError: Another process holds the folder, or the lock file cannot be locked.
@@ -37,22 +44,28 @@ def locked(folder: AnyPath, *, shared: bool = False, wait: bool = False) -> Iter
         with leased(folder, shared=shared, wait=wait):
             yield
         return
-    path = folder / ".lock"
+    path = folder / LOCK
     with disk_errors_explained(path):
         make_folder(folder)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         with disk_errors_explained(path):
-            _take(descriptor, folder, shared=shared, wait=wait)
+            _lock(descriptor, folder, shared=shared, wait=wait, flag=flag)
             os.ftruncate(descriptor, 0)
-            owner = f"process {os.getpid()} on host {socket.gethostname()}"
-            os.pwrite(descriptor, owner.encode(), 0)
+            os.pwrite(descriptor, _owner().encode(), 0)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take(descriptor: int, folder: Path, *, shared: bool, wait: bool) -> None:
+def _owner() -> str:
+    """Return who holds the locks of this process, as part of a message."""
+    job = os.environ.get("SLURM_JOB_ID")
+    owner = f"process {os.getpid()} on host {socket.gethostname()}"
+    return f"{owner} (Slurm job {job})" if job else owner
+
+
+def _lock(descriptor: int, folder: Path, *, shared: bool, wait: bool, flag: str) -> None:
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
@@ -60,7 +73,7 @@ def _take(descriptor: int, folder: Path, *, shared: bool, wait: bool) -> None:
         owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
         if not wait:
             raise UserError(
-                f"{folder} is being written by {owner}; wait for it or choose another --output."
+                f"{folder} is being written by {owner}; wait for it or choose another {flag}."
             ) from error
         _LOG.info("%s is being written by %s: waiting for it", folder, owner)
         fcntl.flock(descriptor, mode)

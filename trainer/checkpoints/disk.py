@@ -1,17 +1,24 @@
 """Which ranks see the same folder: all nodes share one, or each node has its own disk."""
 
+import errno
+import logging
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from shards.errors import UserError
 from shards.storage.files import atomic_write, make_folder
+from shards.storage.lock import LOCK, locked
 from trainer.ranks import AgreedError, Ranks
 
 T = TypeVar("T")
+
+_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""Errors of disks without locks, such as Lustre that is mounted without `flock`."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +44,48 @@ def share_of(items: Sequence[T], disk: Disk | None, ranks: Ranks) -> Sequence[T]
 
 
 @contextmanager
-def gone_if_refused(folder: Path | None) -> Iterator[None]:
-    """Leave no empty folder behind where a run that is refused in this block would have made it."""
+def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], T]) -> Iterator[T]:
+    """Yield what `start` returns, while no other run can write into the same folder.
+
+    The first rank alone holds the lock: the nodes of a run may share the folder. All ranks call
+    this.
+
+    Args:
+        folder: --save of the run; None: it is not saved.
+        ranks: of the run.
+        start: opens the run. If it refuses to, an empty folder that was made for it goes again.
+
+    Raises:
+        AgreedError: another run writes into the folder; or as `start`.
+    """
+    with ExitStack() as lock:
+
+        def take_lock() -> None:
+            if folder is None or not ranks.is_first:
+                return
+            try:
+                lock.enter_context(locked(folder, flag="--save"))
+            except UserError as error:
+                if getattr(error.__cause__, "errno", 0) not in _WITHOUT_LOCKS:
+                    raise
+                _log.warning("%s: its disk has no locks. Start no second run there", folder)
+
+        with _removed_if_refused(folder):
+            ranks.together(take_lock)
+            started = start()
+        yield started
+
+
+@contextmanager
+def _removed_if_refused(folder: Path | None) -> Iterator[None]:
+    """Remove an empty folder that a run made which is refused in this block."""
     was_there = folder is None or folder.exists()
     try:
         yield
     except UserError:
         if folder is not None and not was_there:
-            with suppress(OSError):  # somebody else needs it, or it is gone
+            with suppress(OSError):  # another run needs it, or it is gone
+                (folder / LOCK).unlink(missing_ok=True)
                 folder.rmdir()
         raise
 

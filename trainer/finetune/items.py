@@ -16,7 +16,7 @@ from typing import Any
 from shards.records import to_json
 from shards.shown import json_text
 from shards.storage.files import atomic_write
-from trainer.checkpoints.disk import Disk, gone_if_refused
+from trainer.checkpoints.disk import Disk, run_folder_locked
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.writer import text_of
 from trainer.finetune.batches import Answer, Scoring, are_chosen
@@ -332,18 +332,23 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
 def finetune(flags: Finetune, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     stop = Stop(ranks)
-    with gone_if_refused(flags.save):
-        items = open_items(flags, ranks, stop=stop)
+    with run_folder_locked(
+        flags.save, ranks, start=lambda: open_items(flags, ranks, stop=stop)
+    ) as items:
+        return _finetune(items, stop)
+
+
+def _finetune(items: Items, stop: Stop) -> int:
+    save = items.flags.save
     with stop, closing(items.log) as log:
         code = Running(items.ready, items, log=log, stop=stop).run()
         best = items.progress.best
         if best is not None and not code:
-            log.say(f"the best is {best.folder(flags.save)}")
+            log.say(f"the best is {best.folder(save)}")
     if best is None and not code:
         raise AgreedError(
             "no epoch counts as the best: at the end of each the loss or the deciding figure was "
             "not finite. The weights have most likely diverged. Start again in another --save than "
-            f"{flags.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than "
-            "fp16."
+            f"{save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than fp16."
         )
     return code
