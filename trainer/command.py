@@ -19,6 +19,7 @@ from shards.spelling import expected
 from trainer.deepspeed_json import presets
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
+from trainer.launcher import check_launcher
 
 _ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
 """Flags that end a run."""
@@ -61,6 +62,7 @@ class RankCommand(Command):
         _end(exit_code(self.PROGRAM, self._run_on_ranks, stopped=self.STOPPED))
 
     def _run_on_ranks(self) -> int:
+        check_launcher(os.environ)
         with told_once():
             asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():

@@ -3,8 +3,9 @@
     RUN/log.jsonl       one line per event, {"event": "train", "step": 20, "loss": 6.1, …}
     RUN/tensorboard/    the same figures
 
-A run that resumes after step n first removes what was logged for later steps, which would otherwise
-be there twice. Only the first rank keeps a log.
+A run that resumes after step n first moves the events of later steps to log.jsonl.1: they would
+otherwise be there twice. Only the first rank keeps a log. A log.jsonl that cannot be written ends
+the run; where TensorBoard's files cannot be written, the run continues without them.
 """
 
 import json
@@ -12,15 +13,17 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tqdm import tqdm
 
 from shards.errors import UserError
 from shards.shown import json_text, message, tell, visible, visible_line
+from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
@@ -76,13 +79,15 @@ class RunLog:
         """
         self._steps = steps
         self._monitor = monitor
-        self._file: TextIO | None = None
-        self._board: Any = None
-        if folder is not None:
-            make_folder(folder)
-            _drop_later_events(folder / NAME, step)
-            self._file = (folder / NAME).open("a", encoding="utf-8")
-            self._board = _open_tensorboard(folder / "tensorboard", step)
+        self._path = None if folder is None else folder / NAME
+        self._file: FileIO | None = None
+        self._board: _Board | None = None
+        if self._path is not None:
+            with disk_errors_explained(self._path):
+                make_folder(self._path.parent)
+                _move_later_events(self._path, step)
+                self._file = self._path.open("ab", buffering=0)
+            self._board = _Board(self._path.parent / "tensorboard", step)
         self._show = show
         self._bar: Any = None
         if show and sys.stderr.isatty():
@@ -111,15 +116,11 @@ class RunLog:
             samples: how many were taken up to the step; None: the monitors hear nothing.
             line: what is shown instead.
         """
-        if self._file is not None:
-            # JSON has no NaN and no infinity.
-            plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
-            self._file.write(json_text({"event": event, "step": step, **plain}) + "\n")
-            self._file.flush()
+        # JSON has no NaN and no infinity.
+        plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
+        self._append({"event": event, "step": step, **plain})
         if self._board is not None:
-            for name, value in figures.items():
-                self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
-            self._board.flush()
+            self._board.add_scalars(event, figures, step)
         if samples is not None:
             self._monitor(event, figures, samples)
         shown = [
@@ -131,13 +132,25 @@ class RunLog:
 
     def write_sample(self, step: int, number: int, *, prompt: str, text: str) -> None:
         """Log and show what the model makes of a prompt."""
-        if self._file is not None:
-            line = {"event": SAMPLE, "step": step, "number": number, "prompt": prompt, "text": text}
-            self._file.write(json_text(line) + "\n")
-            self._file.flush()
+        self._append(
+            {"event": SAMPLE, "step": step, "number": number, "prompt": prompt, "text": text}
+        )
         if self._board is not None:
             self._board.add_text(f"{SAMPLE}/{number}", visible(text), step)
         self.say(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
+
+    def _append(self, event: Mapping[str, object]) -> None:
+        """Append an event to log.jsonl.
+
+        Raises:
+            UserError: the disk is full, or the file cannot be written any more.
+        """
+        if self._file is None or self._path is None:
+            return
+        with disk_errors_explained(self._path):
+            left = memoryview(f"{json_text(event)}\n".encode())
+            while left:  # on a disk that fills up a part is written before the error comes
+                left = left[self._file.write(left) :]
 
     def say(self, text: str) -> None:
         """Show a line on the terminal; if nobody reads it any more, the run goes on."""
@@ -181,28 +194,77 @@ def read_run_log(folder: Path) -> list[dict[str, Any]]:
     return read_log(path)
 
 
-def _drop_later_events(path: Path, step: int) -> None:
-    """Keep in a log only the events up to a step."""
+def _move_later_events(path: Path, step: int) -> None:
+    """Keep in a log only the events up to a step; append the others to log.jsonl.1."""
     if not path.is_file():
         return
-    events = ((line, _event(line)) for line in path.read_bytes().splitlines())
-    kept = [line for line, event in events if event is not None and event["step"] <= step]
+    events = [(line, _event(line)) for line in path.read_bytes().splitlines(keepends=True)]
+    later = [line for line, event in events if event is not None and event["step"] > step]
+    if later:
+        moved = path.with_name(f"{NAME}.1")
+        with moved.open("ab") as handle:
+            handle.writelines(later)
+        _log.info("%d events of later steps are moved from %s to %s", len(later), path, moved)
     with atomic_write(path) as handle:
-        for line in kept:
-            handle.write(line + b"\n")
+        for line, event in events:
+            if event is not None and event["step"] <= step:
+                handle.write(line.rstrip(b"\n") + b"\n")
 
 
-def _open_tensorboard(folder: Path, step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - takes seconds to load
-    except ImportError:
-        _log.warning(
-            "no TensorBoard log: pip install tensorboard for one; log.jsonl has all figures"
-        )
-        return None
-    # TensorBoard then ignores later steps in earlier files of the same folder.
-    writer: Any = SummaryWriter(str(folder), purge_step=step + 1)
-    return writer
+class _Board:
+    """The files that TensorBoard shows. Where they cannot be written, the run continues without."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        """Open the files in a folder; figures after a step are to be shown from these alone."""
+        self._folder = folder
+        self._writer: Any = None
+        try:
+            from torch.utils.tensorboard import (  # noqa: PLC0415 - takes seconds to load
+                SummaryWriter,
+            )
+        except ImportError:
+            _log.warning(
+                "no TensorBoard log: pip install tensorboard for one; log.jsonl has all figures"
+            )
+            return
+        with self._errors_reported():
+            # TensorBoard then ignores later steps in earlier files of the same folder.
+            self._writer = SummaryWriter(str(folder), purge_step=step + 1)
+
+    def add_scalars(self, event: str, figures: Mapping[str, float], step: int) -> None:
+        """Write the figures of an event."""
+        with self._errors_reported():
+            for name, value in figures.items() if self._writer else ():
+                self._writer.add_scalar(f"{event}/{visible_line(name)}", value, step)
+            if self._writer:
+                self._writer.flush()
+
+    def add_text(self, name: str, text: str, step: int) -> None:
+        """Write a text."""
+        with self._errors_reported():
+            if self._writer:
+                self._writer.add_text(name, text, step)
+
+    def close(self) -> None:
+        """Close the files."""
+        with self._errors_reported():
+            if self._writer:
+                self._writer.close()
+
+    @contextmanager
+    def _errors_reported(self) -> Iterator[None]:
+        """Report an error of the disk once, and write nothing more."""
+        try:
+            yield
+        except OSError as error:
+            self._writer = None
+            _log.warning(
+                "TensorBoard's files in %s cannot be written (%s): they end here; %s has all "
+                "figures",
+                self._folder,
+                error.strerror or error,
+                NAME,
+            )
 
 
 class Meter:

@@ -11,6 +11,7 @@ from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import WORD, local_path, option
 from shards.shown import print_line, visible_line
+from shards.storage.disk import disk_errors_explained
 from trainer.log import TASK_FIGURES, TASKS, TRAIN, VALIDATION, read_run_log
 
 _PANELS = (
@@ -70,7 +71,11 @@ def draw(folders: Sequence[Path], output: Path) -> None:
             if event == TASKS or len(by_part) > 1 or (by_part and len(runs) > 1):
                 panel.legend(fontsize="small")
         panel.grid(alpha=0.3)
-    figure.savefig(output, dpi=120)
+    with disk_errors_explained(output):
+        try:
+            figure.savefig(output, dpi=120)
+        except ValueError as error:  # of the ending
+            raise UserError(f"--output {output}: {error}. Give a .png, .svg or .pdf.") from error
     pyplot.close(figure)
 
 

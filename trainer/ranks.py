@@ -4,10 +4,13 @@ The launcher (`deepspeed`, `torchrun`, `srun`) passes each process its rank in t
 without a launcher there is a single process. The device comes from `deepspeed.accelerator`.
 """
 
+import logging
 import math
 import os
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -24,6 +27,11 @@ DTYPES = {BF16: torch.bfloat16, FP16: torch.float16, FP32: torch.float32}
 
 _AMPERE = (8, 0)
 """The first CUDA capability that computes in bf16; older cards only emulate it, slowly."""
+
+
+_PATIENCE = 10.0
+"""Seconds that ranks wait for each other before they report it."""
+_log = logging.getLogger(__name__)
 
 
 class AgreedError(UserError):
@@ -76,7 +84,8 @@ class Ranks:
         local_rank = int(os.environ["LOCAL_RANK"])
         if accelerator.device_name() != "cpu":
             accelerator.set_device(local_rank)
-        deepspeed.init_distributed(accelerator.communication_backend_name(), verbose=False)
+        with _reported_wait():
+            deepspeed.init_distributed(accelerator.communication_backend_name(), verbose=False)
         return cls(
             rank=int(os.environ["RANK"]),
             world=int(os.environ["WORLD_SIZE"]),
@@ -170,12 +179,29 @@ def _describe_single_process() -> None:
 
     Without that DeepSpeed assumes that the process belongs to an MPI job.
     """
-    if "RANK" in os.environ:
-        os.environ.setdefault("LOCAL_RANK", "0")
+    os.environ.setdefault("LOCAL_RANK", "0")
+    if os.environ.setdefault("WORLD_SIZE", "1") != "1":
         return
-    alone = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
+    os.environ.setdefault("RANK", "0")
     # Port 0 is any free one: nobody else has to find it.
-    os.environ.update({**alone, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"})
+    for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}.items():
+        os.environ.setdefault(name, value)
+
+
+@contextmanager
+def _reported_wait() -> Iterator[None]:
+    """Report after a while that this rank waits for the others, and where they should meet."""
+    rank, world, host, port = (
+        os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    )
+    line = f"rank {rank} of {world} is waiting for the other ranks at {host}:{port}"
+    timer = threading.Timer(_PATIENCE, _log.warning, [line])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _skip_kernel_build(deepspeed: Any) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shards.errors import DamageError, UserError
+from shards.flags import flag_of
 from shards.manifest import read_manifest, told_apart
 from shards.mixture import WeightedData, open_mixture
 from shards.order.cells import Cells
@@ -21,12 +22,14 @@ from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoints.checkpoint import (
+    LATEST,
     Checkpoint,
     NoCheckpointError,
     check_files,
     find_common_checkpoint,
     find_later_steps,
     usable_checkpoint,
+    was_saved,
 )
 from trainer.checkpoints.disk import Disk, find_disk
 from trainer.checkpoints.universal import convert, needs_conversion, remove
@@ -262,6 +265,9 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     """
     settings = config.settings
     disk, checkpoint = find_start(settings, ranks, check=_check_state)
+    if checkpoint is not None and settings.init_from is not None and ranks.is_first:
+        source, folder = settings.init_from, checkpoint.folder
+        _log.info("--init-from %s is not read: the run resumes from %s", source, folder)
     run = run_of(config.run, settings, checkpoint=checkpoint, ranks=ranks)
     epoch = ranks.together(lambda: _epoch(run)) if settings.counts_epochs else 0
     run = _ended(run, settings.epochs, epoch=epoch)
@@ -404,26 +410,50 @@ def _is_own(checkpoint: Checkpoint | None, disk: Disk | None) -> bool:
 
 def _find_checkpoint(settings: Learning, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
     """Return the checkpoint to resume from, None to start from the beginning."""
-    is_auto = settings.resume == RESUME_AUTO
-    folder = disk.folder if is_auto and disk else Path(settings.resume)
-    checkpoint = None
-    if settings.resume != RESUME_NONE and (disk or not is_auto):
-        try:
-            checkpoint = find_common_checkpoint(folder, ranks=ranks, disk=disk if is_auto else None)
-        except NoCheckpointError as error:
-            if not is_auto:
-                raise AgreedError(
-                    f"--resume {folder}: {error}. Give a folder with a complete one."
-                ) from error
-            if ranks.is_first:
-                _log.warning("%s; the run starts from the beginning", error)
-        if checkpoint is None and not is_auto:
-            raise AgreedError(
-                f"--resume {folder}: there is no checkpoint of that name or in that folder; give a "
-                "run's folder, or one of its step-N."
-            )
-    if disk is not None and not is_auto:
+    if settings.resume == RESUME_AUTO:
+        return None if disk is None else _find_newest(disk, ranks)
+    is_new = settings.resume == RESUME_NONE
+    checkpoint = None if is_new else _find_named(Path(settings.resume), ranks)
+    if disk is not None:
         _check_no_later_steps(disk, ranks, resumed=checkpoint)
+    return checkpoint
+
+
+def _find_newest(disk: Disk, ranks: Ranks) -> Checkpoint | None:
+    """Return the newest checkpoint of a run; None if none was ever whole.
+
+    Raises:
+        AgreedError: one was, and none can be used any more.
+    """
+    problem = f"{disk.folder} holds no checkpoint"
+    try:
+        checkpoint = find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+    except NoCheckpointError as error:
+        checkpoint, problem = None, str(error)
+        if ranks.is_first and not was_saved(disk.folder):
+            _log.warning("%s; the run starts from the beginning", error)
+    if checkpoint is None and any(ranks.gather(was_saved(disk.folder))):
+        raise AgreedError(
+            f"{problem}. The file {disk.folder / LATEST} shows that the run was saved before, so "
+            "it does not start from the beginning there. Restore a checkpoint, or choose another "
+            "--save."
+        )
+    return checkpoint
+
+
+def _find_named(folder: Path, ranks: Ranks) -> Checkpoint:
+    """Return the checkpoint that --resume names."""
+    try:
+        checkpoint = find_common_checkpoint(folder, ranks=ranks, disk=None)
+    except NoCheckpointError as error:
+        raise AgreedError(
+            f"--resume {folder}: {error}. Give a folder with a complete one."
+        ) from error
+    if checkpoint is None:
+        raise AgreedError(
+            f"--resume {folder}: there is no checkpoint of that name or in that folder; give a "
+            "run's folder, or one of its step-N."
+        )
     return checkpoint
 
 
@@ -475,7 +505,10 @@ def _check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any], *, data
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
+    loader = checkpoint.state["loader"]
+    own = data.sampler.state_dict(loader["position"])
     changed = differences(checkpoint.state["identity"], identity)
+    changed += differences(_sampling_flags(loader), _sampling_flags(own))
     otherwise = (
         "start a new run from its weights, which fit the same shape, or with --extend-positions "
         f"more positions: --init-from {checkpoint.folder} --save OTHER."
@@ -483,7 +516,7 @@ def _check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any], *, data
     refuse_changes(changed, checkpoint, otherwise=otherwise)
     _check_same_text(checkpoint, data)
     try:
-        position = data.sampler.load_state_dict(checkpoint.state["loader"])
+        position = data.sampler.load_state_dict(loader)
     except UserError as error:
         raise UserError(f"{checkpoint.folder}: {error}") from error
     step = checkpoint.step
@@ -494,6 +527,16 @@ def _check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any], *, data
             "Give the earlier batch size first, and start the new one at this step: --batch-size "
             f"SIZE {step}:SIZE."
         )
+
+
+def _sampling_flags(loader: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flags that decide which samples are drawn, from the state of a sampler."""
+    window = loader.get("window")
+    if not isinstance(window, Mapping):  # of a damaged state, which the sampler refuses
+        return {}
+    length, classes = (window.get(name, 0) for name in ("length", "num_cls"))
+    flags = {name: loader.get(name) for name in ("seed", "num_scatters")}
+    return {**flags, "length": length + classes, "slack": window.get("slack")}
 
 
 def refuse_changes(
@@ -511,9 +554,16 @@ def refuse_changes(
     """
     for name, before, now in changed[:1]:
         raise UserError(
-            f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-            f"{now}. Set it back, or {otherwise}"
+            f"{checkpoint.folder} was saved by a run with other options: {_flag_shown(name)} was "
+            f"{before}, and this command has {now}. Set it back, or {otherwise}"
         )
+
+
+def _flag_shown(name: str) -> str:
+    """Return how a message names an option: by its flag, and the key behind it."""
+    option, _, key = name.partition(".")
+    shown = {"num_scatters": "--scatters", "tokenizer": "the tokenizer"}
+    return f"{shown.get(option, flag_of(option))} {key}".rstrip()
 
 
 def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:

@@ -147,6 +147,27 @@ _AT_BOUNDS = {
 }
 
 
+_LAUNCHERS = (
+    {"RANK": "1"},
+    {"RANK": "1", "WORLD_SIZE": "2"},
+    {"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "29500"},
+    {"RANK": "x"},
+    {"WORLD_SIZE": "2"},
+    {"WORLD_SIZE": "2.0"},
+    {"SLURM_STEP_NUM_TASKS": "4"},
+    {"OMPI_COMM_WORLD_SIZE": "4"},
+    {"PMI_SIZE": "4"},
+)
+"""Variables of which a launcher sets more."""
+
+_ALONE: tuple[dict[str, str], ...] = (
+    {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "4"},
+    {"RANK": "0", "WORLD_SIZE": "1"},
+    {"WORLD_SIZE": "1"},
+)
+"""The other side: of a single process, for which there are no data."""
+
+
 def _row(command: str, scene: Scene = nothing, name: str = "") -> Refusal:
     return Refusal(name=name or command, command=command, scene=scene)
 
@@ -174,6 +195,10 @@ ROWS = (
         for content in _FILES
     ),
     *(_model(f"with {key} {value}", {**SHAPE, key: value}) for key, value in _SHAPES),
+    *(
+        Refusal(name=f"train: launched with {env}", command=_TRAIN, env=env)
+        for env in (*_LAUNCHERS, *_ALONE)
+    ),
     _model("with nothing", {}),
     _model("at its bounds", {**SHAPE, **_AT_BOUNDS}),
 )

@@ -1,9 +1,12 @@
 """Runs that cannot start: data and model that do not fit, checkpoints of other runs, damage."""
 
 import shutil
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
-from tests.refusals.refusal import Refusal
+from shards.storage.lock import locked
+from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.scenes import Scene, together
 from tests.refusals.scenes_shards import (
     GONE,
@@ -53,6 +56,7 @@ _BLANKS = (
 
 _RESUMED = (
     "--seed 1",
+    "--length 32",
     "--blanks bert_prob=0.4",
     "--batch-size 8",
     "--data data:docs",
@@ -65,6 +69,29 @@ _RESUMED_WITH = {
     "": _model(num_layers=3),
     "--length 64": _model(max_positions=128),
     "--save tuned": tuned,
+}
+
+
+def _without_checkpoints(folder: Path) -> None:
+    for step in (folder / "run").glob("step-*"):
+        shutil.rmtree(step)
+
+
+def _unfinished(folder: Path) -> None:
+    for path in (folder / "run").glob("step-*/whole-*.json"):
+        path.unlink()
+
+
+def _being_written(folder: Path) -> None:
+    """A run that another process writes into, until this process ends."""
+    _HELD.enter_context(locked(folder / "run"))
+
+
+_HELD = ExitStack()
+_GONE = {
+    "a run without the checkpoints that it had": _without_checkpoints,
+    "a run whose checkpoints lack their lists": _unfinished,
+    "a run that is being written": _being_written,
 }
 
 _LIST = "run/step-4/whole-00000.json"
@@ -119,6 +146,13 @@ ROWS = (
     *(
         _row(f"again {flags}", f"{_AGAIN} {flags}", scene)
         for flags, scene in {**dict.fromkeys(_RESUMED, trained), **_RESUMED_WITH}.items()
+    ),
+    *(_row(name, _AGAIN, together(trained, scene)) for name, scene in _GONE.items()),
+    Accepted(
+        name="train: again --init-from run",
+        command=f"{_AGAIN} --init-from run",
+        scene=trained,
+        says="--init-from run is not read: the run resumes from run/step-4",
     ),
     *(
         _row(

@@ -1,11 +1,16 @@
 """The scripts of trainer/launch, with a launcher that only prints how it was called."""
 
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from tests.job import ENVIRONMENT, place_of
+from tests.ports import free_port
 
 LAUNCH = Path(__file__).parents[2] / "trainer" / "launch"
 PRINTS = '#!/bin/sh\necho "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT s:" "$@"\n'
@@ -74,3 +79,17 @@ def test_what_a_launcher_is_told(
 ) -> None:
     shown = called(script, tmp_path, environment).stdout
     assert shown == f"{printed} trainer.train --model a b\n"
+
+
+@pytest.mark.slow
+def test_a_rank_reports_that_it_waits_for_the_others() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "from trainer.ranks import Ranks; Ranks.join()"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**ENVIRONMENT, **place_of(0, 2, port=free_port(), local=0)},
+    ) as waiting:
+        assert waiting.stderr is not None
+        shown = next((line for line in waiting.stderr if "waiting" in line), "")
+        waiting.kill()
+    assert re.match(r"rank 0 of 2 is waiting for the other ranks at 127\.0\.0\.1:\d+$", shown)

@@ -1,18 +1,19 @@
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from shards.errors import UserError
 from shards.shown import visible
 from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, read_run_log
 
 
 def write(folder: Path, *steps: int, after: int = 0) -> None:
-    log = RunLog(folder, step=after, steps=9, show=False)
-    for step in steps:
-        log.write(TRAIN, step, {"loss": 7 - step / 2, "loss/web": float(step), "lr": 1e-4})
-    log.close()
+    with closing(RunLog(folder, step=after, steps=9, show=False)) as log:
+        for step in steps:
+            log.write(TRAIN, step, {"loss": 7 - step / 2, "loss/web": float(step), "lr": 1e-4})
 
 
 def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
@@ -25,6 +26,44 @@ def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     assert (tmp_path / NAME).read_text().splitlines()[0] == json.dumps(
         {"event": "train", "step": 1, "loss": 6.5, "loss/web": 1.0, "lr": 1e-4}
     )
+
+    # Nothing is lost: the events that come again are kept in another file.
+    again = (tmp_path / f"{NAME}.1").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in again] == [3, 4]
+
+
+def test_a_log_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / NAME).symlink_to("/dev/full")
+    with pytest.raises(UserError, match=rf"no space left on the disk that holds .*{NAME}"):
+        write(tmp_path, 1)
+
+
+def test_a_folder_in_the_place_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    with pytest.raises(UserError, match=f"{NAME}: Is a directory: .* choose another place"):
+        write(tmp_path, 1)
+
+
+@pytest.mark.parametrize("then", ["from the start", "later"])
+def test_files_of_tensorboard_that_cannot_be_written_cost_tensorboard_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    board = tmp_path / "tensorboard"
+    if then == "from the start":
+        board.write_text("")
+    log = RunLog(tmp_path, step=0, steps=9, show=False)
+    if then == "later":
+        gfile = "tensorboard.compat.tensorflow_stub.io.gfile.GFile"
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(f"{gfile}.flush", full)
+    for step in (1, 2):
+        log.write(TRAIN, step, {"loss": 1.0})
+    log.close()
+    assert [line["step"] for line in read_run_log(tmp_path)] == [1, 2]
+    assert caplog.text.count(f"files in {board} cannot be written") == 1
 
 
 def test_a_name_that_acts_is_exact_in_the_log_and_visible_elsewhere(

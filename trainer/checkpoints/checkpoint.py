@@ -2,19 +2,21 @@
 
     RUN/step-200/*.pt                  what DeepSpeed wrote: one node's ranks, or all ranks
     RUN/step-200/whole-00000.json      their list, written last, by the first of those ranks
-    RUN/latest                         step-200, for DeepSpeed's own tools; never read here
+    RUN/latest                         step-200, for DeepSpeed's own tools
 
 The list holds the size and crc32c of each file, the ranks that wrote them, and the state of the
 run. A checkpoint is whole if there are lists of all ranks, and the files are as they say. A crash
 leaves a folder without a list, and may leave nodes at different steps; at the start all ranks agree
-on the newest step that is whole for every one of them. What was saved while losses were not finite
-says so (`bad_streak`), and nothing resumes from it unless it is named.
+on the newest step that is whole for every one of them. Of `latest` only its existence counts: it
+shows that a checkpoint was whole once, so that the run must not begin anew. What was saved while
+losses were not finite says so (`bad_streak`), and nothing resumes from it unless it is named.
 """
 
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -22,7 +24,8 @@ import torch
 
 from shards.errors import DamageError, UserError
 from shards.records import from_json
-from shards.storage.files import FileEntry, crc32c, read_json, size
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import FileEntry, crc32c, read_json, size_if_there
 from trainer.checkpoints.disk import Disk, share_of
 from trainer.checkpoints.torch_file import deepspeed_types, read
 from trainer.ranks import AgreedError, Ranks, describe_problems
@@ -31,6 +34,8 @@ T = TypeVar("T")
 
 BAD_STREAK = "bad_streak"
 """In the state of a run: how many losses in a row were not finite; 0: the last one was."""
+LATEST = "latest"
+"""The file in a run's folder that names the last checkpoint that became whole."""
 _MOST_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
 _LISTS = "whole-*.json"
@@ -107,8 +112,37 @@ class Checkpoint:
 
 
 def steps_in(root: Path) -> list[int]:
-    """Return the steps that have a folder, complete or not, ascending."""
-    return sorted(_step_of(path) for path in root.glob("step-*") if _STEP.fullmatch(path.name))
+    """Return the steps that have a folder, complete or not, ascending.
+
+    Raises:
+        UserError: the folder cannot be listed.
+    """
+    return sorted(_step_of(root / name) for name in _names_in(root) if _STEP.fullmatch(name))
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, none if there is no such folder.
+
+    `Path.glob` would find nothing in a folder that cannot be listed.
+
+    Raises:
+        UserError: the folder cannot be listed.
+    """
+    with disk_errors_explained(folder):
+        try:
+            return [path.name for path in folder.iterdir()]
+        except FileNotFoundError:
+            return []
+
+
+def _lists_in(folder: Path) -> list[Path]:
+    """Return the lists of files in the folder of a checkpoint, as `_names_in` does."""
+    return sorted(folder / name for name in _names_in(folder) if fnmatchcase(name, _LISTS))
+
+
+def was_saved(root: Path) -> bool:
+    """Return whether a checkpoint in a run's folder was ever whole."""
+    return (root / LATEST).exists()
 
 
 class NoCheckpointError(AgreedError):
@@ -143,7 +177,7 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
     """
     named = _named(folder)
     root = folder if named is None else named.parent
-    steps = steps_in(root) if named is None else [_step_of(named)]
+    steps = [_step_of(named)] if named else ranks.together(lambda: steps_in(root))
     own, views = _seen_by_all(root, steps, ranks=ranks)
     skipped: list[str] = []
     for step, seen in own.items():
@@ -183,7 +217,7 @@ def usable_checkpoint(path: Path) -> Checkpoint | None:
         UserError: each is unfinished, damaged, or was saved while losses were not finite.
     """
     named = _named(path)
-    if not path.is_dir() or (named is not None and not any(named.glob(_LISTS))):
+    if not path.is_dir() or (named is not None and not _lists_in(named)):
         return None
     alone = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
     return find_common_checkpoint(path, ranks=alone, disk=None)
@@ -194,7 +228,7 @@ def find_later_steps(root: Path, *, after: int, ranks: Ranks) -> list[int]:
 
     All ranks call this.
     """
-    later = [step for step in steps_in(root) if step > after]
+    later = [step for step in ranks.together(lambda: steps_in(root)) if step > after]
     _, views = _seen_by_all(root, later, ranks=ranks)
     return [step for step, seen in views.items() if not _holds_nothing(seen)]
 
@@ -216,10 +250,10 @@ def _seen_by_all(
     All ranks call this, with the steps that each of them has.
     """
     known = sorted({step for own in ranks.gather(steps) for step in own}, reverse=True)
-    own = {
-        step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
-        for step in known
-    }
+    rank, world = ranks.rank, ranks.world
+    own = ranks.together(
+        lambda: {s: read_checkpoint(root / f"step-{s}", rank=rank, world=world) for s in known}
+    )
     gathered = ranks.gather([_view(root / f"step-{step}", seen) for step, seen in own.items()])
     return own, dict(zip(known, zip(*gathered, strict=True), strict=True))
 
@@ -227,8 +261,11 @@ def _seen_by_all(
 def _view(folder: Path, seen: "Checkpoint | str") -> RankView:
     if isinstance(seen, Checkpoint):
         return RankView(problem=None, is_unfinished=False, bad_streak=seen.bad_streak)
-    is_unfinished = folder.is_dir() and not any(folder.glob(_LISTS))
-    return RankView(problem=seen, is_unfinished=is_unfinished, bad_streak=0)
+    return RankView(problem=seen, is_unfinished=seen == _unfinished(folder), bad_streak=0)
+
+
+def _unfinished(folder: Path) -> str:
+    return f"{folder} is unfinished"
 
 
 def _holds_nothing(views: Sequence[RankView]) -> bool:
@@ -246,13 +283,16 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
     """Return the checkpoint in a folder, or what this rank misses of it; checks sizes only.
 
     A rank needs only its own files if as many ranks wrote the checkpoint as read it, else all.
+
+    Raises:
+        UserError: the folder cannot be listed, or a file in it cannot be looked at.
     """
     try:
-        lists = [read_list(path) for path in sorted(folder.glob(_LISTS))]
+        lists = [read_list(path) for path in _lists_in(folder)]
     except DamageError as error:
         return str(error)
     if not lists:
-        return f"{folder} is unfinished" if folder.is_dir() else f"there is no {folder}"
+        return _unfinished(folder) if folder.is_dir() else f"there is no {folder}"
     if (step := lists[0].step) != _step_of(folder):
         return f"{folder} has the list of step-{step}"
     saved_world = lists[0].world
@@ -264,7 +304,7 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
         )
     files = {name: entry for file_list in lists for name, entry in file_list.files.items()}
     for name, entry in files.items():
-        if not (folder / name).is_file() or size(folder / name) != entry.bytes:
+        if size_if_there(folder / name) != entry.bytes:
             return f"{folder / name} is missing or cut short"
     return Checkpoint(
         folder=folder,

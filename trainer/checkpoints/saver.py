@@ -26,6 +26,7 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.files import FileEntry, atomic_write, crc32c, size, write_json
 from trainer.checkpoints.checkpoint import (
     BAD_STREAK,
+    LATEST,
     Checkpoint,
     FileList,
     read_checkpoint,
@@ -160,7 +161,7 @@ class Saver:
             if self._ranks.rank == self._disk.leader:
                 file_list = replace(pending, files=dict(sorted(files.items())))
                 write_json(self._list_of(pending.step), to_json(file_list))
-                with atomic_write(self._disk.folder / "latest") as handle:
+                with atomic_write(self._disk.folder / LATEST) as handle:
                     handle.write(folder.name.encode())
 
         self._ranks.together(commit)

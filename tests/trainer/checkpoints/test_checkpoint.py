@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from shards.errors import UserError
 from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
+from tests.pipelines.privileges import without_privileges
 from tests.trainer.alone import ALONE
 from trainer.checkpoints.checkpoint import (
     BAD_STREAK,
@@ -89,6 +91,21 @@ def test_nothing_to_resume_from(tmp_path: Path) -> None:
         find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
     assert find_later_steps(tmp_path, after=1, ranks=ALONE) == [2]
     assert find_later_steps(tmp_path, after=2, ranks=ALONE) == []
+
+
+@pytest.mark.parametrize("closed", [".", "step-6", "step-6/whole-00000.json"])
+def test_a_folder_that_cannot_be_looked_at_is_not_taken_for_unfinished(
+    tmp_path: Path, closed: str
+) -> None:
+    for step in (3, 6):
+        put(tmp_path, step)
+    place = tmp_path / closed
+    place.chmod(0)
+    try:
+        with without_privileges(), pytest.raises(UserError, match="Permission denied"):
+            find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    finally:
+        place.chmod(0o755)
 
 
 def test_what_a_rank_needs(tmp_path: Path) -> None:
