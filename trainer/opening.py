@@ -13,7 +13,8 @@ class Opening:
     """How a trained model is opened; the flags of all commands that use one."""
 
     model: str | None = option(None, metavar="NAME", group=OPENED)
-    """The model's shape, as of trainer.train: needed for a published checkpoint only."""
+    """The model's shape, as of trainer.train: only a published checkpoint without config.json needs
+    it."""
     tokenizer: str | None = option(None, metavar="SPEC")
     """The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, tiktoken:NAME,
     hf:FILE). Default: the one that the data hold."""

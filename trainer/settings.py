@@ -43,7 +43,7 @@ from trainer.deepspeed_json import (
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.opening import Opening
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
-from trainer.weights.config_json import CONFIG, is_hugging_face, shape_in
+from trainer.weights.shape import shape_at, shape_named
 
 MODEL = "the model"
 OPTIMIZER = "learning rate and optimizer"
@@ -323,8 +323,8 @@ def config_of(settings: Settings, *, world: int) -> Config:
     Raises:
         UserError: A flag is missing, or a value is invalid.
     """
-    settings = _with_end(replace(settings, model=_model_of(settings)))
-    shape = _shape_of(settings.model)
+    model, shape = _model_of(settings)
+    settings = _with_end(replace(settings, model=model))
     if settings.dropout is not None:
         rate = settings.dropout
         shape = replace(shape, hidden_dropout=rate, attention_dropout=rate)
@@ -341,22 +341,17 @@ def config_of(settings: Settings, *, world: int) -> Config:
     return Config(run=run, settings=settings, shape=shape)
 
 
-def _model_of(settings: Settings) -> str:
-    """Return what --model says, or the config.json of --init-from."""
+def _model_of(settings: Settings) -> tuple[str, ModelConfig]:
+    """Return the model that --model names, or that --init-from describes, and its shape."""
     folder = settings.init_from
     if settings.model:
-        return settings.model
-    if folder is not None and is_hugging_face(folder):
-        return str(folder / CONFIG)
+        return settings.model, shape_named(settings.model)
+    if folder is not None and (shape := shape_at(folder)) is not None:
+        return str(folder), shape
+    start = f"--init-from {folder} does not say its shape. Say" if folder else "say"
     raise UserError(
-        f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+        f"{start} which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
     )
-
-
-def _shape_of(model: str) -> ModelConfig:
-    path = Path(model)
-    is_config = path.name == CONFIG and is_hugging_face(path.parent)
-    return shape_in(path.parent) if is_config else ModelConfig.named(model)
 
 
 def _with_end(settings: Settings) -> Settings:

@@ -28,13 +28,17 @@ from trainer.opening import Opening
 from trainer.ranks import DTYPES
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.config_json import (
-    Training,
-    is_hugging_face,
-    objective_in,
-    shape_in,
-    training_in,
+from trainer.weights.config_json import Training, described_folder, objective_in, training_in
+from trainer.weights.shape import shape_at, shape_named
+
+_BESIDE = (
+    ("tokenizer.json", "hf"),
+    ("cog-pretrain.model", "sentencepiece"),
+    ("merges.txt", "tiktoken"),
+    ("vocab.txt", "hf"),
 )
+"""Files of tokenizers beside the weights of published models, and what reads each; the first that
+is there counts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,9 +182,9 @@ def _of_run(
 def _published(path: Path, opening: Opening) -> Origin:
     """Return what is known of a model that no run of ours is known of."""
     shape = _shape_given(path, opening)
-    has_config = is_hugging_face(path)
-    told = objective_in(path) if has_config else None
-    training = training_in(path) if has_config else Training()
+    folder = described_folder(path)
+    told = objective_in(folder) if folder else None
+    training = training_in(folder) if folder else Training()
     return Origin(
         path=path,
         shape=shape,
@@ -198,11 +202,9 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
     Raises:
         UserError: it is not known, or another one than the model was trained with.
     """
-    beside = _tokenizer_beside(origin)
-    if opening.tokenizer is not None:
-        tokenizer = TextTokenizer(opening.tokenizer)
-    else:
-        tokenizer = beside or _kept_tokenizer(origin)
+    given = opening.tokenizer
+    beside = _tokenizer_beside(origin) if given is None or origin.tokenizer else None
+    tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(origin)
     expected = origin.tokenizer.get("sha256", tokenizer.sha256)
     # What an export has written beside the weights means the same in another form.
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
@@ -223,9 +225,13 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
 
 
 def _tokenizer_beside(origin: Origin) -> TextTokenizer | None:
-    """Return the tokenizer that lies beside the weights, as transformers has it; None without."""
-    path = origin.path / "tokenizer.json"
-    return TextTokenizer(f"hf:{path}") if is_hugging_face(origin.path) and path.is_file() else None
+    """Return the tokenizer whose files are beside the weights; None without."""
+    folder = described_folder(origin.path)
+    if folder is None:
+        return None
+    found = (f"{kind}:{folder / name}" for name, kind in _BESIDE if (folder / name).is_file())
+    spec = next(found, None)
+    return None if spec is None else TextTokenizer(spec)
 
 
 def _kept_tokenizer(origin: Origin) -> TextTokenizer:
@@ -255,11 +261,11 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
 def _shape_given(path: Path, opening: Opening) -> ModelConfig:
     """Return the shape of such a model, which a flag or its config.json says."""
     if opening.model is not None:
-        return ModelConfig.named(opening.model)
-    if is_hugging_face(path):
-        return shape_in(path)
+        return shape_named(opening.model)
     if not path.exists():
         raise UserError(f"there is no file or folder {path}: give a run's folder or a checkpoint.")
+    if (shape := shape_at(path)) is not None:
+        return shape
     raise UserError(
         f"{path} holds no checkpoint of trainer.train. If it is a published one, say which model "
         f"it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."

@@ -1,11 +1,13 @@
 """Files of tasks and items, exports and weights that are refused."""
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 from tests.golden.corpus_tasks import tasks
 from tests.golden.corpus_training import tokenizer
-from tests.refusals.refusal import Refusal, refused
+from tests.refusals.refusal import Accepted, Refusal, refused
 from tests.refusals.scenes import MODEL, Scene, holding, together
 from tests.refusals.scenes_shards import (
     changed,
@@ -23,6 +25,7 @@ from tests.refusals.scenes_trainer import (
     glm,
     gpt2,
     lines,
+    ready,
     reference,
     trained,
     tuned,
@@ -259,6 +262,90 @@ _WEIGHTS = (
     ),
 )
 
+_GLM_CONFIG = {
+    "model_type": "glm",
+    "num_layers": 2,
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "vocab_size": 384,
+    "max_sequence_length": 64,
+}
+"""config.json of a GLM as THUDM/GLM publishes them."""
+_SHARD = "pytorch_model-00001-of-00002.bin"
+_FOLDERS: dict[str, Scene] = {
+    "chatglm": holding_json("other/config.json", {"model_type": "chatglm", "num_layers": 28}),
+    "llama": holding_json("other/config.json", {"model_type": "llama"}),
+    "a type without a name": holding_json("other/config.json", {"model_type": "qwen2"}),
+    "GLM-4": holding_json("other/config.json", {"model_type": "glm", "num_hidden_layers": 40}),
+    "LoRA": holding_json("other/adapter_config.json", {"base_model_name_or_path": "gpt2"}),
+    "nanoGPT": holding("other/ckpt.pt"),
+    "attention_scale": holding_json("other/config.json", {**_GLM_CONFIG, "attention_scale": 8.0}),
+    "relative_encoding": holding_json(
+        "other/config.json", {**_GLM_CONFIG, "relative_encoding": True}
+    ),
+    "no number of layers": holding_json("other/config.json", {**_GLM_CONFIG, "num_layers": None}),
+    "a config alone": holding_json("other/config.json", _GLM_CONFIG),
+    "nothing": holding("other/README.md"),
+    "a shard is missing": together(
+        holding_json("other/config.json", _GLM_CONFIG),
+        holding_json(
+            "other/pytorch_model.bin.index.json",
+            {"weight_map": {str(i): f"pytorch_model-0000{i}-of-00009.bin" for i in range(1, 10)}},
+        ),
+        holding("other/pytorch_model-00002-of-00009.bin"),
+    ),
+    "the index is missing": together(
+        holding_json("other/config.json", _GLM_CONFIG), holding(f"other/{_SHARD}")
+    ),
+    "a pointer of Git LFS": together(
+        holding_json("other/config.json", _GLM_CONFIG),
+        holding("other/pytorch_model.bin", "version https://git-lfs.github.com/spec/v1\noid x\n"),
+    ),
+}
+"""Folders of models that people have and that cannot be read."""
+_OF_OTHERS = tuple(
+    refused(
+        f"weights of others: {name}",
+        "trainer.train --data data --max-steps 2 --batch-size 4 --init-from other",
+        scene=together(ready, scene),
+    )
+    for name, scene in _FOLDERS.items()
+)
+
+
+def _published(folder: Path) -> None:
+    """The run's weights as a GLM in a folder as THUDM/GLM publishes it, with its tokenizer."""
+    trained(folder)
+    holding_json("other/config.json", _GLM_CONFIG)(folder)
+    other = folder / "other"
+    shutil.copy(folder / "run/step-4/mp_rank_00_model_states.pt", other / "pytorch_model.bin")
+    shutil.copy(folder / "tok.model", other / "cog-pretrain.model")
+
+
+_STEP = "trainer.train --data data --batch-size 4 --max-steps 1"
+_WITHOUT_MODEL = {
+    "a run": (f"{_STEP} --init-from run", trained),
+    "a checkpoint": (f"{_STEP} --init-from run/step-2", trained),
+    "an export": (f"{_STEP} --init-from glm", glm),
+    "a GPT-2": (f"{_STEP} --objective causal --init-from gpt2", gpt2),
+    "a published GLM": (f"{_STEP} --init-from other", _published),
+    "a published GLM, finetune": (
+        f"trainer.finetune {TUNING.replace('run', 'other')} --epochs 1 --save out",
+        together(_published, lines("items/train.jsonl", ITEMS)),
+    ),
+    "a published GLM, evaluate": (
+        "trainer.evaluate other --task lambada=x",
+        together(_published, holding("x", '{"text": "a b"}\n')),
+    ),
+    "a published GLM, generate": ("trainer.generate other the", _published),
+    "a published GLM, export": ("trainer.export other --to safetensors --output out", _published),
+}
+"""Commands that are given a model whose shape --model need not say."""
+_STARTED = tuple(
+    Accepted(name=f"without --model: {name}", command=command, scene=scene, says="")
+    for name, (command, scene) in _WITHOUT_MODEL.items()
+)
+
 
 _WHOLE = "run/step-4/whole-00000.json"
 _DAMAGED = together(
@@ -335,6 +422,8 @@ ROWS = (
     *_TUNED,
     *_EXPORTS,
     *_WEIGHTS,
+    *_OF_OTHERS,
+    *_STARTED,
     *_USES,
     *_PATTERNS,
 )

@@ -28,6 +28,8 @@ _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
 """In what gloo raises when another rank is gone or late, a plain RuntimeError."""
 _NAMED = re.compile(r"GLOBAL (\S+) (?:was not|whose module)")
 """In torch's refusal of a file."""
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""Begins a file of torch before 1.6, a sequence of pickles: they cannot be memory-mapped."""
 _LONGEST = 300
 """Characters of an error of torch or DeepSpeed that a message repeats."""
 
@@ -65,7 +67,9 @@ def deepspeed_types() -> list[Any]:
 
 
 def read(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
-    """Return the dict in a file of torch 1.6 or later, its tensors on the CPU, memory-mapped.
+    """Return the dict in a file of torch, its tensors on the CPU.
+
+    They are memory-mapped, save for those of files of torch before 1.6.
 
     Args:
         path: the file.
@@ -75,12 +79,17 @@ def read(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
         UserError: it holds something else, or cannot be read now.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    advice = ": it is no file of torch 1.6 or later, or was damaged. Copy it again."
+    advice = ": it is no file of torch, or was damaged. Copy it again."
     with explain_damage(path, f"{path} cannot be read", advice), weights_only(types):
-        content = torch.load(path, "cpu", mmap=True)
+        content = torch.load(path, "cpu", mmap=not _is_legacy(path))
     if not isinstance(content, dict):
         raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
     return content
+
+
+def _is_legacy(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_LEGACY)) == _LEGACY
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""config.json of folders as transformers has them: what it tells of a model.
+"""config.json of folders as transformers has them: which model it describes.
 
-Of others' models GPT-2 alone can be read; a GLM that `trainer.export` wrote is read as well.
+Of others' models GLM (2021) and GPT-2 can be read; a GLM that `trainer.export` wrote is read too.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,13 @@ from shards.records import from_json
 from shards.run import CAUSAL, GLM
 from trainer.json_file import read_object
 from trainer.model.sizes import ModelConfig
-from trainer.weights import gpt2
+from trainer.weights import glm, gpt2
+from trainer.weights.foreign import READABLE, refuse_foreign
 
 CONFIG = "config.json"
-WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+FORMS = ("model.safetensors", "pytorch_model.bin")
+"""Files that hold the weights of a whole model; of its shards `INDEX_SUFFIX` ends the index."""
+INDEX_SUFFIX = ".index.json"
 GLM_TYPE = "corpusmill-glm"
 """model_type of a GLM that `trainer.export` writes; transformers has no such model."""
 SHAPE = "shape"
@@ -24,26 +27,30 @@ TRAINING = "corpusmill"
 """Where config.json has the fields of `Training`; transformers keeps and ignores it."""
 
 
-def is_hugging_face(path: Path) -> bool:
-    """Return whether a folder has the files of such a model."""
-    return (path / CONFIG).is_file() and any((path / name).is_file() for name in (WHOLE, INDEX))
+def described_folder(path: Path) -> Path | None:
+    """Return the folder whose config.json describes a folder or file of weights; None without."""
+    folder = path.parent if path.is_file() else path
+    return folder if (folder / CONFIG).is_file() else None
 
 
 def shape_in(folder: Path) -> ModelConfig:
-    """Return the shape of the model in a folder, its vocabulary padded, without dropout.
+    """Return the shape of the model in a folder, its vocabulary padded.
 
     Raises:
-        UserError: it is neither a GPT-2 as OpenAI's nor a GLM that was exported from here.
+        UserError: it is none that can be read here.
     """
     content = read_object(folder / CONFIG)
+    refuse_foreign(folder)
     try:
         if content.get("model_type") == GLM_TYPE:
             return from_json(ModelConfig, content[SHAPE], where=SHAPE)
+        if content.get("model_type") == glm.MODEL_TYPE:
+            return glm.shape_of(content)
         return gpt2.shape_of(content)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"{folder / CONFIG} does not describe a model that can be read here ({error}): neither "
-            "a GPT-2 nor a GLM that trainer.export wrote."
+            f"{folder / CONFIG} does not describe a model that can be read here ({error}). "
+            f"{READABLE}."
         ) from error
 
 

@@ -3,7 +3,8 @@
 transformers' `Conv1D` holds the matrix of a layer as [inputs, outputs]; ours is [outputs, inputs].
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trainer.model.sizes import ModelConfig, padded_vocabulary
@@ -17,6 +18,7 @@ PREFIX = "transformer."
 """What transformers puts in front of all names of a model with a head; files of the model alone,
 such as those of OpenAI's weights, lack it."""
 
+_LAYER = re.compile(r"h\.(\d+)\.")
 _NAMES = (
     ("transformer.layers.", "h."),
     ("word_embeddings.", "wte."),
@@ -55,6 +57,17 @@ def name_in_transformers(name: str) -> str:
     for ours, theirs in _NAMES:
         name = name.replace(ours, theirs)
     return name
+
+
+def is_gpt2(names: Iterable[str]) -> bool:
+    """Return whether names of parameters are those of a GPT-2."""
+    return any(name.removeprefix(PREFIX) == "wte.weight" for name in names)
+
+
+def num_layers(names: Iterable[str]) -> int:
+    """Return how many layers names of parameters, without `PREFIX`, are of."""
+    layers = [int(found[1]) for name in names if (found := _LAYER.match(name))]
+    return max(layers, default=0) + 1
 
 
 def is_transposed(name: str) -> bool:

@@ -19,6 +19,16 @@ _HEAD = "head."
 """Begins the names of a classifier's head, which former versions had: it is left out."""
 
 
+_SHOWN = 5
+"""Names that a message lists at most."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names of several, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
 class Part(Protocol):
     """A tensor that is read when it is asked for; a `torch.Tensor` is one."""
 
@@ -58,8 +68,8 @@ class Weights:
         ):
             if names:
                 raise UserError(
-                    f"{self.source} {what}, {len(names)} of them; the first is {min(names)}. It "
-                    "was made with another --model: compare layers and block positions."
+                    f"{self.source} {what}: {listed(sorted(names))}. It was made with another "
+                    "--model: compare layers and block positions."
                 )
         for name, shape in shapes.items():
             parts = [torch.empty(part.shape, device="meta") for part in self.parts[name]]
@@ -117,4 +127,7 @@ def _advice(name: str, found: torch.Size, *, is_shorter: bool) -> str:
     other = "it was made with another --model"
     if found and name == "word_embeddings.weight":
         other = f"use a model with vocab_size {found[0]}, and the tokenizer of the file"
-    return f"If the file is one of several model-parallel ones, give their folder; if not, {other}."
+    return (
+        "If the file is one of several model-parallel ones, give the folder that holds all of them;"
+        f" if not, {other}."
+    )
