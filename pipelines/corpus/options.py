@@ -182,7 +182,7 @@ class Options(Command):
     """Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what all
     parts mapped (docs/large.md)."""
     max_reject_rate: float = option(0.01, metavar="F", type=fraction, group=IN)
-    """Fail if more than this share of the records cannot be read."""
+    """Fail if more than this share of the records, or of their bytes, cannot be read."""
     bad_utf8: str = option(
         REJECT, choices=(REJECT, REPLACE), decides=SEGMENTS, newer=True, group=IN
     )
@@ -196,8 +196,9 @@ class Options(Command):
     """Estimate the run from a timed sample of the input and stop: splits, documents, tokens, time,
     disk, memory."""
     skip_unreadable: bool = option(False, action="store_true", group=IN)
-    """Go on without files and folders that match and cannot be read; the log counts them,
-    report.json lists them. --append and --watch always do."""
+    """Continue without files and folders that match and cannot be read, and with what can be read
+    of an archive that is cut off or an array that is not closed; the log counts them, report.json
+    lists them. --append and --watch always leave out what cannot be opened."""
     keep_segments: bool = option(False, action="store_true", group=RUNNING)
     """Keep the intermediate files in <output>/.work."""
     overwrite: bool = option(

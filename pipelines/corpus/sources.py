@@ -27,7 +27,7 @@ from pipelines.inputs.files import (
 )
 from pipelines.inputs.split import Split
 from pipelines.readers.own import Broken, Read
-from pipelines.readers.reading import Reading, open_reader
+from pipelines.readers.reading import Reading, check_head, open_reader
 from pipelines.readers.record import Reader
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -125,8 +125,21 @@ def list_corpora(module: str, options: Options) -> tuple[Listing, dict[str, Corp
     """
     inbox, corpora = growing_corpora(module, options)
     listing = inbox.look(growing=False)
+    if options.skip_unreadable:
+        listing = without_broken(listing, corpora)
     _check_readable(listing, options)
     return listing, corpora
+
+
+def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
+    """Return a listing without the files that are not what their names say, or have no footer."""
+    refused = dict(listing.refused)
+    for file in listing.files:
+        try:
+            check_head(file, corpora[file.source].reading)
+        except UserError as error:
+            refused[file] = str(error).removeprefix(f"The input {file.path} ")
+    return Listing(files=[file for file in listing.files if file not in refused], refused=refused)
 
 
 def _check_readable(listing: Listing, options: Options) -> None:

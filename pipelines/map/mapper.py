@@ -8,7 +8,7 @@ import hashlib
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -20,12 +20,14 @@ from pipelines.engine.task import last_line
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.filters.step import Clock, run, split_verdict
 from pipelines.inputs.split import Link, Split
+from pipelines.map.amounts import Amounts
 from pipelines.map.attempts import begin_attempt
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, group_records, with_raws
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
+from pipelines.segments.rows import Verdict
 from pipelines.segments.segment import Segment
 from shards.errors import UserError
 from shards.manifest import WORK
@@ -36,6 +38,13 @@ from shards.storage.remote import AnyPath
 
 STAGES_VERSION = 5
 """Raised with every change of this package that changes the bytes of a segment."""
+
+_CUT = {
+    "truncated": "is cut off",
+    "bad-archive": "is a damaged archive",
+    "unterminated-array": "holds a JSON array that is not closed",
+}
+"""What is wrong with a file whose end is missing, by the reason of its last damage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +103,12 @@ class SplitRecord:
     """CPU seconds of the process, by stage."""
     versions: Mapping[str, str] = field(default_factory=dict)
     segments: tuple[Segment, ...] = ()
+    bytes: int = 0
+    """About how many bytes of input its records take."""
+    unread_bytes: int = 0
+    """About how many of them those take that cannot be read."""
+    cut: str = ""
+    """Why an unknown number of records is missing at its end; empty if none is."""
     failure: str = ""
     """Why a watch leaves the file out for now; the record is then of no use but to say so."""
 
@@ -137,8 +152,14 @@ class SplitRecord:
             crc32c=reader.crc32c,
             first=-1 if link.first is None else link.first,
             next=-1 if link.next is None else link.next,
+            cut=reader.cut or "",
             **results,
         )
+
+    @property
+    def why_cut(self) -> str:
+        """What is wrong with a file whose end is missing, as its name goes before it; or ""."""
+        return f"{_CUT[self.cut]}: an unknown number of records is missing" if self.cut else ""
 
     @property
     def link(self) -> Link:
@@ -237,11 +258,11 @@ class Mapper:
         clock = Clock()
         split = task.split
         reader = self._job.corpora[split.source].reader(split)
-        segments, unsampled = self.segments(reader, task, clock)
+        segments, amounts = self.segments(reader, task, clock)
         record = SplitRecord.of(
             split,
             reader,
-            unsampled=unsampled,
+            **asdict(amounts),
             seconds=round(time.monotonic() - started, 3),
             cpu_seconds=clock.shares("read"),
             versions=dict(self._job.versions),
@@ -249,12 +270,10 @@ class Mapper:
         )
         self._write(task, record)
 
-    def segments(self, reader: Reader, task: MapTask, clock: Clock) -> tuple[list[Segment], int]:
-        """Write the segments of what a reader yields.
-
-        Returns:
-            The segments, and how many records --sample left out.
-        """
+    def segments(
+        self, reader: Reader, task: MapTask, clock: Clock
+    ) -> tuple[list[Segment], Amounts]:
+        """Write the segments of what a reader yields; return them, and how much was read."""
         split = task.split
         builder = self._make_builder(relative=split.relative)
         segments: list[Segment] = []
@@ -264,16 +283,16 @@ class Mapper:
                 segments.append(builder.close(self._folder / f"{task.name}-{len(segments):04}"))
 
         intake = self._intakes[split.source]
-        unsampled = 0
+        amounts = Amounts()
         for batch in group_records(reader):
             items, skipped = intake.sampled(batch, split)
-            unsampled += skipped
-            self._add(builder, items, split=split, clock=clock)
+            amounts.unsampled += skipped
+            amounts.add(items, self._add(builder, items, split=split, clock=clock))
             if builder.full:
                 close()
         if not builder.empty:
             close()
-        return segments, unsampled
+        return segments, amounts
 
     def _add(
         self,
@@ -282,10 +301,11 @@ class Mapper:
         *,
         split: Split,
         clock: Clock,
-    ) -> None:
-        """Judge a batch and add it."""
+    ) -> list[Verdict]:
+        """Judge a batch and add it; return the verdicts on what is left out."""
         documents, rejected = split_verdict(self._intakes[split.source].read(items, split))
         kept, dropped = run(documents, self._chain.steps, clock)
         verdicts = [with_raws(verdict, items) for verdict in (rejected, *dropped)]
         with clock.time("segment"):
             builder.add(kept, verdicts)
+        return verdicts

@@ -8,7 +8,7 @@ from pipelines.corpus.part import MERGE
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import read_record
 from pipelines.engine.workers import MOST_DEATHS
-from pipelines.inputs.files import InputFile
+from pipelines.inputs.files import InputFile, Listing
 from pipelines.inputs.split import Split, seamless
 from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
 from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
@@ -82,6 +82,7 @@ class MapPhase:
         redone = self._tasks([chain[0] for chain in chains.values() if chain[0] not in records])
         records |= self._map(redone, self._unfinished(redone)) if redone else {}
         self._leave_out_failed(chains, records)
+        self._check_ends(chains, records)
         return [records[split] for chain in chains.values() for split in chain]
 
     def map_part(self) -> None:
@@ -92,6 +93,8 @@ class MapPhase:
         all_tasks = self._tasks([split for chain in chains.values() for split in chain])
         tasks = [task for task in all_tasks if task.split in own]
         records = self._map(tasks, self._unfinished(tasks, all_tasks=all_tasks))
+        own_chains = {file: [*own.intersection(chain)] for file, chain in chains.items()}
+        self._check_ends(own_chains, records)
         names = file_names(self._folder)
         missing = sum(f"{task.name}.json" not in names for task in all_tasks)
         kept = sum(segment.documents for record in records.values() for segment in record.segments)
@@ -117,9 +120,27 @@ class MapPhase:
         """Move files of which a split has failed out of the chains."""
         for file, chain in [*chains.items()]:
             why = next((found.failure for split in chain if (found := records[split]).failure), "")
+            if self._job.options.watch and not self._job.options.skip_unreadable:
+                why = why or _why_cut(chain, records)
             if why:
                 self._failed[file] = why
                 del chains[file]
+
+    def _check_ends(
+        self, chains: Mapping[InputFile, Iterable[Split]], records: Mapping[Split, SplitRecord]
+    ) -> None:
+        """Check that the end of no file is missing, unless the run may continue without it.
+
+        Raises:
+            UserError: One is.
+        """
+        if self._job.options.skip_unreadable:
+            return
+        cut = {file: why for file, chain in chains.items() if (why := _why_cut(chain, records))}
+        Listing(files=[], refused=cut).check(
+            ", or give --skip-unreadable to continue with the records that can be read (finished "
+            "work is kept)"
+        )
 
     def _check_heads(self, files: Sequence[InputFile]) -> None:
         for file in files:
@@ -218,6 +239,11 @@ class MapPhase:
                 else ""
             )
         )
+
+
+def _why_cut(chain: Iterable[Split], records: Mapping[Split, SplitRecord]) -> str:
+    """Return why an unknown number of records of a file is missing; "" if none is."""
+    return next((why for split in chain if (why := records[split].why_cut)), "")
 
 
 def map_tasks(splits: Iterable[Split], job: Job, facts: Mapping[str, Any]) -> list[MapTask]:

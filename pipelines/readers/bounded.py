@@ -22,6 +22,7 @@ class BoundedReader:
         """
         self.link = Link(end=0, first=None, next=None)
         self.crc32c = 0
+        self.cut = None
         self._reader = reader
         self._until = until
         self._units = units

@@ -80,6 +80,8 @@ class JsonArrayReader:
         """Where the reading began and stopped."""
         self.crc32c: int | None = None
         """Checksum of the bytes [split.start, split.end) of the file as stored."""
+        self.cut: Reason | None = None
+        """Why an unknown number of records is missing at the end; None if none is."""
         self._split = split
         self._text_fields = frozenset(text_fields)
         self._max_bytes = max_record_bytes
@@ -129,7 +131,8 @@ class JsonArrayReader:
             offset = window.skip((yield from self._plain_records(window.skip(position))))
             char = window.slice(offset, offset + 1)
             if not char:
-                yield Damage(offset, 0, self._stream.failure or "unterminated-array", b"")
+                self.cut = self._stream.failure or "unterminated-array"
+                yield Damage(offset, 0, self.cut, b"")
                 break
             if offset >= self._stream.end and self._is_good(offset):
                 return offset
@@ -254,8 +257,8 @@ class JsonArrayReader:
         elif raw.startswith(b'"') and self._is_wrapped:
             _, end, is_cut = self._value(offset, before="{")
             if is_cut:
-                reason = stream.failure or "truncated"
-                yield Damage(offset, stream.size - offset, reason, raw)
+                self.cut = stream.failure or "truncated"
+                yield Damage(offset, stream.size - offset, self.cut, raw)
                 return None
             offset = offset if end is None else window.skip(end)
         if raw := window.peek(offset, RAW_BYTES):
@@ -264,6 +267,7 @@ class JsonArrayReader:
             yield Damage(offset, length, "trailing-bytes", raw[:length])
             if good is not None:
                 return good
+        self.cut = stream.failure
         if stream.failure:
             yield Damage(stream.size, 0, stream.failure, b"")
         return None
@@ -287,7 +291,10 @@ class JsonArrayReader:
             end = self._stream.size if is_cut else self._next_edge(offset)
             reason = self._guessed_reason(raw, end - offset, cut=end == self._stream.size)
         yield Damage(offset, end - offset, reason, raw[: end - offset])
-        return None if reason in ("truncated", self._stream.failure) else end
+        if reason not in ("truncated", self._stream.failure):
+            return end
+        self.cut = reason
+        return None
 
     def _guessed_reason(self, raw: bytes, length: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""

@@ -59,6 +59,8 @@ class LineReader:
         """Where the reading began and stopped."""
         self.crc32c: int | None = None
         """Checksum of the bytes [split.start, split.end) of the file as stored."""
+        self.cut: Reason | None = None
+        """Why an unknown number of records is missing at the end; None if none is."""
         self._split = split
         self._parse = parse
         self._max_bytes = max_record_bytes
@@ -125,7 +127,7 @@ class LineReader:
 
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
         """Yield what follows the last line feed, and why the archive ended early if it did."""
-        failure = self._stream.failure
+        failure = self.cut = self._stream.failure
         item = self._item(offset, line, failure)
         if item:
             yield item

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pipelines.inputs.split import Link
 from pipelines.readers.lines import Parse
-from pipelines.readers.record import Damage, Reader, Record, strings_in
+from pipelines.readers.record import Damage, Reader, Reason, Record, strings_in
 from pipelines.readers.salvage import Partial
 
 REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
@@ -50,6 +50,11 @@ class MendingReader:
     def crc32c(self) -> int | None:
         """Checksum of the split's bytes as stored."""
         return self._reader.crc32c
+
+    @property
+    def cut(self) -> Reason | None:
+        """Why an unknown number of records is missing at the end; None if none is."""
+        return self._reader.cut
 
     @property
     def done(self) -> int:

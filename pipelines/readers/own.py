@@ -52,6 +52,8 @@ class OwnReader:
         """Where the reading began and stopped, in bytes."""
         self.crc32c: int | None = None
         """Checksum of the file's bytes as stored."""
+        self.cut: Reason | None = None
+        """Why an unknown number of records is missing at the end; None if none is."""
         self._split = split
         self._read = read
         self._max_bytes = max_record_bytes
@@ -85,6 +87,7 @@ class OwnReader:
         number = -1
         for number, item in enumerate(self._items(stream)):
             yield self._numbered(number, item)
+        self.cut = stream.failure
         if stream.failure:
             yield Damage(number + 1, 0, stream.failure, b"")
 
@@ -105,8 +108,9 @@ class OwnReader:
         values = [value for value in item.values() if isinstance(value, str | bytes)]
         # The raw bytes of a page say how large it is, and what to keep of it if it is rejected.
         raw = max((value for value in values if isinstance(value, bytes)), key=len, default=b"")
-        if sum(map(len, values)) > self._max_bytes:
-            return Damage(number, 1, "too-long", raw[:RAW_BYTES])
+        size = sum(map(len, values))
+        if size > self._max_bytes:
+            return Damage(number, 1, "too-long", raw[:RAW_BYTES], size)
         return Record(number, 1, item, raw)
 
 

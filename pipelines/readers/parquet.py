@@ -70,6 +70,8 @@ class ParquetReader:
         """Where the reading began and stopped, as row numbers."""
         self.crc32c: int | None = None
         """Checksum of the bytes of the split's row groups as stored."""
+        self.cut = None
+        """None: a table that ends early has no footer and is refused."""
         self.done = 0
         """How many rows have been read so far."""
         self._split = split
@@ -128,8 +130,9 @@ class ParquetReader:
         for batch in _batches(table, file, group):
             yield from self._rows(batch[: end - row], row)
             row = min(row + len(batch), end)
+        row_bytes = _row_bytes(table, group)
         for lost in range(row, end):
-            yield Damage(lost, 1, "bad-row-group", b"")
+            yield Damage(lost, 1, "bad-row-group", b"", row_bytes)
 
     def _rows(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
         batch = self._with_texts(batch)
@@ -235,14 +238,17 @@ def _groups(metadata: pq.FileMetaData, split: Split) -> list[tuple[int, tuple[in
 
 def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a row group up to its end or to damage."""
-    details = table.metadata.row_group(group)
-    row_bytes = 1 + max(0, details.total_byte_size) // max(1, details.num_rows)
-    size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
+    size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
     try:
         yield from table.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
     except (pa.ArrowException, OSError) as error:
         if file.error:
             raise file.error from error
+
+
+def _row_bytes(table: pq.ParquetFile, group: int) -> int:
+    details = table.metadata.row_group(group)
+    return 1 + int(max(0, details.total_byte_size) // max(1, details.num_rows))
 
 
 def _contiguous(column: pa.Array) -> pa.Array:

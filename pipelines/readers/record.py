@@ -30,6 +30,10 @@ Reason = Literal[
 """What may be wrong before a record is judged; `pipelines.segments.rows.REJECTS` has each one."""
 
 
+CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
+"""Reasons of what stands where a file ends too early; none of it is a record."""
+
+
 class Record(NamedTuple):
     """A record of an input file; (offset, length) is its identity there."""
 
@@ -73,11 +77,13 @@ class Damage(NamedTuple):
     """What is wrong with it."""
     raw: bytes
     """Its first WHOLE_BYTES, or RAW_BYTES where its end is not known or it is too long."""
+    num_bytes: int = 0
+    """About how many bytes it takes, where `length` counts rows."""
 
     @property
     def size(self) -> int:
-        """Return how many bytes it holds."""
-        return len(self.raw)
+        """Return about how many bytes of the input it takes."""
+        return max(self.length, self.num_bytes, len(self.raw))
 
     @property
     def head(self) -> bytes:
@@ -116,6 +122,10 @@ class Reader(Protocol):
     @property
     def crc32c(self) -> int | None:
         """Checksum of the split's bytes as stored; None until the reading is finished."""
+
+    @property
+    def cut(self) -> Reason | None:
+        """Why an unknown number of records is missing at the end; None if none is."""
 
     @property
     def done(self) -> int:

@@ -6,10 +6,11 @@ whose two accounts differ fails.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any
 
 from pipelines.dedup.tasks import TaskRecord
+from pipelines.inputs.files import Listing
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.write import PAGE, REPORT
@@ -135,15 +136,41 @@ def _reasons(account: Account, source: str, verdict: str) -> dict[str, int]:
     }
 
 
-def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
-    """Return the share of records that could not be read, and their number by reason."""
+@dataclass(frozen=True)
+class Unread:
+    """How much of the input cannot be read."""
+
+    reasons: Counter[str]
+    """Records that cannot be read, by reason."""
+    records: float
+    """Their share of all records."""
+    bytes: float
+    """Their share of the bytes of all records."""
+
+    @property
+    def rate(self) -> float:
+        """The larger of the two shares."""
+        return max(self.records, self.bytes)
+
+
+def unread(records: Iterable[SplitRecord]) -> Unread:
+    """Return how much of the input cannot be read; where a file is cut off is no record.
+
+    Args:
+        records: Of all splits.
+    """
+    splits = [*records]
+    cut = Counter(record.cut for record in splits if record.cut)
     reasons: Counter[str] = Counter()
     rows = 0
-    for _, tally in _mapped(records):
+    for _, tally in _mapped(splits):
         rows += tally.rows
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
-    return reasons.total() / max(1, rows), reasons
+    reasons, rows = reasons - cut, rows - cut.total()
+    lost = sum(record.unread_bytes for record in splits)
+    all_bytes = sum(record.bytes for record in splits)
+    return Unread(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
 
 
 def unread_sources(records: Iterable[SplitRecord]) -> set[str]:
@@ -160,23 +187,24 @@ def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath)
 
     Args:
         records: Of all splits.
-        most: The largest share of unreadable records that is allowed.
+        most: The largest share of records, and of bytes, that may be unreadable.
         work: The folder of intermediate files, named in a message.
 
     Raises:
         UserError: The share is larger.
     """
-    rate, reasons = reject_rate(records)
-    if rate > most:
-        counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
-        other_fields = rate > _MOST and reasons.most_common(1)[0][0] == "missing-field"
+    lost = unread(records)
+    if lost.rate > most:
+        reasons = lost.reasons.most_common()
+        counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons)
+        other_fields = lost.records > _MOST and reasons[0][0] == "missing-field"
         look = f". {called('look')} PATH says which fields there are, and which corpus reads them"
         hint = look if other_fields else ""
         raise UserError(
-            f"{100 * rate:.2f} % of the records cannot be read ({counts}), more than "
-            f"--max-reject-rate {most:g} allows. Their positions and "
-            f"first bytes are in {work}/map/*.rejects (Arrow files); mend the input, or "
-            f"allow more, and run the same command again{hint}"
+            f"{100 * lost.records:.2f} % of the records, with {100 * lost.bytes:.2f} % of the "
+            f"bytes, cannot be read ({counts}), more than --max-reject-rate {most:g} allows. Their "
+            f"positions and first bytes are in {work}/map/*.rejects (Arrow files); mend the "
+            f"input, or allow more, and run the same command again{hint}"
         )
 
 
@@ -200,7 +228,8 @@ def closing_lines(
     made: Manifest,
     output: AnyPath,
     *,
-    left_out: Mapping[str, int] = MappingProxyType({}),
+    left_out: Mapping[str, int],
+    cut: Listing,
 ) -> list[str]:
     """Return the last lines of a run's log: the account by source and reason, and the dataset.
 
@@ -209,6 +238,7 @@ def closing_lines(
         made: The manifest.
         output: The folder of the dataset.
         left_out: How many files and folders of a source could not be read, if any.
+        cut: What is wrong with files that are read though their end is missing.
     """
     shown = []
     for source, figures in account.items():
@@ -226,6 +256,11 @@ def closing_lines(
         "them)"
         for source, number in sorted(left_out.items())
     ]
+    if cut.refused:
+        shown.append(
+            f"{len(cut.refused):,} input files are incomplete and were read as far as possible "
+            f"({REPORT} lists them): {cut.named()}"
+        )
     for split in (TRAIN, VALIDATION):
         sums = sum_shards(made.shards(split=split))
         shown.append(

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
-from pipelines.corpus.sources import Corpus, growing_corpora, input_specs, list_corpora
+from pipelines.corpus.sources import (
+    Corpus,
+    growing_corpora,
+    input_specs,
+    list_corpora,
+    without_broken,
+)
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
@@ -89,6 +95,8 @@ def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
         return list_corpora(module, options)
     inbox, corpora = growing_corpora(module, options)
     listing = inbox.look()
+    if options.skip_unreadable:
+        listing = without_broken(listing, corpora)
     if listing.refused:
         _LOG.warning(
             "%d files or folders of the input are left for later: %s",

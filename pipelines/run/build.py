@@ -356,9 +356,9 @@ class Build:
             UserError: Too many are.
         """
         most = self.options.max_reject_rate
-        if account.reject_rate(records)[0] > most:
-            unread = account.unread_sources(records)
-            own = [file for file in files if file.source in unread]
+        if account.unread(records).rate > most:
+            sources = account.unread_sources(records)
+            own = [file for file in files if file.source in sources]
             look(FirstFiles(job=self.job, files=own), call=self.runner.call)
         account.check_rejects(records, most=most, work=self.work)
 
@@ -439,16 +439,16 @@ class Build:
         if base is not None:
             made = grown(base, made)
         left_out = {**self.left_out, **self.failed}
+        whys = {(one.source, one.relative): one.why_cut for one in results.records if one.cut}
+        cut = {file: whys[file.name] for file in files if file.name in whys}
         run = {
             **self.phases.figures(),
             "workers": self.runner.num_workers,
             "input_MB": _megabytes(files),
             "dedup": results.dedup.figures,
             "given": given_paths(self.options, self.chain.facts),
-            "left_out": [
-                {"source": file.source, "path": file.relative, "from": file.path, "why": why}
-                for file, why in left_out.items()
-            ],
+            "left_out": _listed(left_out),
+            "cut": _listed(cut),
             **figures(
                 results.records,
                 results.merged,
@@ -463,6 +463,7 @@ class Build:
             made,
             self.output,
             left_out=Counter(file.source for file in left_out),
+            cut=Listing(files=[], refused=cut),
         )
         for line in lines:
             _LOG.info("%s", line)
@@ -583,6 +584,13 @@ class Build:
             for split, total in shards_by_split.items()
             for index in range(total)
         ]
+
+
+def _listed(files: Mapping[InputFile, str]) -> list[dict[str, str]]:
+    return [
+        {"source": file.source, "path": file.relative, "from": file.path, "why": why}
+        for file, why in files.items()
+    ]
 
 
 def _megabytes(files: Sequence[InputFile]) -> float:

@@ -1,7 +1,7 @@
 """A corpus as batches of documents: found, cut and read as by its command."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from os import PathLike
 from typing import Any
 
@@ -16,7 +16,9 @@ from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
 from pipelines.engine.beam import PBegin
 from pipelines.filters.step import split_verdict
+from pipelines.inputs.input_file import shown
 from pipelines.inputs.split import Split, seamless
+from pipelines.map.amounts import Amounts
 from pipelines.map.intake import Intake, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.readers.reading import check_head, splits
@@ -141,26 +143,34 @@ class ReadDoFn(beam.DoFn):
         """Yield the batches of a split, and last its record."""
         reader = self._corpora[split.source].reader(split)
         intake = self._intakes[split.source]
-        unsampled = 0
+        amounts = Amounts()
         for group in group_records(reader):
             items, skipped = intake.sampled(group, split)
-            unsampled += skipped
+            amounts.unsampled += skipped
             if items:
-                yield from self._read(items, split, intake)
-        count("records not sampled", unsampled)
-        yield beam.TaggedOutput(_SPLITS, SplitRecord.of(split, reader, unsampled=unsampled))
+                documents, rejected = self._read(items, split, intake)
+                amounts.add(items, [rejected])
+                yield from judged_outputs(documents, [with_raws(rejected, items)])
+        count("records not sampled", amounts.unsampled)
+        record = SplitRecord.of(split, reader, **asdict(amounts))
+        if record.cut and not self._corpora[split.source].options.skip_unreadable:
+            raise UserError(
+                f"The input {shown(split.path)} {record.why_cut}. Fetch it again, or give "
+                "ReadCorpus skip_unreadable=True to continue with the records that can be read"
+            )
+        yield beam.TaggedOutput(_SPLITS, record)
 
     def _read(
         self, items: Sequence[Record | Damage], split: Split, intake: Intake
-    ) -> Iterator[Any]:
+    ) -> tuple[pa.RecordBatch, Verdict]:
+        """Return the documents of records, and the verdict on what is left out."""
         found = intake.read(items, split)
         batch = found.batch
         for field, value in ((SOURCE, split.source), (PATH, split.relative)):
             batch = batch.append_column(field, constant(value, batch.num_rows))
         count("records read", batch.num_rows)
         count("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
-        documents, rejected = split_verdict(Verdict(batch, found.reasons))
-        yield from judged_outputs(documents, [with_raws(rejected, items)])
+        return split_verdict(Verdict(batch, found.reasons))
 
 
 def constant(value: str, rows: int) -> pa.Array:

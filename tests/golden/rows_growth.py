@@ -7,6 +7,7 @@ _ANY = "--tokenizer sentencepiece:tok.model --languages all --language-threshold
 _EVERY = f"{_ANY} --dedup none --validation 0"
 
 _LOSSY = f"{_EVERY} --max-reject-rate 1"
+_CUT = f"{_LOSSY} --skip-unreadable"
 _NARROW = (
     "pipelines.text --input narrow=narrow --input table=table --input own=narrow_own:own "
     f"--max-record-bytes 200 {_LOSSY}"
@@ -57,7 +58,7 @@ _READERS = (
         name="packed",
         about="compressed files of several parts, of parts to be skipped, cut and harmed",
         corpora=(corpora.tokenizer, corpora.packed),
-        commands=(f"pipelines.text --input packed --output data {_LOSSY}",),
+        commands=(f"pipelines.text --input packed --output data {_CUT}",),
     ),
     Row(
         name="limits",
@@ -85,14 +86,13 @@ _READERS = (
         about="records that each have a fault of their own, and what options of reading mend",
         corpora=(corpora.tokenizer, corpora.broken),
         commands=(
-            f"pipelines.text --input broken --output data --keep-dropped {_LOSSY}",
-            f"pipelines.text --input broken --output seen --provenance x,why=y {_LOSSY}",
+            f"pipelines.text --input broken --output data --keep-dropped {_CUT}",
+            f"pipelines.text --input broken --output seen --provenance x,why=y {_CUT}",
             "shards stats data",
-            "pipelines.text --input broken --output mended --bad-utf8 replace --nul remove "
-            f"{_LOSSY}",
+            f"pipelines.text --input broken --output mended --bad-utf8 replace --nul remove {_CUT}",
             *(
                 f"pipelines.text --input broken --output at-most-{most} --nul remove "
-                f"--max-record-bytes {most} {_LOSSY}"
+                f"--max-record-bytes {most} {_CUT}"
                 for most in (corpora.LONG, 45, 44)
             ),
         ),

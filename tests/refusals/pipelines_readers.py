@@ -16,6 +16,8 @@ OUT = f"{TOKENIZER} --output out"
 TEXT = f"pipelines.text {OUT} --input in"
 WUDAO = f"pipelines.wudao {OUT} --input in"
 GZ = gzip.compress(LINES.encode(), mtime=0)
+CUT = gzip.compress(LINES.encode() * 9, mtime=0)[:-9]
+PAGES_OPEN = b"[" + b",".join(LINES.encode().splitlines())
 OBJECT = b'{"text": "a"}\n'
 BAD = b"rubbish\n"
 
@@ -34,6 +36,15 @@ def table(**columns: str) -> bytes:
     written = io.BytesIO()
     texts = [page(number)["content"] for number in range(6)]
     pq.write_table(pa.table({name: texts for name in columns.values()}), written, row_group_size=2)
+    return written.getvalue()
+
+
+def long_row() -> bytes:
+    """The bytes of a Parquet file of 300 short rows and a long one."""
+    written = io.BytesIO()
+    pq.write_table(
+        pa.table({"text": ["A short text in a few words."] * 300 + ["x" * 99_999]}), written
+    )
     return written.getvalue()
 
 
@@ -73,6 +84,12 @@ DAMAGE = {
     "text: GB 18030": text("a.txt", (page(1)["content"] + "\n").encode("gb18030") * 9),
     "parquet: without its beginning": parquet(table(a="text")[100:]),
     "damage: gzip cut off": text("a.jsonl.gz", GZ[: len(GZ) // 2]),
+    "cut: an archive after some lines": text("a.jsonl.gz", CUT),
+    "cut: an array": text("a.json", PAGES_OPEN),
+    "cut: an array in a record": text("a.json", PAGES_OPEN[:-40]),
+    "cut: an array in an archive": text("a.json.gz", gzip.compress(PAGES_OPEN, mtime=0)[:-20]),
+    "cut: an archive that is damaged": text("a.jsonl.bz2", bz2.compress(LINES.encode()) + b"x" * 9),
+    "cut: two files": together(text("a.jsonl.gz", CUT), text("b.json", PAGES_OPEN)),
     "damage: no field of text": text("a.jsonl", '{"body": "a"}\n' * 3),
     "damage: text that is a number": text("a.jsonl", '{"text": 5}\n' * 3),
 }
@@ -141,6 +158,31 @@ ROWS = (
         TEXT,
         scene=text("a.jsonl", some_broken(99)),
         found="99 documents | 6 kept | 93 dropped",
+    ),
+    mapped(
+        "damage: one long record of many",
+        f"{TEXT} --max-record-bytes 5000",
+        scene=text("a.jsonl", LINES * 40 + BODY.replace("bad", "x" * 99_999)),
+        found="241 documents | 6 kept | 235 dropped",
+    ),
+    mapped(
+        "damage: one long row of many",
+        f"{TEXT} --max-record-bytes 5000",
+        scene=parquet(long_row()),
+        found="301 documents | 1 kept | 300 dropped",
+    ),
+    Accepted(
+        name="cut: archives and arrays are read as far as possible",
+        command=f"{TEXT} --skip-unreadable",
+        scene=together(
+            text("a.jsonl.gz", CUT),
+            text("b.json", PAGES_OPEN),
+            text("c.parquet", table(a="text")[:-100]),
+            text("d.jsonl", LINES),
+        ),
+        says=r"1 files or folders cannot be read and are left out: .*c\.parquet cannot be read as "
+        r"Parquet: .*2 input files are incomplete and were read as far as possible .*"
+        r"a\.jsonl\.gz is cut off: .*b\.json holds a JSON array that is not closed: ",
     ),
     Accepted(
         name="damage: 1 % of the records",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.soak.dataset import Place, Plain, Stored
-from tests.soak.oracle import Expected, Fate, Seen, account, expect, hold_out
+from tests.soak.oracle import CUT, Expected, Fate, Seen, account, expect, hold_out
 from tests.soak.world import Input, Options, World
 
 
@@ -65,6 +65,8 @@ def check_dataset(folder: Path, world: World, ledger: Ledger | None = None) -> L
     agree("files in generations", sorted(made), sorted(files))
     if not ledger.generations:
         _check_left_out(folder, world)
+        if len(plain.manifest["generations"]) == 1:
+            _check_ends(folder, world)
     for generation in plain.manifest["generations"]:
         if generation["name"] in ledger.generations:
             continue
@@ -80,6 +82,14 @@ def _check_left_out(folder: Path, world: World) -> None:
     listed = Counter(entry["source"] for entry in report["left_out"])
     for source in world.sources:
         agree(f"left out of {source.name}", listed[source.name], source.unreadable)
+
+
+def _check_ends(folder: Path, world: World) -> None:
+    """Check that the report names the files that end too early."""
+    report = json.loads((folder / "report.json").read_bytes())
+    named = sorted((entry["source"], entry["path"]) for entry in report["cut"])
+    cut = (file for file in world.inputs if CUT & {row.judged.rejected for row in file.rows})
+    agree("files that end too early", named, sorted((file.source, file.relative) for file in cut))
 
 
 def _check_generation(

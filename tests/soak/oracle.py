@@ -26,6 +26,8 @@ QUARANTINES = frozenset(
         *("trailing-bytes", "bad-archive", "bad-row-group", "missing-field", "wrong-type", "nul"),
     )
 )
+CUT = frozenset(("truncated", "unterminated-array"))
+"""Reasons of what has no end: an unknown number of records is missing behind it."""
 CONFIG = ftfy.TextFixerConfig(
     fix_latin_ligatures=False,
     fix_character_width=False,

@@ -182,8 +182,6 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
         writer = Writer(rng, texts, CORPORA[corpus], damage, judged)
         source = _source(rng, folder, name, corpus, writer)
         world.sources.append(source)
-        if source.unreadable:
-            world.options.values["skip_unreadable"] = True
         sizes = (3, 20, 60) if small else (3, 20, 60, 150)
         files = rng.choice((1, 2, 3) if small else (1, 2, 3, 6))
         while not source.inputs:
@@ -249,6 +247,7 @@ def random_options(rng: random.Random) -> Options:
         (("all", 0), ("all", 0), ("all", 0.3), ("zh,en", 0.3))
     )
     values["max_reject_rate"] = 1
+    values["skip_unreadable"] = True
     perhaps(0.6, "dedup", ("none", "exact", "minhash", "minhash"))
     perhaps(0.3, "seed", (1, 7, 123456))
     perhaps(0.2, "sample", (0.5, 0.9, 0.05))

@@ -59,7 +59,10 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
 
 def made(inputs: dict[str, Path], output: Path, corpus: str, **changes: Any) -> Manifest:
     specs = (f"zh={inputs['zh']}", f"n={corpus}:{inputs['notes']}")
-    return build("pipelines.wudao", small(output, *specs, max_reject_rate=0.5, **changes))
+    return build(
+        "pipelines.wudao",
+        small(output, *specs, max_reject_rate=0.5, skip_unreadable=True, **changes),
+    )
 
 
 def test_a_corpus_by_its_module_or_the_name_of_an_installed_package(
