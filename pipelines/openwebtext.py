@@ -50,7 +50,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle OpenWebText into shards.",
     pattern=TEXT_FILES,
     options=OpenwebtextOptions,
-    reading=always(Reading(text_fields=("text",))),
+    reading=always(Reading(text_fields=("text",), fields=("text", "url"))),
     provenance=strings("url"),
     documents=documents,
 )

@@ -92,7 +92,13 @@ def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document
 def _reading(options: TextOptions) -> Reading:
     form: Any = options.format
     outer = options.text_field.partition(".")[0]
-    return Reading(format=form, text_fields=(options.text_field, outer), newline=options.newline)
+    kept = [field for _, field in _columns(options.provenance)]
+    return Reading(
+        format=form,
+        text_fields=(options.text_field, outer),
+        fields=(options.text_field, options.id_field, *kept),
+        newline=options.newline,
+    )
 
 
 def _provenance(options: TextOptions) -> Mapping[str, pa.DataType]:

@@ -76,9 +76,9 @@ class Corpus:
         with failures_told(self.module, doing=f"the {what} of its recipe fails"):
             return getattr(self.recipe, what)(self.options)
 
-    def reader(self, split: Split) -> Reader:
-        """Return what reads a split of one of its files."""
-        return open_reader(split, self.reading)
+    def reader(self, split: Split, *, whole: bool = False) -> Reader:
+        """Return what reads a split of one of its files; `whole` as of open_reader."""
+        return open_reader(split, self.reading, whole=whole)
 
     def facts(self) -> dict[str, Any]:
         """Return what decides bytes besides the options, JSON-able: its code."""

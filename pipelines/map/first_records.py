@@ -190,5 +190,5 @@ def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[Split]:
 
 def _items(corpus: Corpus, place: Iterator[Split]) -> Iterator[tuple[Split, Record | Damage]]:
     for split in place:
-        for item in corpus.reader(split):
+        for item in corpus.reader(split, whole=True):  # a message names all fields that are there
             yield split, item

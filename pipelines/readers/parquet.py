@@ -4,7 +4,7 @@ Splits are runs of whole row groups. A group that cannot be decoded costs its ro
 decoded before the damage.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -55,6 +55,8 @@ class ParquetReader:
         split: Split,
         *,
         text_fields: Sequence[str],
+        fields: Sequence[str] | None = None,
+        whole: bool = False,
         max_record_bytes: int = MAX_RECORD_BYTES,
         errors: str = "strict",
     ) -> None:
@@ -63,7 +65,10 @@ class ParquetReader:
         Args:
             split: The rows to read.
             text_fields: Columns of text; those of binary type are read as UTF-8.
-            max_record_bytes: A row with a longer value, text or bytes, is damage.
+            fields: What of a row is needed, with dots for a field in a column; None: all of it. The
+                other columns are not read.
+            whole: Read them all the same.
+            max_record_bytes: A row with a longer value of what is needed, text or bytes, is damage.
             errors: What invalid UTF-8 is, as Python's decoders have it.
         """
         self.link: Link | None = None
@@ -76,6 +81,8 @@ class ParquetReader:
         """How many rows have been read so far."""
         self._split = split
         self._text_fields = tuple(text_fields)
+        self._needed = None if fields is None else frozenset(_columns_of(fields))
+        self._whole = whole
         self._max_bytes = max_record_bytes
         self._errors = errors
 
@@ -127,12 +134,30 @@ class ParquetReader:
     ) -> Iterator[Record | Damage]:
         """Yield the rows of a group; those that cannot be decoded are damage."""
         row, end = first_row, first_row + table.metadata.row_group(group).num_rows
-        for batch in _batches(table, file, group):
+        for batch in self._batches(table, file, group):
             yield from self._rows(batch[: end - row], row)
             row = min(row + len(batch), end)
         row_bytes = _row_bytes(table, group)
         for lost in range(row, end):
             yield Damage(lost, 1, "bad-row-group", b"", row_bytes)
+
+    def _batches(
+        self, table: pq.ParquetFile, file: RangeFile, group: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a row group up to its end or to damage."""
+        size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
+        names = table.schema_arrow.names
+        columns = None if self._whole else [name for name in names if self._needs(name)]
+        try:
+            yield from table.iter_batches(
+                batch_size=size, row_groups=[group], columns=columns, use_threads=False
+            )
+        except (pa.ArrowException, OSError) as error:
+            if file.error:
+                raise file.error from error
+
+    def _needs(self, column: str) -> bool:
+        return self._needed is None or column in self._needed
 
     def _rows(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
         batch = self._with_texts(batch)
@@ -184,8 +209,8 @@ class ParquetReader:
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
         too_long = np.zeros(len(batch), bool)
-        for column in batch.columns:
-            if (lengths := _byte_lengths(column)) is not None:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if self._needs(name) and (lengths := _byte_lengths(column)) is not None:
                 too_long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
         return too_long
 
@@ -236,14 +261,11 @@ def _groups(metadata: pq.FileMetaData, split: Split) -> list[tuple[int, tuple[in
     return groups_in(metadata, split.file_bytes, start=split.start, end=split.end)
 
 
-def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a row group up to its end or to damage."""
-    size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
-    try:
-        yield from table.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        if file.error:
-            raise file.error from error
+def _columns_of(fields: Iterable[str]) -> Iterator[str]:
+    """Yield the columns that fields may be in: a name may have dots of its own."""
+    for field in fields:
+        yield field
+        yield field.partition(".")[0]
 
 
 def _row_bytes(table: pq.ParquetFile, group: int) -> int:

@@ -51,6 +51,9 @@ class Reading:
     text_fields: tuple[str, ...] = ()
     """Fields that hold text: they distinguish a record of an array from an object nested in one,
     and a table needs one of them."""
+    fields: tuple[str, ...] | None = None
+    """All fields that the corpus looks at, with dots for a field in a field; None: it may look at
+    any. Of a table no other columns are read."""
     read: Read | None = None
     """What reads the files of a format that is none of these: a function of a module, from a binary
     stream to records."""
@@ -112,9 +115,15 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
     return split_file(file, file.bytes if compression(file.path) else split_bytes)
 
 
-def open_reader(split: Split, reading: Reading) -> Reader:
-    """Return the reader of a split made by `splits`."""
-    reader = _open_reader(split, reading)
+def open_reader(split: Split, reading: Reading, *, whole: bool = False) -> Reader:
+    """Return the reader of a split made by `splits`.
+
+    Args:
+        split: The split.
+        reading: How its file is read.
+        whole: Read all columns of a table, though the corpus may not look at them.
+    """
+    reader = _open_reader(split, reading, whole=whole)
     if (reading.bad_utf8, reading.nul) == (REJECT, REJECT):
         return reader
     is_lines = format_of(split.path, reading) == "lines"
@@ -122,7 +131,7 @@ def open_reader(split: Split, reading: Reading) -> Reader:
     return MendingReader(reader, parse, bad_utf8=reading.bad_utf8, nul=reading.nul)
 
 
-def _open_reader(split: Split, reading: Reading) -> Reader:
+def _open_reader(split: Split, reading: Reading, *, whole: bool) -> Reader:
     form, max_bytes = format_of(split.path, reading), reading.max_record_bytes
     if reading.read:
         return OwnReader(split, reading.read, max_record_bytes=max_bytes)
@@ -130,6 +139,8 @@ def _open_reader(split: Split, reading: Reading) -> Reader:
         return ParquetReader(
             split,
             text_fields=reading.text_fields,
+            fields=reading.fields,
+            whole=whole,
             max_record_bytes=max_bytes,
             errors="replace" if reading.bad_utf8 == REPLACE else "strict",
         )

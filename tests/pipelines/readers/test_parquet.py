@@ -58,6 +58,33 @@ def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
         assert [len(item.raw) for item in items if isinstance(item, Damage)] == [64 << 10, 1]
 
 
+def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
+    """What a row has besides costs nothing, be it too long, and is there where all is asked for."""
+    columns = {
+        "text": ["a", "b"],
+        "meta": [{"body": "c", "x": 1}, {"body": "d", "x": 2}],
+        "meta.id": ["1", "2"],
+        "page": [b"x" * 2000, b"y"],
+    }
+    file = table(tmp_path / "a.parquet", pa.table(columns))
+    rows = pa.table(columns).to_pylist()
+    for fields, read, damaged in (
+        (None, [*columns], [0]),
+        (("text", "id"), ["text"], []),
+        (("meta.body", "text"), ["text", "meta"], []),
+        (("text", "meta.id"), ["text", "meta", "meta.id"], []),
+        (("text", "page"), ["text", "page"], [0]),
+    ):
+        how = reading(fields=fields, max_record_bytes=1000)
+        items = read_file(file, how)
+        whole = [{name: row[name] for name in read} for row in rows]
+        assert values(items) == [row for row in whole if row not in [whole[i] for i in damaged]]
+        assert [item[0] for item in damages(items)] == damaged
+        (split,) = splits(file, how, split_bytes=file.bytes)
+        seen = [*open_reader(split, how, whole=True)]
+        assert values(seen) == [row for row in rows if row not in [rows[i] for i in damaged]]
+
+
 def test_a_page_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
     file = table(tmp_path / "a.parquet", write_page_checksum=True)
     raw = bytearray(Path(file.path).read_bytes())
