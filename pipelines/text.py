@@ -26,10 +26,21 @@ from pipelines.inputs.endings import TEXT_FILES
 from pipelines.run.command import main
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import READ
+from pipelines.segments.unknown import UNKNOWN
 from shards.errors import UserError
 
 RESERVED_COLUMNS = frozenset(
-    {*READ.names, *AUDIT.names, "id", "offset", "prompt_tokens", "start", "hash_high", "hash_low"}
+    {
+        *READ.names,
+        *AUDIT.names,
+        "id",
+        "offset",
+        "prompt_tokens",
+        UNKNOWN,
+        "start",
+        "hash_high",
+        "hash_low",
+    }
 )
 """Names of the columns that documents already have, in segments or in shards."""
 

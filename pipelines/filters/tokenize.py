@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from pipelines.filters.step import Step
 from pipelines.segments.rows import Verdict
+from pipelines.segments.unknown import UNKNOWN
 from pipelines.tokenizers.tokenizer import load_tokenizer
 
 FAILED = "tokenizer-failed"
@@ -15,7 +16,7 @@ TOKENIZER = b"tokenizer"
 
 
 class Tokenize(Step):
-    """Adds the tokens of each prompt and text, followed by eos, and how many are the prompt's.
+    """Adds the tokens of each prompt and text, followed by eos, and their counts.
 
     Texts that the tokenizer fails on are quarantined.
     """
@@ -37,7 +38,7 @@ class Tokenize(Step):
         self.engines = {"tokenizer": self.tokenizer.engine}
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
-        """Add `tokens` (a list of the tokenizer's dtype) and `prompt_tokens` (int32)."""
+        """Add `tokens` (a list of the tokenizer's dtype), `prompt_tokens` and UNKNOWN (int32)."""
         tokens, lengths, failures = self.tokenizer.encode_batch(batch["text"].to_pylist())
         prompt_lengths = np.zeros(batch.num_rows, np.int32)
         prompted = np.flatnonzero(pc.binary_length(batch["prompt"]).to_numpy())
@@ -51,6 +52,7 @@ class Tokenize(Step):
             tokens = np.insert(tokens, np.repeat(starts, prompt_lengths), prompts)
             lengths = lengths + prompt_lengths
         ends = np.cumsum(lengths)
+        unknown = self._count_unknown(tokens, ends)
         eos = self.tokenizer.special["eos"]
         values = np.insert(tokens, ends, np.array(eos, tokens.dtype))
         offsets = np.concatenate(([0], ends + np.arange(1, len(ends) + 1)))
@@ -61,4 +63,13 @@ class Tokenize(Step):
         made_by = {TOKENIZER: self.tokenizer.fingerprint}
         batch = batch.append_column(pa.field("tokens", column.type, metadata=made_by), column)
         batch = batch.append_column("prompt_tokens", pa.array(prompt_lengths))
+        batch = batch.append_column(UNKNOWN, unknown)
         return Verdict(batch, pa.array(reasons, pa.string()))
+
+    def _count_unknown(self, tokens: np.ndarray, ends: np.ndarray) -> pa.Array:
+        """Return how many tokens of each text stand for what the tokenizer cannot spell."""
+        if self.tokenizer.unknown is None:
+            return pa.nulls(len(ends), pa.int32())
+        found = np.flatnonzero(tokens == self.tokenizer.unknown)
+        counts = np.bincount(np.searchsorted(ends, found, side="right"), minlength=len(ends))
+        return pa.array(counts, pa.int32())

@@ -18,6 +18,7 @@ from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, RAW, REJECTS, Verdict, whole_texts
 from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
+from pipelines.segments.unknown import UNKNOWN, count_unknown
 from shards.merged import gather
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
@@ -159,6 +160,7 @@ class SegmentBuilder:
             sieved=sieve.write(stem) if sieve else SieveCounts(),
             tallies=tally(audit),
             files=files | sieve.files if sieve else files,
+            unknown=count_unknown(documents),
         )
         self._clear()
         return segment
@@ -189,7 +191,7 @@ class SegmentBuilder:
         order = documents["order"].to_numpy()
         metrics = self._schema.names[len(AUDIT) :]
         unused = {"start", "length", "group", "prompt", "text", "path", *metrics}
-        unused |= {"hash_high", "hash_low", "signature"}
+        unused |= {"hash_high", "hash_low", "signature", UNKNOWN}
         rest = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = path_column(documents, self._relative)
         tables = {

@@ -69,11 +69,13 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         return sum_shards(last.shards(source, split=split))
 
     duplicates = dict(sections.duplicates(report.get("dedup", {})))
+    unknown = sections.unknown_tokens(report.get("unknown_tokens", {}))
     costs = run_costs(last, report)
     shown = {
         "Generations": grown is not None,
         "Funnel": True,
         "Parts": any(report["groups"].values()),
+        "Unknown tokens": bool(unknown),
         "Distributions": True,
         "Duplicates": bool(duplicates),
         "Examples": True,
@@ -96,6 +98,7 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         sections={_section_id(title): title for title, has_content in shown.items() if has_content},
         shard_totals=shard_totals,
         text_bytes=text_read(report),
+        unknown=unknown,
         verdicts=(KEPT, DROPPED, QUARANTINED),
     )
     # The whole page at once, so that no text can be forgotten; the templates hold nothing hidden.

@@ -56,6 +56,16 @@ def duplicates(counts: Mapping[str, Any], *path: str) -> Iterator[tuple[str, int
             yield from duplicates(value, *path, name)
 
 
+def unknown_tokens(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> list[dict[str, Any]]:
+    """Return the counts of tokens by source and language as rows, the most unknown ones first."""
+    rows = [
+        {"source": source, "language": language, **of_language}
+        for source, languages in counts.items()
+        for language, of_language in languages.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["unknown"], row["source"], row["language"]))
+
+
 def _smallest(sizes: str) -> int:
     """Return the smallest size that a name such as "5-9" or "100+" stands for."""
     return int(sizes.partition("-")[0].rstrip("+"))

@@ -14,6 +14,7 @@ from pipelines.inputs.files import Listing
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.write import PAGE, REPORT
+from pipelines.run.unknown import Unknown, unknown_lines
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import DamageError, UserError
@@ -230,6 +231,7 @@ def closing_lines(
     *,
     left_out: Mapping[str, int],
     cut: Listing,
+    unknown: Unknown,
 ) -> list[str]:
     """Return the last lines of a run's log: the account by source and reason, and the dataset.
 
@@ -239,6 +241,7 @@ def closing_lines(
         output: The folder of the dataset.
         left_out: How many files and folders of a source could not be read, if any.
         cut: What is wrong with files that are read though their end is missing.
+        unknown: How many tokens are unknown, unless the tokenizer can spell everything.
     """
     shown = []
     for source, figures in account.items():
@@ -266,6 +269,7 @@ def closing_lines(
         shown.append(
             f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
         )
+    shown += unknown_lines(unknown)
     shown.append(f"dataset in {output}; look at it: {called('shards inspect')} {output} --doc 0")
     shown.append(f"report in {output / PAGE}")
     return shown

@@ -52,6 +52,7 @@ from pipelines.run.commit import (
 from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths, recorded_paths
 from pipelines.run.ready import check_ready
+from pipelines.run.unknown import unknown_tokens, unknown_warnings
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from shards import manifest as manifests
 from shards.errors import UserError
@@ -441,6 +442,7 @@ class Build:
         left_out = {**self.left_out, **self.failed}
         whys = {(one.source, one.relative): one.why_cut for one in results.records if one.cut}
         cut = {file: whys[file.name] for file in files if file.name in whys}
+        unknown = unknown_tokens(results.records)
         run = {
             **self.phases.figures(),
             "workers": self.runner.num_workers,
@@ -455,6 +457,7 @@ class Build:
                 quality=self.judged,
                 filters=[parse_filter(spec).name for spec in self.options.filter],
             ),
+            "unknown_tokens": unknown,
             "examples": showcase(results.plan, results.merged, self.output, quality=self.judged),
         }
         commit(self.output, made, inputs=files, run=run, arrivals=arrivals)
@@ -464,9 +467,12 @@ class Build:
             self.output,
             left_out=Counter(file.source for file in left_out),
             cut=Listing(files=[], refused=cut),
+            unknown=unknown,
         )
         for line in lines:
             _LOG.info("%s", line)
+        for warning in unknown_warnings(unknown):
+            _LOG.warning("%s", warning)
         return made
 
     def _next_number(self) -> int:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from pipelines.segments.audit import Tally
+from pipelines.segments.unknown import UnknownTokens
 from shards.paths import check_stem
 from shards.storage.files import FileEntry
 from shards.storage.remote import AnyPath
@@ -66,6 +67,8 @@ class Segment:
     sieved: SieveCounts = field(default_factory=SieveCounts)
     shortest: int = 0
     """Tokens of its shortest document."""
+    unknown: Mapping[str, UnknownTokens] = field(default_factory=dict)
+    """By language, of its documents and of equal ones that were not handed on."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)

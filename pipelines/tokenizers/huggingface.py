@@ -80,7 +80,7 @@ def _model(description: Mapping[str, Any], content: bytes, *, path: Path, fast: 
         engine=engine,
         pieces=_pieces(description, vocabulary, size, controls | own),
         special=frozenset(controls | holes | own),
-        unknown=vocabulary.get(str(description["model"].get("unk_token"))),
+        unknown=_unknown(description, vocabulary),
         commands=commands,
         content=content,
         transformers_json=content.decode,
@@ -106,6 +106,13 @@ def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTo
             f"{', '.join(END_NAMES)}, or all of {', '.join(BERT_NAMES.values())}."
         )
     return byte_bpe_commands(size, end_of_text=ends[0])
+
+
+def _unknown(description: Mapping[str, Any], vocabulary: Mapping[str, int]) -> int | None:
+    """Return the id for what a model cannot spell, None if it has pieces for all bytes."""
+    if _is_byte_level(description) and byte_alphabet().keys() <= vocabulary.keys():
+        return None  # some name one, which they never give
+    return vocabulary.get(str(description["model"].get("unk_token")))
 
 
 def _refuse_shared(

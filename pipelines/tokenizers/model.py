@@ -32,7 +32,7 @@ class TokenModel:
     special: frozenset[int]
     """Those of the model's ids that are no part of a text."""
     unknown: int | None
-    """The id for what the model cannot spell."""
+    """The id for what the model cannot spell; None: it can spell everything."""
     commands: CommandTokens
     content: bytes
     """What decides the ids, for fingerprints: the bytes of the model file."""

@@ -50,6 +50,10 @@ class Tokenizer:
         self._model = model
         self.special = dict(model.commands.ids)
         """The ids of eos, pad, sep, cls, mask, unk, sop, eop, smask, gmask, dblock."""
+        self.unknown = model.unknown
+        """The id for what the model cannot spell; None: it can spell everything."""
+        if model.unknown is not None:
+            self.special["unk"] = model.unknown
         self.pieces = len(model.pieces)
         """How many ids are the model's own."""
         self.vocabulary_size = model.commands.padded
@@ -108,10 +112,10 @@ class Tokenizer:
         """Return the table of shards.vocabulary: bytes, special and sentence_end of each id."""
         pieces = [*self._model.pieces]
         pieces += [b""] * (self._model.commands.total - len(pieces))
-        for role, i in self.special.items():
+        for role, i in self._model.commands.ids.items():
             # "pad" shares its id with "eos" and must not rename it.
             pieces[i] = pieces[i] or NAMES[role].encode()
-        special = self._model.special | set(self.special.values())
+        special = self._model.special | {*self._model.commands.ids.values(), self.special["unk"]}
         special |= {i for i, piece in enumerate(pieces) if not piece}
         return vocabulary_table(
             pieces, special=special, size=self.vocabulary_size, tokenizer=self._model.content

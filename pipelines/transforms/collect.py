@@ -24,6 +24,7 @@ from pipelines.segments.audit import audit_schema
 from pipelines.segments.identity import mixed
 from pipelines.segments.rows import RAW, READ, Verdict
 from pipelines.segments.segment import Segment
+from pipelines.segments.unknown import UNKNOWN
 from pipelines.transforms.firing import lifetime
 from pipelines.transforms.judged import METRIC, REASON
 from pipelines.transforms.model import Model
@@ -221,7 +222,7 @@ def _digest(rows: pa.RecordBatch, reasons: pa.Array) -> int:
 
 _FOLLOWING = frozenset(
     {"position", "length", "ordinal", "order", "holdout", PATH.name}
-    | {"text", "prompt", "tokens", "hash_high", "hash_low", "signature", RAW.name}
+    | {"text", "prompt", "tokens", UNKNOWN, "hash_high", "hash_low", "signature", RAW.name}
 )
 """Columns that a hash of a row need not read: `order` is one of the identity, which is most of
 them, and tokens are read apart."""

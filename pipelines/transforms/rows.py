@@ -23,6 +23,7 @@ from pipelines.inputs.files import NAME as SOURCE_NAME
 from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
 from pipelines.segments.identity import holdout_hashes, order_hashes
 from pipelines.segments.rows import NAME, RAW, READ
+from pipelines.segments.unknown import UNKNOWN
 from pipelines.transforms.commit import ROWS
 from pipelines.transforms.judged import REASON
 from pipelines.transforms.read import PATH, SOURCE, constant
@@ -34,7 +35,7 @@ IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
 _PLACES = ("position", "length", "ordinal")
 
 _TAKEN = frozenset(
-    {"order", "holdout", "tokens", "prompt_tokens", "offset", "start", "verdict", RAW.name}
+    {"order", "holdout", "tokens", "prompt_tokens", UNKNOWN, "offset", "start", "verdict", RAW.name}
     | {"hash_high", "hash_low", "signature", "unsure"}
 )
 """Names that fields of rows cannot have."""

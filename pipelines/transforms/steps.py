@@ -29,6 +29,7 @@ from pipelines.filters.filter_spec import QUALITY, FilterSpec, parse_filter
 from pipelines.filters.step import Clock, Step, run
 from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from pipelines.segments.unknown import UNKNOWN
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from pipelines.transforms.judged import Judged, OfBatches, judged_outputs
 from pipelines.transforms.model import Model
@@ -283,7 +284,7 @@ def _own(spec: FilterSpec) -> Step:
 
 
 class Tokenize(Steps):
-    """Adds `tokens`, eos last, and `prompt_tokens`; quarantines what its library fails on."""
+    """Adds `tokens`, eos last, and counts; quarantines what its library fails on."""
 
     def __init__(self, tokenizer: str) -> None:
         """Make the transform.
@@ -299,6 +300,6 @@ class Tokenize(Steps):
             Model(
                 make=tokenize.Tokenize,
                 arguments={"spec": tokenizer},
-                adds=("tokens", "prompt_tokens"),
+                adds=("tokens", "prompt_tokens", UNKNOWN),
             )
         )

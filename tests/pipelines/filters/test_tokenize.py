@@ -1,5 +1,6 @@
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ from pipelines.filters.step import split_verdict
 from pipelines.filters.tokenize import Tokenize
 from pipelines.tokenizers.sentencepiece import sentencepiece_model
 from pipelines.tokenizers.tokenizer import Tokenizer
+from tests.golden.corpus_models import byte_tokenizer
 
 MODEL = SAMPLE / "sample.model"
 CHINESE = "清晨的集市上，卖豆腐的老人把担子放下。"
@@ -25,6 +27,22 @@ def batch(*texts: str) -> pa.RecordBatch:
             "text": pa.array(texts, pa.large_string()),
         }
     )
+
+
+def test_unknown_tokens_are_counted(tmp_path: Path) -> None:
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    tokenize = Tokenize(f"hf:{tmp_path / 'vocab.txt'}")
+    rows = batch("the river", "", "the x y river", "z")
+    index = rows.schema.get_field_index("prompt")
+    rows = rows.set_column(index, "prompt", pa.array(["", "q", "", "r the"], pa.large_string()))
+    assert tokenize(rows).batch["unknown_tokens"].to_pylist() == [0, 1, 2, 2]
+
+
+def test_what_spells_everything_counts_no_unknown_tokens(tmp_path: Path) -> None:
+    byte_tokenizer(tmp_path)
+    tokenize = Tokenize(f"tiktoken:{tmp_path / 'merges.txt'}")
+    assert tokenize(batch(CHINESE)).batch["unknown_tokens"].to_pylist() == [None]
 
 
 def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipelines.run.build import build
@@ -28,6 +29,24 @@ def fewer_documents(record: dict[str, Any]) -> None:
 
 def fewer_found(record: dict[str, Any]) -> None:
     record["dropped"]["wudao"]["duplicate"] -= 1
+
+
+def test_unknown_tokens_are_those_of_the_shards(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n的\n老\n第\n")
+    write_wudao(tmp_path / "in" / "part-1.json", map(page, range(20)))
+    output = tmp_path / "out"
+    options = small(
+        output, tmp_path / "in", tokenizer=f"hf:{tmp_path / 'vocab.txt'}", keep_segments=True
+    )
+    for _ in range(2):  # the second finds the records of the first
+        manifest = build(MODULE, options)
+        report = json.loads((output / "report.json").read_text())
+        (shard,) = manifest.shards()
+        tokens = np.fromfile(output / f"{shard.path}.bin", "<u2")
+        counts = {"tokens": len(tokens), "unknown": int((tokens == 1).sum())}
+        assert report["unknown_tokens"] == {"wudao": {"zh": counts}}
+        assert manifest.tokenizer.special["unk"] == 1
+        (output / "manifest.json").unlink()
 
 
 @pytest.mark.parametrize(

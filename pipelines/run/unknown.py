@@ -1,0 +1,63 @@
+"""The share of a run's tokens that stand for what the tokenizer cannot spell.
+
+It is that of all documents that passed the rules, before duplicates are dropped, so that it does
+not depend on how the input was cut.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from pipelines.map.mapper import SplitRecord
+from pipelines.report.write import PAGE
+
+Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""By source and language the numbers `tokens` and `unknown`."""
+
+_MOST = 0.01
+"""Of the tokens: where more are unknown, the tokenizer does not suit the text."""
+
+_MOST_WARNINGS = 5
+
+
+def unknown_tokens(records: Iterable[SplitRecord]) -> Unknown:
+    """Return the counts of a run; nothing for a tokenizer that can spell everything."""
+    sums: dict[tuple[str, str], Counter[str]] = {}
+    for record in records:
+        for segment in record.segments:
+            for language, counts in segment.unknown.items():
+                key = record.source, language
+                sums.setdefault(key, Counter()).update(tokens=counts.tokens, unknown=counts.unknown)
+    shown: dict[str, dict[str, dict[str, int]]] = {}
+    for source, language in sorted(sums):
+        shown.setdefault(source, {})[language] = dict(sums[source, language])
+    return shown
+
+
+def unknown_lines(unknown: Unknown) -> Iterator[str]:
+    """Yield the line of a run's log that says how many tokens are unknown, if any are."""
+    every = [counts for languages in unknown.values() for counts in languages.values()]
+    found, tokens = (sum(each[name] for each in every) for name in ("unknown", "tokens"))
+    if found:
+        yield f"unknown: {_share(found, tokens)}"
+
+
+def unknown_warnings(unknown: Unknown) -> Iterator[str]:
+    """Yield a line for each source and language of which much is unknown, the most first."""
+    many = sorted(
+        (-counts["unknown"], source, language, counts["tokens"])
+        for source, languages in unknown.items()
+        for language, counts in languages.items()
+        if counts["unknown"] > _MOST * counts["tokens"]
+    )
+    for minus, source, language, tokens in many[:_MOST_WARNINGS]:
+        of = f"{source}, language {language}" if language else source
+        yield (
+            f"{of}: {_share(-minus, tokens)} are unknown: the tokenizer cannot spell this text. "
+            "Choose another --tokenizer, or leave the text out (--languages, --input)"
+        )
+    if more := len(many[_MOST_WARNINGS:]):
+        yield f"{PAGE} lists {more:,} more sources and languages with many unknown tokens"
+
+
+def _share(unknown: int, tokens: int) -> str:
+    return f"{unknown:,} of {tokens:,} tokens ({100 * unknown / max(1, tokens):.2f} %)"
