@@ -167,24 +167,16 @@ def _erase(directory: AnyPath) -> None:
     """Compact a dataset without its removed documents, and delete every file that has them."""
     dataset = Dataset.open(directory)
     erasure = Erasure(dataset)
-    if erasure.num_documents or erasure.num_returned:
+    if number := erasure.num_documents:
         compaction = compact.Compaction(dataset, erasure=erasure)
         for line in compaction.write():
             print_line(line, flush=True)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
             print_line(line)
         made = compaction.commit()
-        if number := erasure.num_documents:
-            erased = "1 document" if number == 1 else f"{number:,} documents"
-            print_line(f"{directory}: {erased} erased; all others are in {made.name}")
-        else:
-            print_line(
-                f"{directory}: no document is removed; erased texts had come back to dropped/, "
-                f"rows: {erasure.num_returned:,}; all else is in {made.name}"
-            )
+        erased = "1 document" if number == 1 else f"{number:,} documents"
+        print_line(f"{directory}: {erased} erased; all others are in {made.name}")
     else:
-        for line in erasure.clear_report() if erasure.is_known else ():
-            print_line(line)
         print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
     _delete_leftovers(directory, days=0)
 

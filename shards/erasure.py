@@ -10,11 +10,10 @@
     report        every example: texts of the run, whichever documents they are of
 
 The hash of a text is found by the order of its document, in the tables of its generation. What was
-erased before has the order 0 there: a crawl since then may have put its text into dropped and
-report once more.
+erased before has the order 0 there, by which later runs know it: they keep no copy of it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import cached_property
 from typing import Any
@@ -111,10 +110,10 @@ class Erasure:
 
     @cached_property
     def _digests(self) -> frozenset[bytes]:
-        """The hashes of the erased texts, those of earlier erasures included."""
+        """The hashes of the erased texts."""
         found: list[bytes] = []
         for generation in self.dataset.manifest.generations:
-            orders = np.append(self.orders(generation.name), np.uint64(BARE))
+            orders = self.orders(generation.name)
             for entry in generation.signatures:
                 if entry.source == "exact":
                     path = self.dataset.directory / entry.path
@@ -123,21 +122,6 @@ class Erasure:
                     halves = (column(table, f"hash_{half}")[rows] for half in ("high", "low"))
                     found += whole(*halves)
         return frozenset(found)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there are hashes of erased texts, by which these are found elsewhere."""
-        return bool(self._digests)
-
-    @cached_property
-    def num_returned(self) -> int:
-        """How many rows of dropped have an erased text."""
-        entries = [entry for each in self.dataset.manifest.generations for entry in each.dropped]
-        return sum(
-            int(self._are_erased(texts).sum())
-            for entry in (entries if self.is_known else ())
-            for texts in _texts(self.dataset.directory / entry.path, entry)
-        )
 
     def _are_erased(self, texts: Iterable[str]) -> NDArray[np.bool_]:
         return np.array([digest(fold(text).encode()) in self._digests for text in texts], np.bool_)
@@ -234,13 +218,6 @@ class Erasure:
             (directory / PAGE).unlink()
             changed.append(f"{PAGE}: deleted")
         return changed
-
-
-def _texts(path: AnyPath, entry: FileEntry) -> Iterator[list[str]]:
-    """Yield the texts of a dropped table, some at a time."""
-    with pq.ParquetFile(pa.py_buffer(whole_bytes(path, entry))) as file:
-        for batch in file.iter_batches(1024, columns=["text"]):
-            yield batch["text"].to_pylist()
 
 
 def _kept_rows(path: AnyPath, entry: FileEntry, orders: np.ndarray) -> list[dict[str, Any]]:

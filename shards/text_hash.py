@@ -21,6 +21,11 @@ def digest(folded: bytes | memoryview) -> bytes:
     return hashlib.blake2b(folded, digest_size=DIGEST_BYTES).digest()
 
 
+def text_hashes(folded: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the high and low halves (uint64[n] each) of the hash of each folded text."""
+    return halves([digest(text.encode()) for text in folded])
+
+
 def halves(digests: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
     """Return hashes as their high and low halves, uint64[n] each."""
     words = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)

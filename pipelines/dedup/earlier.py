@@ -1,6 +1,6 @@
 """What earlier generations have: their signature tables, searched for what is new, without a text.
 
-    text hash  ─▶  exact tables  ─▶  known: dropped
+    text hash  ─▶  exact tables  ─▶  known: dropped; of an erased text: no copy of it is kept
     band hash  ─▶  band tables   ─▶  the smallest document that has it  ─▶  candidates
     candidates, by the order of that document  ─▶  slots tables  ─▶  similar enough: dropped
 
@@ -22,7 +22,8 @@ from pipelines.dedup.near import Members, look_up
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
-from shards.range import Range
+from shards.erasure import BARE
+from shards.range import EVERYTHING, Range
 from shards.storage.arrow import damage_told
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
@@ -120,10 +121,37 @@ def known_texts(
         high: uint64[n], the first half of each hash.
         low: uint64[n], the second.
     """
+    return _are_among(_texts_found(output, earlier, within, high), high, low)
+
+
+def erased_texts(
+    output: AnyPath, earlier: Sequence[Earlier], *, high: np.ndarray, low: np.ndarray
+) -> np.ndarray:
+    """Return which text hashes (bool[n]) are those of texts that were erased from the dataset.
+
+    Args:
+        output: The folder of the dataset.
+        earlier: The generations.
+        high: uint64[n], the first half of each hash.
+        low: uint64[n], the second.
+    """
+    holding = [generation for generation in earlier if generation.has_erased]
+    found = _texts_found(output, holding, EVERYTHING, high)
+    return _are_among(found.filter(pa.array(column(found, "order") == BARE)), high, low)
+
+
+def _texts_found(
+    output: AnyPath, earlier: Sequence[Earlier], within: Range, high: np.ndarray
+) -> pa.Table:
+    """Return the rows of the exact tables whose hash begins like one of some hashes."""
     tables = _tables(output, [generation.exact for generation in earlier], within)
-    known = np.zeros(len(high), bool)
     matches = _matches(tables, "hash_high", high, schema=SIGNATURES)
-    found = pa.concat_tables([SIGNATURES.empty_table(), *matches])
+    return pa.concat_tables([SIGNATURES.empty_table(), *matches])
+
+
+def _are_among(found: pa.Table, high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Return which text hashes (bool[n]) are those of some SIGNATURES."""
+    known = np.zeros(len(high), bool)
     if not len(found):
         return known
     high_found, low_found = column(found, "hash_high"), column(found, "hash_low")

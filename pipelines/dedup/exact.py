@@ -82,11 +82,6 @@ class HashGroups:
     first: np.ndarray
 
 
-def text_hashes(folded: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the high and low halves (uint64) of the hash of each folded text: BLAKE2b of UTF-8."""
-    return halves([digest(text.encode()) for text in folded])
-
-
 @dataclass(frozen=True, slots=True)
 class FoldedTexts:
     """Folded texts as native loops make and read them: UTF-8, back to back."""

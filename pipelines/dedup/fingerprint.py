@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.compiled import proven
-from pipelines.dedup.exact import fold_column, text_hashes
+from pipelines.dedup.exact import fold_column
 from pipelines.dedup.minhash import PIECE_CHARACTERS, Signatures, Signer, sign
-from shards.text_hash import fold
+from shards.text_hash import fold, text_hashes
 
 # All white space and what begins like it, runs of it; scripts; few and many grams; ends of pieces.
 _CHECK_TEXTS = (

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
+from pipelines.dedup.earlier import erased_texts
 from pipelines.merge.slices import (
     dropped_rows,
     find_held_out,
@@ -31,6 +32,7 @@ from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 from shards.tables import write_parquet
+from shards.text_hash import fold, text_hashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +143,11 @@ def _write_rows(
             yield rows
 
     rejects = (merged_rows(rejected, "rejects", part) for part in ranges)
-    dropped = (dropped_rows(stems, part, drops=drops) for part in ranges if plan.texts)
+    dropped = (
+        _without_erased(output, plan, dropped_rows(stems, part, drops=drops))
+        for part in ranges
+        if plan.texts
+    )
     files = {
         "audit": audit(),
         "rejects": (rows for rows in rejects if rows.num_rows),
@@ -158,3 +164,11 @@ def _write_rows(
         "tallies": tuple(tallies),
         "histograms": add_histograms(counts),
     }
+
+
+def _without_erased(output: AnyPath, plan: Plan, rows: pa.Table) -> pa.Table:
+    """Return dropped rows without those whose text was erased from the dataset."""
+    if not any(generation.has_erased for generation in plan.earlier):
+        return rows
+    high, low = text_hashes(map(fold, rows["text"].to_pylist()))
+    return rows.filter(pa.array(~erased_texts(output, plan.earlier, high=high, low=low)))

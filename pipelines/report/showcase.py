@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.dedup.earlier import erased_texts
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
@@ -38,6 +39,7 @@ _PLACE = ("order", "path", "position", "ordinal")
 _SHOWN_COLUMNS = (
     "path", "position", "ordinal", "group", "bytes", "tokens", "language", "score", "text", "head",
 )  # fmt: skip
+_HASH = ("hash_high", "hash_low")
 _BATCH_ROWS = 65_536
 
 Row = dict[str, Any]
@@ -71,7 +73,7 @@ def showcase(
         audits = [table for record in merged[source] for table in record.audit]
         verdicts = _verdicts(audits, output, chosen[source].passed)
         shown[source] = {
-            reason: [_shown(row, quality) for row in rows]
+            reason: [_shown(row, quality) for row in _without_erased(rows, plan, output)]
             for reason, rows in chosen[source].by_reason(verdicts).items()
         }
     return trim(shown)
@@ -123,7 +125,7 @@ def _candidates(
     # No two rows of a segment have the same order.
     audit_rows = lookup(with_suffix(stem, "audit"), "order", column(near, "order"))
     heads = _heads(stem, column(near, "order")) if segment.rejects else {}
-    texts = near.select(["reason", "text"]).to_pylist()
+    texts = near.select(["reason", "text", *_HASH]).to_pylist()
     for row, text in zip(audit_rows.to_pylist(), texts, strict=True):
         yield {**row, **text, "head": heads.get(row["order"])}
 
@@ -161,6 +163,13 @@ def _read_verdicts(path: AnyPath, places: Collection[Place]) -> dict[Place, str]
             if orders[-1] > wanted[-1]:
                 break
     return verdicts
+
+
+def _without_erased(rows: list[Row], plan: Plan, output: AnyPath) -> list[Row]:
+    """Return examples without those whose text was erased from the dataset."""
+    high, low = (np.array([row[name] for row in rows], np.uint64) for name in _HASH)
+    erased = erased_texts(output, plan.earlier, high=high, low=low)
+    return [row for row, is_erased in zip(rows, erased.tolist(), strict=True) if not is_erased]
 
 
 def _shown(row: Row, quality: Quality) -> Row:

@@ -275,6 +275,17 @@ def closing_lines(
     return shown
 
 
+def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
+    """Return how many dropped texts were not kept, because they were erased from the dataset.
+
+    Args:
+        merged: The records of the merge, by source, of a run with --keep-dropped.
+    """
+    every = [record for records in merged.values() for record in records]
+    kept = sum(table.rows for record in every for table in record.dropped_texts)
+    return sum(t.rows for r in every for t in r.tallies if t.verdict == DROPPED) - kept
+
+
 def _mapped(records: Iterable[SplitRecord]) -> Iterator[tuple[str, Tally]]:
     """Yield the sums of all segments, each with its source."""
     for record in records:

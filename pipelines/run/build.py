@@ -471,6 +471,8 @@ class Build:
         )
         for line in lines:
             _LOG.info("%s", line)
+        if self.options.keep_dropped and (again := account.erased_again(results.merged)):
+            _LOG.info("%s texts were erased from this dataset: dropped/ has no copy", f"{again:,}")
         for warning in unknown_warnings(unknown):
             _LOG.warning("%s", warning)
         return made

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from pipelines.segments.audit import path_column
 from pipelines.segments.rows import whole_texts
+from shards.text_hash import fold, text_hashes
 
 PER_REASON = 20
 MOST_KEPT = 400
@@ -24,9 +25,12 @@ EXAMPLES = pa.schema(
         ("ordinal", pa.int32()),
         ("reason", pa.large_string()),
         ("text", pa.large_string()),
+        ("hash_high", pa.uint64()),
+        ("hash_low", pa.uint64()),
     ]
 )
-"""Examples as a segment keeps them; text is prompt and text, cut to its first CHARACTERS."""
+"""Examples as a segment keeps them; text is prompt and text, cut to its first CHARACTERS, and the
+hash that of the whole."""
 
 
 class Examples:
@@ -55,11 +59,15 @@ class Examples:
                 self._by_reason[reason] = _sorted(pa.concat_tables([examples, new]))[:most]
 
     def _rows(self, rows: pa.RecordBatch, reason: str) -> pa.Table:
+        texts = whole_texts(rows)
+        high, low = text_hashes(map(fold, texts.to_pylist()))
         columns = {
             **{name: rows[name] for name in ("order", "position", "ordinal")},
             "path": path_column(rows, self._relative).cast(pa.large_string()),
             "reason": pa.repeat(pa.scalar(reason, pa.large_string()), rows.num_rows),
-            "text": pc.utf8_slice_codeunits(whole_texts(rows), 0, CHARACTERS),
+            "text": pc.utf8_slice_codeunits(texts, 0, CHARACTERS),
+            "hash_high": pa.array(high),
+            "hash_low": pa.array(low),
         }
         return pa.table([columns[name] for name in EXAMPLES.names], schema=EXAMPLES)
 

@@ -73,6 +73,8 @@ class Earlier:
     bands: tuple[tuple[str, ...], ...] = ()
     """The tables of each band; none without --dedup minhash or without documents."""
     slots: tuple[str, ...] = ()
+    has_erased: bool = False
+    """Whether there are hashes of erased texts in its tables."""
 
     @classmethod
     def of(cls, generation: Generation, *, dedup: str) -> "Earlier":
@@ -101,7 +103,13 @@ class Earlier:
                 "documents. Make the dataset again, once, with --overwrite and all of its input; "
                 "after that it can be appended to."
             )
-        return cls(name=generation.name, exact=groups.get("exact", ()), bands=bands, slots=slots)
+        return cls(
+            name=generation.name,
+            exact=groups.get("exact", ()),
+            bands=bands,
+            slots=slots,
+            has_erased=any("erased" in account for account in generation.accounting.values()),
+        )
 
 
 def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:

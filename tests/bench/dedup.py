@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, sign, signatures_of
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
@@ -37,6 +36,7 @@ from pipelines.segments.plan import Earlier, Plan, PlannedSegment, load_plan
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from shards.range import EVERYTHING
+from shards.text_hash import text_hashes
 from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, emptied, english, made
 from tests.bench.spent import spend
 from tests.bench.table import render

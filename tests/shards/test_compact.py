@@ -1,7 +1,10 @@
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+
+from pyarrow import parquet
 
 from pipelines.run.command import main as run_corpus
 from shards.__main__ import main
@@ -9,7 +12,7 @@ from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from shards.storage.files import read_json, write_json
 from shards.verify import verify
-from tests.pipelines.runs import MODULE
+from tests.pipelines.runs import MODULE, write_wudao
 from tests.shards.grown import FLAGS, Grown
 from tests.soak.dataset import Plain
 
@@ -64,3 +67,34 @@ def test_what_could_not_be_read_of_an_erased_record_goes(
     (gone,) = found[0] - found[1]
     assert gone[0] == "part-1.json"
     assert found[1]
+
+
+def test_an_erased_text_that_comes_again_is_in_no_file(
+    grown: Path, original: Grown, tmp_path: Path
+) -> None:
+    """A crawl brings it three times, and a text that the dataset has."""
+    pages = json.loads((original.input / "part-1.json").read_bytes())
+    erased, known = pages[5], pages[6]
+    marker = erased["content"][:40]
+    assert main(["compact", str(grown), "--erase"]) == 0
+    assert [*_holders(grown, marker)] == []
+    again = [{**page, "uniqueKey": f"{at}"} for at, page in enumerate((erased, erased, known))]
+    again.append({**erased, "content": f"  {erased['content']}\n", "uniqueKey": "spaced"})
+    folder = Path(shutil.copytree(original.input, tmp_path / "in"))
+    write_wudao(folder / "part-9.json", again)
+    command = ["--input", str(folder), "--output", str(grown), "--append", *FLAGS]
+    assert run_corpus(MODULE, command) == 0
+    assert read_manifest(grown).generations[-1].accounting["wudao"]["dropped"] == {"duplicate": 6}
+    assert [*_holders(grown, marker)] == []
+    assert {path.parent.name for path in _holders(grown, known["content"][:40])} >= {"dropped"}
+
+
+def _holders(dataset: Path, marker: str) -> Iterator[Path]:
+    """Yield the files that hold a text, also those that pack it."""
+    for path in sorted(dataset.rglob("*")):
+        if path.suffix == ".parquet":
+            held = str(parquet.read_table(path).to_pydict())
+        else:
+            held = path.read_text("utf-8", "replace") if path.is_file() else ""
+        if marker in held:
+            yield path
