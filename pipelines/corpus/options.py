@@ -101,6 +101,9 @@ class Options(Command):
     tokenizer: str = option("", metavar="SPEC", decides=SEGMENTS, group=SHARDS)
     """sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json, hf:vocab.txt or
     hf:OWNER/NAME of the hub. Without --input: that of the built-in sample."""
+    eos: str = option("", metavar="TOKEN", decides=SEGMENTS, newer=True)
+    """Token of the tokenizer that ends each document. Default: the tokenizer's own end of text, as
+    docs/pipelines.md says for each kind."""
     languages: tuple[str, ...] = option(
         ("zh", "en"), metavar="LIST", type=names, decides=SEGMENTS, group=LANGUAGES
     )

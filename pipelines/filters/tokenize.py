@@ -24,16 +24,17 @@ class Tokenize(Step):
     name = "tokenize"
     reasons = (FAILED,)
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, *, eos: str = "") -> None:
         """Load the tokenizer.
 
         Args:
             spec: As --tokenizer.
+            eos: As --eos.
 
         Raises:
             UserError: As load_tokenizer.
         """
-        self.tokenizer = load_tokenizer(spec)
+        self.tokenizer = load_tokenizer(spec, eos=eos)
         self.facts = {"tokenizer": self.tokenizer.fingerprint}
         self.engines = {"tokenizer": self.tokenizer.engine}
 

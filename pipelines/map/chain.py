@@ -102,7 +102,7 @@ class Chain:
             chars=options.lid_chars,
         )
         self.judge.check_labels(self.identify.identifier.labels)
-        self._tokenize = Tokenize(options.tokenizer)
+        self._tokenize = Tokenize(options.tokenizer, eos=options.eos)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])

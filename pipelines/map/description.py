@@ -26,6 +26,8 @@ class Description:
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
     """What shards.vocabulary writes."""
+    unused_end: str
+    """The piece that ends a text for the tokenizer, where another token ends documents here."""
     native: bool
     """Whether native loops are used where they prove equal."""
 
@@ -50,8 +52,8 @@ def try_models(options: Options) -> None:
     Raises:
         UserError: One cannot be loaded.
     """
-    spec = options.tokenizer
-    try_in_child(lambda: load_tokenizer(spec, fast=False), f"--tokenizer {spec}")
+    spec, eos = options.tokenizer, options.eos
+    try_in_child(lambda: load_tokenizer(spec, eos=eos, fast=False), f"--tokenizer {spec}")
 
 
 def describe_chain(chain: Chain, *, native: bool) -> Description:
@@ -61,6 +63,7 @@ def describe_chain(chain: Chain, *, native: bool) -> Description:
         engines=chain.engines,
         tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
         vocabulary=chain.tokenizer.vocabulary(),
+        unused_end=chain.tokenizer.unused_end,
         native=native,
     )
 

@@ -417,6 +417,14 @@ class Build:
         engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.chain.native)])
         size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
         _LOG.info("%s%s", size, engines)
+        if unused := self.chain.unused_end:
+            _LOG.info(
+                "documents end with the id %d, as GLM's do, and not with the tokenizer's own %s: "
+                "give --eos '%s' for a model that was trained with it",
+                self.chain.tokenizer.special["eos"],
+                unused,
+                unused,
+            )
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
 

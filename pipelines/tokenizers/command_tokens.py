@@ -58,10 +58,12 @@ class CommandTokens:
         return -(-self.total // MULTIPLE) * MULTIPLE
 
 
-def sentencepiece_commands(pieces: int) -> CommandTokens:
-    """Return the commands of a SentencePiece model with this number of pieces."""
-    roles = ("eos", "sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
-    return _appended(roles, pieces, own={})
+def sentencepiece_commands(pieces: int, *, end_of_text: int | None) -> CommandTokens:
+    """Return the commands of a SentencePiece model; None: V closes documents, as GLM's do."""
+    more = ("sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
+    if end_of_text is None:
+        return _appended(("eos", *more), pieces, own={})
+    return _appended(("", *more), pieces, own={"eos": end_of_text})
 
 
 def byte_bpe_commands(pieces: int, *, end_of_text: int) -> CommandTokens:
@@ -70,10 +72,19 @@ def byte_bpe_commands(pieces: int, *, end_of_text: int) -> CommandTokens:
     return _appended(roles, pieces, own={"eos": end_of_text})
 
 
-def wordpiece_commands(pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
-    """Return the commands of a BERT model; `own` has its ids for the roles of `BERT_NAMES`."""
+def wordpiece_commands(
+    pieces: int, *, own: Mapping[str, int], end_of_text: int | None
+) -> CommandTokens:
+    """Return the commands of a BERT model.
+
+    Args:
+        pieces: The number of its pieces.
+        own: Its ids for the roles of `BERT_NAMES`.
+        end_of_text: What closes documents; None: `[PAD]`.
+    """
     roles = ("sop", "eop", "gmask", "smask", "dblock")
-    return _appended(roles, pieces, own={"eos": own["pad"], **own})
+    eos = own["pad"] if end_of_text is None else end_of_text
+    return _appended(roles, pieces, own={**own, "eos": eos})
 
 
 def _appended(roles: tuple[str, ...], pieces: int, *, own: Mapping[str, int]) -> CommandTokens:

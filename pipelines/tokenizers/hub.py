@@ -49,6 +49,21 @@ def model_file(name: str) -> Path:
     raise _refused(model, f"it has no {' or '.join(FILES)}")
 
 
+def further_file(name: str, file: str) -> Path | None:
+    """Return another file of a model of the hub; None if the model has none of this name.
+
+    Args:
+        name: OWNER/NAME[@REVISION].
+        file: The name of the file.
+
+    Raises:
+        UserError: The hub cannot be reached.
+    """
+    model = HubName.parse(name)
+    assert model is not None
+    return _fetched(model, file)
+
+
 def _fetched(model: HubName, file: str) -> Path | None:
     """Return a file of a model in the cache; None if the model has none of this name."""
     # It takes a second to import, and most runs need none of it.

@@ -1,4 +1,4 @@
-"""Models in Hugging Face's `tokenizer.json`: byte-level BPE, WordPiece, BPE with byte fallback.
+"""Models in Hugging Face's `tokenizer.json`: BPE of bytes or with them, WordPiece, Unigram.
 
 What is wrong with a file, its library says: what this module reads of it is only what the library
 has no names for.
@@ -6,7 +6,7 @@ has no names for.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from pipelines.tokenizers.command_tokens import (
     byte_bpe_commands,
     wordpiece_commands,
 )
+from pipelines.tokenizers.end_of_text import FILES as ENDING_FILES
+from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import (
     Encode,
     TokenModel,
@@ -38,15 +40,18 @@ END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
 _MEMBERS = ("pretokenizers", "decoders")
 """Where components of type Sequence have others."""
 
+_MOST_SHOWN = 8
+
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
 
-def huggingface_model(content: bytes, *, path: Path, fast: bool) -> TokenModel:
+def huggingface_model(content: bytes, *, path: Path, end: EndOfText, fast: bool) -> TokenModel:
     """Return the model in a `tokenizer.json`.
 
     Args:
         content: of the file.
         path: of the file, for messages.
+        end: says what ends a document.
         fast: encode by fastokens if the model is byte-level BPE, and fastokens is installed and
             gives equal ids.
 
@@ -54,26 +59,29 @@ def huggingface_model(content: bytes, *, path: Path, fast: bool) -> TokenModel:
         UserError: the file is no `tokenizer.json`, or has no token that can end a document.
     """
     try:
-        return _model({"added_tokens": [], **orjson.loads(content)}, content, path=path, fast=fast)
+        description = {"added_tokens": [], **orjson.loads(content)}
+        return _model(description, content, path=path, end=end, fast=fast)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         _library(path, content.decode(errors="replace"))
         what = f"a part of it is missing, or of another type: {reason(error)}"
         raise _unreadable(path, what) from error
 
 
-def _model(description: Mapping[str, Any], content: bytes, *, path: Path, fast: bool) -> TokenModel:
+def _model(
+    description: Mapping[str, Any], content: bytes, *, path: Path, end: EndOfText, fast: bool
+) -> TokenModel:
     vocabulary = _vocabulary(description)
     if not description["model"]["vocab"]:
         raise UserError(f"{path} has no vocabulary: expected a trained tokenizer.json.")
     size = count_ids(path, vocabulary.values())
-    commands = _commands(path, vocabulary, size)
+    commands = _commands(path, description, vocabulary, size=size, end=end)
     plain = _as_text(description, frozenset(commands.ids.values()))
-    encode, engine = _reference(path, plain), version("tokenizers")
-    if fast and _is_byte_level(description):
-        encode, engine = fastest(lambda: fast_from_json(plain), encode, engine=engine)
     controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
     holes = set(range(size)) - set(vocabulary.values())
     own = {i for i in commands.ids.values() if i < size}
+    encode, engine = _reference(path, _disarmed(plain, controls | own)), version("tokenizers")
+    if fast and _is_byte_level(description):
+        encode, engine = fastest(lambda: fast_from_json(plain), encode, engine=engine)
     _refuse_shared(path, vocabulary, controls | own, encode)
     return TokenModel(
         encode=encode,
@@ -95,21 +103,48 @@ def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
     return {**vocab, **{token["content"]: token["id"] for token in description["added_tokens"]}}
 
 
-def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTokens:
+def _commands(
+    path: Path,
+    description: Mapping[str, Any],
+    vocabulary: Mapping[str, int],
+    *,
+    size: int,
+    end: EndOfText,
+) -> CommandTokens:
+    asked = end.asked(vocabulary, name=path)
     own = {role: vocabulary[name] for role, name in BERT_NAMES.items() if name in vocabulary}
     if len(own) == len(BERT_NAMES):
-        return wordpiece_commands(size, own=own)
-    ends = [vocabulary[name] for name in END_NAMES if name in vocabulary]
-    if not ends:
+        return wordpiece_commands(size, own=own, end_of_text=asked)
+    added = [token["content"] for token in description["added_tokens"]]
+    chosen = asked if asked is not None else _usual_end(vocabulary, added, end)
+    if chosen is None:
         raise UserError(
             f"{path} has no token to end a document with: expected one of "
-            f"{', '.join(END_NAMES)}, or all of {', '.join(BERT_NAMES.values())}."
+            f"{', '.join(END_NAMES)}, all of {', '.join(BERT_NAMES.values())}, or an eos_token of "
+            f"its vocabulary in {' or '.join(ENDING_FILES)} next to it. Name one of its tokens "
+            f"with --eos TOKEN; it adds {', '.join(added[:_MOST_SHOWN]) or 'none to its pieces'}."
         )
-    return byte_bpe_commands(size, end_of_text=ends[0])
+    return byte_bpe_commands(size, end_of_text=chosen)
+
+
+def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOfText) -> int | None:
+    """Return the token that ends texts of a model by its name, or as a file next to it says.
+
+    The names come first: a chat model's file names the end of a turn.
+    """
+    for name in END_NAMES:
+        if name in added:
+            return vocabulary[name]
+    named = end.named(vocabulary)
+    ends = (vocabulary[name] for name in END_NAMES if name in vocabulary)
+    return named if named is not None else next(ends, None)
 
 
 def _unknown(description: Mapping[str, Any], vocabulary: Mapping[str, int]) -> int | None:
     """Return the id for what a model cannot spell, None if it has pieces for all bytes."""
+    if description["model"].get("type") == "Unigram":
+        unigram: int | None = description["model"].get("unk_id")
+        return unigram
     if _is_byte_level(description) and byte_alphabet().keys() <= vocabulary.keys():
         return None  # some name one, which they never give
     return vocabulary.get(str(description["model"].get("unk_token")))
@@ -139,6 +174,26 @@ def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
         for token in description["added_tokens"]
     ]
     changed = {**description, "added_tokens": added, "truncation": None, "padding": None}
+    return orjson.dumps(changed).decode()
+
+
+def _disarmed(description: str, special: set[int]) -> str:
+    """Return a description of which no text gets a special token.
+
+    Unigram finds every piece of its vocabulary in a text, control tokens too: their pieces get a
+    space, which no text has by then, because it was cut at its spaces, or has another sign there.
+    """
+    changed = orjson.loads(description)
+    if changed["model"].get("type") != "Unigram":
+        return description
+    vocabulary = changed["model"]["vocab"]
+    for i in special & {*range(len(vocabulary))}:
+        vocabulary[i][0] = f"{vocabulary[i][0]} {i}"
+    changed["added_tokens"] = [
+        token
+        for token in changed["added_tokens"]
+        if token["id"] not in special or token["id"] >= len(vocabulary)
+    ]
     return orjson.dumps(changed).decode()
 
 

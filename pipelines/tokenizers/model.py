@@ -36,6 +36,8 @@ class TokenModel:
     commands: CommandTokens
     content: bytes
     """What decides the ids, for fingerprints: the bytes of the model file."""
+    unused_end: str = ""
+    """The piece that ends a text for the model, where another token ends documents here."""
     transformers_json: Callable[[], str] | None = None
     """Writes it as a `tokenizer.json`; None: it cannot be written as one here."""
 

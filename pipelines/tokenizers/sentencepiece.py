@@ -16,11 +16,13 @@ from sentencepiece import SentencePieceProcessor
 from pipelines.compiled import proven
 from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
+from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
 from pipelines.tokenizers.sentencepiece_model import (
     SHOWN_SPACE,
     CuttableModel,
     disarm_symbols,
+    published_end,
     read_cuttable_model,
 )
 from shards.errors import UserError
@@ -35,12 +37,13 @@ _CHECK_PIECES = 200
 _Ids = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 
 
-def sentencepiece_model(content: bytes, *, name: object, fast: bool) -> TokenModel:
+def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: bool) -> TokenModel:
     """Return the model in a `.model` file.
 
     Args:
         content: of the file.
         name: of the file, for messages.
+        end: says what ends a document.
         fast: encode by compiled code if this process uses it and it proves equal to the library.
 
     Raises:
@@ -61,15 +64,22 @@ def sentencepiece_model(content: bytes, *, name: object, fast: bool) -> TokenMod
         return flatten([processor.EncodeAsNumpy(text) for text in texts])
 
     ids = range(len(pieces))
+    vocabulary = {processor.IdToPiece(i): i for i in ids}
+    asked = end.asked(vocabulary, name=name)
+    chosen = end.named(vocabulary) if asked is None else asked
+    own = {chosen} if chosen is not None else set()
     compiled = piece_encoder(safe, encode) if fast else None
     return TokenModel(
         encode=compiled or encode,
         engine=version("sentencepiece"),
         pieces=pieces,
-        special=frozenset(i for i in ids if processor.IsControl(i) or processor.IsUnknown(i)),
+        special=frozenset(
+            i for i in ids if processor.IsControl(i) or processor.IsUnknown(i) or i in own
+        ),
         unknown=processor.unk_id(),
-        commands=sentencepiece_commands(len(processor)),
+        commands=sentencepiece_commands(len(processor), end_of_text=chosen),
         content=content,
+        unused_end="" if own else published_end(content),
     )
 
 

@@ -45,8 +45,11 @@ _SCHEMA = """
         field { name: "score" number: 2 label: LABEL_OPTIONAL type: TYPE_FLOAT }
         field { name: "kind" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" } }
     message_type { name: "Trainer"
+        field { name: "input" number: 1 label: LABEL_REPEATED type: TYPE_BYTES }
         field { name: "model" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" }
-        field { name: "suffix" number: 24 label: LABEL_OPTIONAL type: TYPE_BOOL } }
+        field { name: "suffix" number: 24 label: LABEL_OPTIONAL type: TYPE_BOOL }
+        field { name: "end" number: 47 label: LABEL_OPTIONAL type: TYPE_BYTES
+                default_value: "</s>" } }
     message_type { name: "Normalizer"
         field { name: "charsmap" number: 2 label: LABEL_OPTIONAL type: TYPE_BYTES }
         field { name: "prefix" number: 3 label: LABEL_OPTIONAL type: TYPE_BOOL
@@ -174,6 +177,20 @@ def disarm_symbols(content: bytes) -> bytes:
             piece.kind = CONTROL
     disarmed: bytes = model.SerializeToString()
     return disarmed
+
+
+def published_end(content: bytes) -> str:
+    """Return the piece that ends a text for a model that spm_train made of files; "": another.
+
+    Those of train_tokenizer were made of no file, and their control pieces are used by nobody.
+
+    Raises:
+        ValueError: the bytes are no model.
+    """
+    model = parse_model(content)
+    controls = {piece.text for piece in model.pieces if piece.kind == CONTROL}
+    end: bytes = model.trainer.end
+    return end.decode() if model.trainer.input and end in controls else ""
 
 
 def parse_model(content: bytes) -> Any:

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ import pyarrow as pa
 
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.command_tokens import NAMES
-from pipelines.tokenizers.hub import FILES, KNOWN, is_model_name, model_file
+from pipelines.tokenizers.end_of_text import EndOfText
+from pipelines.tokenizers.hub import FILES, KNOWN, further_file, is_model_name, model_file
 from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.errors import DamageError, UserError
 from shards.format import token_dtype
@@ -54,6 +56,8 @@ class Tokenizer:
         """The id for what the model cannot spell; None: it can spell everything."""
         if model.unknown is not None:
             self.special["unk"] = model.unknown
+        self.unused_end = model.unused_end
+        """The piece that ends a text for the model, where another token ends documents here."""
         self.pieces = len(model.pieces)
         """How many ids are the model's own."""
         self.vocabulary_size = model.commands.padded
@@ -122,11 +126,12 @@ class Tokenizer:
         )
 
 
-def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
+def load_tokenizer(spec: str, *, eos: str = "", fast: bool = True) -> Tokenizer:
     """Return the tokenizer that a spec asks for.
 
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH", "hf:PATH" or "hf:OWNER/NAME".
+        eos: one of its tokens, which ends documents; "": what the tokenizer says does.
         fast: encode by a faster library if there is one and it gives equal ids.
 
     Raises:
@@ -137,7 +142,7 @@ def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
     kind, _, name = spec.partition(":")
     try:
         with _readable(spec, name):
-            model = _load(kind, name, fast=fast)
+            model = _load(kind, name, eos=eos, fast=fast)
     except UserError as error:
         other = _ENDINGS.get(Path(name).suffix, kind)
         if other == kind:
@@ -189,7 +194,13 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
         model = restore_tiktoken(content, name=name, end_of_text=end_of_text, size=entry.pieces)
     else:
         # Few texts are encoded: the library is done before numba is loaded.
-        model = _of_content(entry.spec, content, name=name, fast=entry.spec != "sentencepiece")
+        model = _of_content(
+            entry.spec,
+            content,
+            name=name,
+            end=EndOfText(kept=_own_end(entry)),
+            fast=entry.spec != "sentencepiece",
+        )
     tokenizer = _checked(name, model)
     if tokenizer.fingerprint != entry.sha256:
         raise DamageError(
@@ -200,16 +211,27 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
     return tokenizer
 
 
+def _own_end(entry: TokenizerEntry) -> int | None:
+    """Return the id of a tokenizer's own token that ends documents; None: one was added for it."""
+    eos = entry.special["eos"]
+    return eos if eos < entry.pieces else None
+
+
 def _checked(name: str, model: TokenModel) -> Tokenizer:
     _refuse_injection(name, model)
     _check_ids(name, model)
     return Tokenizer(model)
 
 
-def _load(kind: str, name: str, *, fast: bool) -> TokenModel:
+def _load(kind: str, name: str, *, eos: str, fast: bool) -> TokenModel:
     if kind == "tiktoken":
-        from pipelines.tokenizers.bpe import load_tiktoken  # noqa: PLC0415  see _of_content
+        from pipelines.tokenizers.bpe import END_OF_TEXT, load_tiktoken  # noqa: PLC0415  as below
 
+        if eos not in ("", END_OF_TEXT):
+            raise UserError(
+                f"--eos {eos}: documents of {kind}:{name} end with {END_OF_TEXT}. Leave --eos out, "
+                "or give the model as hf:tokenizer.json."
+            )
         return load_tiktoken(name, fast=fast)
     path = Path(_file_of(kind, name))
     content = path.read_bytes()
@@ -217,18 +239,34 @@ def _load(kind: str, name: str, *, fast: bool) -> TokenModel:
         from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see _of_content
 
         content = wordpiece_json(content, path=path)
-    return _of_content(kind, content, name=str(path), fast=fast)
+    end = EndOfText(token=eos, beside=partial(_beside, kind, name, path))
+    return _of_content(kind, content, name=str(path), end=end, fast=fast)
 
 
-def _of_content(kind: str, content: bytes, *, name: str, fast: bool) -> TokenModel:
+def _beside(kind: str, name: str, path: Path, file: str) -> Path | None:
+    """Return the file with a name that is next to a tokenizer's, or in the same model of the hub.
+
+    Args:
+        kind: of the tokenizer.
+        name: as in its spec.
+        path: of its file.
+        file: the name.
+    """
+    if kind == "hf" and is_model_name(name):
+        return further_file(name, file)
+    beside = path.with_name(file)
+    return beside if beside.is_file() else None
+
+
+def _of_content(kind: str, content: bytes, *, name: str, end: EndOfText, fast: bool) -> TokenModel:
     # Each library is loaded only where it is used.
     if kind == "sentencepiece":
         from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
 
-        return sentencepiece_model(content, name=name, fast=fast)
+        return sentencepiece_model(content, name=name, end=end, fast=fast)
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415
 
-    return huggingface_model(content, path=Path(name), fast=fast)
+    return huggingface_model(content, path=Path(name), end=end, fast=fast)
 
 
 def _file_of(kind: str, name: str) -> str:
@@ -274,11 +312,11 @@ def _suggestion(spec: str) -> str:
 def _refuse_injection(spec: str, model: TokenModel) -> None:
     for i in sorted(model.special - {model.unknown}):
         name = model.pieces[i].decode()
-        if name and i in model.encode([name])[0]:
+        if name and i in model.encode([name, f"a{name}a"])[0]:
             raise UserError(
                 f'{spec} turns the text "{name}" into the special token {i}, so that a document '
-                "could write control tokens: take it out of the model's ordinary vocabulary, or "
-                "mark it as special."
+                "could write control tokens: take it out of the model's ordinary vocabulary, mark "
+                "it as special, or end documents with another one, --eos TOKEN."
             )
 
 

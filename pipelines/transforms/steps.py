@@ -286,20 +286,23 @@ def _own(spec: FilterSpec) -> Step:
 class Tokenize(Steps):
     """Adds `tokens`, eos last, and counts; quarantines what its library fails on."""
 
-    def __init__(self, tokenizer: str) -> None:
+    def __init__(self, tokenizer: str, *, eos: str = "") -> None:
         """Make the transform.
 
         Args:
             tokenizer: sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json, as --tokenizer.
+            eos: The token that ends each document, as --eos.
 
         Raises:
             UserError: It cannot be loaded.
         """
-        try_in_child(lambda: load_tokenizer(tokenizer, fast=False), f"the tokenizer {tokenizer}")
+        try_in_child(
+            lambda: load_tokenizer(tokenizer, eos=eos, fast=False), f"the tokenizer {tokenizer}"
+        )
         super().__init__(
             Model(
                 make=tokenize.Tokenize,
-                arguments={"spec": tokenizer},
+                arguments={"spec": tokenizer, "eos": eos},
                 adds=("tokens", "prompt_tokens", UNKNOWN),
             )
         )

@@ -38,7 +38,7 @@ from shards.spelling import expected
 from shards.storage.remote import any_path
 
 TAKEN = (
-    "dedup", "minhash_threshold", "clusters", "validation", "shards", "shard_tokens",
+    "eos", "dedup", "minhash_threshold", "clusters", "validation", "shards", "shard_tokens",
     "keep_dropped", "max_reject_rate", "keep_segments", "overwrite", "workers",
 )  # fmt: skip
 """The options of the commands that say what is made of judged documents."""
@@ -83,7 +83,7 @@ class WriteDataset(OfBatches):
                 collections of batches with a column `reason`. They are counted in the account.
             metrics: Transforms whose metrics the audit table keeps, JudgeQuality for example.
             commit: Whether the pipeline itself makes the dataset whole.
-            options: Of the commands, by the names of their flags: dedup, minhash_threshold,
+            options: Of the commands, by the names of their flags: eos, dedup, minhash_threshold,
                 clusters, validation, shards, shard_tokens, keep_dropped, max_reject_rate,
                 keep_segments, overwrite, workers. Values may be the texts that
                 the flags take.
@@ -106,7 +106,7 @@ class WriteDataset(OfBatches):
         }
         given = {**own, **{name: value for name, value in options.items() if value is not None}}
         self.options = options_of_keywords(Options, given, module="pipelines.text")
-        (tokenize,) = Tokenize(tokenizer).models
+        (tokenize,) = Tokenize(tokenizer, eos=self.options.eos).models
         self._sink = Sink(
             options=self.options,
             fingerprint=_fingerprint(self.options),

@@ -67,9 +67,9 @@ def own_filter(spec: str) -> Named:
     return Named(transforms.OwnFilter(spec))
 
 
-def tokenize(tokenizer: str) -> Named:
+def tokenize(tokenizer: str, eos: str = "") -> Named:
     """Add tokens."""
-    return Named(transforms.Tokenize(tokenizer))
+    return Named(transforms.Tokenize(tokenizer, eos=eos))
 
 
 def to_rows(columns: list[str]) -> transforms.ToRows:

@@ -27,6 +27,12 @@ def test_a_model_of_the_hub_has_its_tokenizer(tmp_path: Path, models_path: Path)
     models: Mapping[str, Repository] = {
         "google-bert/bert": Repository(files=files),
         "o/both": Repository(files={**files, "tokenizer.json": level.read_bytes()}),
+        "o/named": Repository(
+            files={
+                "tokenizer.json": level.read_bytes().replace(b"<|endoftext|>", b"<end>"),
+                "tokenizer_config.json": b'{"eos_token": "<end>"}',
+            }
+        ),
         "o/none": Repository(files={"config.json": b"{}"}),
         "o/gated": Repository(files=files, gated=True),
     }
@@ -38,20 +44,22 @@ def test_a_model_of_the_hub_has_its_tokenizer(tmp_path: Path, models_path: Path)
             f"hf:{words}",
             "hf:o/both@v1",
             f"hf:{level}",
+            "hf:o/named",
             *("hf:o/none", "hf:o/gated", "hf:o/missing", "hf:o/both@v9"),
         )
         assert not any("/config.json" in request for request in hub.requests)
     assert found[0] == found[1]
     assert found[2] == found[3]
+    assert len(found[4]) == len(found[3])  # its fingerprint
     for told, why in zip(
-        found[4:],
+        found[5:],
         ("it has no tokenizer.json", "it is gated", "there is no such model", "no revision v9"),
         strict=True,
     ):
         assert why in told
         assert "Write hf:OWNER/NAME[@REVISION], or hf:FOLDER" in told
     # What the cache has needs no hub; what it has not says so.
-    specs = ("hf:google-bert/bert", "hf:o/both@v1", "hf:o/new")
+    specs = ("hf:google-bert/bert", "hf:o/both@v1", "hf:o/named", "hf:o/new")
     again = load(*specs, HF_HUB_OFFLINE="1")
-    assert again[:2] == [found[0], found[2]]
-    assert "the hub cannot be reached" in again[2]
+    assert again[:3] == [found[0], found[2], found[4]]
+    assert "the hub cannot be reached" in again[3]

@@ -43,7 +43,7 @@ def test_the_vocabulary_of_bert_base_uncased(cased: bool, tmp_path: Path) -> Non
     tokenizer = load(path)
     assert (tokenizer.pieces, tokenizer.vocabulary_size) == (30522, 30592)
     own = {"pad": 0, "unk": 100, "cls": 101, "sep": 102, "mask": 103}
-    assert tokenizer.special == dict(wordpiece_commands(30522, own=own).ids)
+    assert tokenizer.special == dict(wordpiece_commands(30522, own=own, end_of_text=None).ids)
     assert not {101, 102, 103} & set(ids(tokenizer, "[CLS] a [MASK] b [SEP]"))
     theirs = BertTokenizerFast(
         vocab={word: i for i, word in enumerate(words)}, do_lower_case=not cased
