@@ -53,12 +53,14 @@ class Inspect(Command):
     """one of this source (--doc 0 unless given)"""
     split: str = option(TRAIN, choices=(TRAIN, VALIDATION))
     """of which part"""
+    all: bool = option(False)
+    """show all options, removals and sources"""
 
     def run(self) -> None:
         """Print it."""
         dataset = Dataset.open(self.dataset)
         if self.doc is None and self.source is None:
-            print_lines(show.overview(dataset))
+            print_lines(show.overview(dataset, everything=self.all))
         else:
             number = self.doc or 0
             print_lines(show.document(dataset, number, source=self.source, split=self.split))
@@ -286,7 +288,7 @@ class Trace(Command, RunOptions):
     run_file: Path | None = option(
         None, flag=WORD, nargs="?", type=local_path, metavar="RUN", group=GROUPS[0]
     )
-    """the run's saved options; or give flags"""
+    """a training run, its folder or its run.json; or give flags"""
     step: int | None = option(None, either=_QUESTION, type=count, metavar="N")
     """which documents step N trains on"""
     document: str | None = option(None, either=_QUESTION, metavar="ID")
@@ -325,7 +327,7 @@ class Remove(Command):
     report: Path | None = option(None, type=local_path, metavar="FILE")
     """write all of it as JSON"""
     run_file: Path | None = option(None, flag="--run", type=local_path, metavar="RUN")
-    """a run's saved options: show the steps that saw it"""
+    """a training run, its folder or its run.json: show the steps that saw it"""
     until: int | None = option(None, type=count, metavar="N")
     """with --run: all steps before N, as for trace"""
 

@@ -4,12 +4,13 @@ What a manifest named stays for a while after another replaced it (prune.py), so
 it goes on.
 """
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import pyarrow as pa
@@ -249,9 +250,24 @@ class Documents:
         before = shard.removed - np.arange(len(shard.removed))
         return shard, left + int(np.searchsorted(before, left, side="right"))
 
-    def __getitem__(self, number: int) -> Tokens:
-        """Return the tokens of a document, a view of its file."""
-        shard, row = self.locate(number)
+    @overload
+    def __getitem__(self, number: SupportsIndex) -> Tokens: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Tokens]: ...
+
+    def __getitem__(self, number: SupportsIndex | slice) -> Tokens | list[Tokens]:
+        """Return the tokens of a document, or of each one of a slice, as views of their files.
+
+        A number below 0 counts from the end.
+
+        Raises:
+            IndexError: there is no such document.
+        """
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        place = operator.index(number)
+        shard, row = self.locate(place + len(self) if -len(self) <= place < 0 else place)
         return shard[row]
 
     def __iter__(self) -> Iterator[Tokens]:

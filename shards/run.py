@@ -16,6 +16,9 @@ from shards.spelling import expected
 from shards.storage.files import read_json, write_json
 from shards.windows import WindowSpec, causal_windows, glm_windows
 
+NAME = "run.json"
+"""What the file of a training run's options is called in its folder."""
+
 GLM = "glm"
 CAUSAL = "causal"
 
@@ -72,13 +75,16 @@ class Run:
 
     @classmethod
     def load(cls, path: Path) -> "Run":
-        """Return the run that was saved to a file.
+        """Return the run that was saved to a file, or to NAME in a folder.
 
         Raises:
             UserError: there is no such file, or it holds no run.
         """
+        path = path / NAME if path.is_dir() else path
         if not path.is_file():
-            raise UserError(f"{path} is not a file: name the one with a run's saved options.")
+            raise UserError(
+                f"there is no file {path}: give the folder of a training run, or its {NAME}."
+            )
         content = read_json(path)
         try:
             return from_json(cls, content, where="run")

@@ -1,7 +1,8 @@
 """Datasets as text to read: the whole in one screen, one document, statistics."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,30 @@ _GENERATION = "{:>10}  {:<16} {:>8} {:>7} {:>12} {:>16} {:>6} {:>10} {:>8}"
 NUM_FIRST, NUM_LAST, LEAST_HIDDEN = 2, 8, 2
 """Generations shown from the beginning and the end; fewer than the last are not worth hiding."""
 
+MOST_REMOVALS, MOST_SOURCES = 4, 13
+"""Lines of these that one screen shows, the head among them."""
+
 _QUANTILES = (0.5, 0.9)
 
 
-def overview(dataset: Dataset) -> Iterator[str]:
-    """Yield the lines that describe a dataset in one screen."""
+USUAL: Mapping[str, Any] = {
+    "clusters": "local",
+    "dedup": "exact",
+    "language_threshold": 0.5,
+    "languages": ["en", "zh"],
+    "lid_chars": 1024,
+    "minhash_threshold": 0.7,
+    "pii": "keep",
+    "sample": 1.0,
+    "shard_tokens": 100_000_000,
+    "split_bytes": 128 << 20,
+    "validation": 0.001,
+}
+"""Defaults of the pipelines' options, but for those that are off. The overview leaves them out."""
+
+
+def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
+    """Yield the lines that describe a dataset in one screen, or everything the manifest says."""
     manifest = dataset.manifest
     tokenizer = manifest.tokenizer
     yield f"{dataset.directory}: {manifest.corpus}, manifest {manifest.number}"
@@ -34,17 +54,40 @@ def overview(dataset: Dataset) -> Iterator[str]:
         f"padded to {tokenizer.vocabulary_size:,}, {tokenizer.dtype}"
     )
     yield f"special    {_pairs(tokenizer.special)}"
-    yield f"options    {_pairs(manifest.options)}"
+    options = manifest.options if everything else dict(_chosen(manifest.options))
+    yield f"options    {_pairs(options) or 'the usual ones (--all)'}"
     yield f"libraries  {_pairs(manifest.libraries)}"
-    for removal in manifest.removals:
-        yield (
-            f"removed    {_documents(removal.documents.rows)} at manifest {removal.number}: "
-            f"{removal.reason}"
-        )
+    removals = [
+        f"removed    {_documents(removal.documents.rows)} at manifest {removal.number}: "
+        f"{removal.reason}"
+        for removal in manifest.removals
+    ]
+    yield from _first(removals, None if everything else MOST_REMOVALS, what="removals")
     yield ""
     yield from generations(dataset)
     yield ""
-    yield from (_LINE.format(*cells) for cells in source_rows(dataset.manifest))
+    rows = [_LINE.format(*cells) for cells in source_rows(dataset.manifest)]
+    yield from _first(rows, None if everything else MOST_SOURCES, what="sources and splits")
+
+
+def _chosen(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the options that are neither off nor as usual, models by the beginning of their hash.
+
+    The line above has the tokenizer.
+    """
+    for name, value in options.items():
+        of_rules = isinstance(value, Mapping) and "profiles" in value
+        shown = value["profiles"] if of_rules else value
+        if shown and shown != ["none"] and shown != USUAL.get(name) and name != "tokenizer":
+            is_hash = isinstance(shown, str) and re.fullmatch("[0-9a-f]{64}", shown)
+            yield name, f"{shown[:8]}…" if is_hash else shown
+
+
+def _first(lines: Sequence[str], most: int | None, *, what: str) -> Iterator[str]:
+    """Yield lines, and of very many the first ones."""
+    yield from lines[:most]
+    if left := len(lines[most:]) if most else 0:
+        yield f"…          {left:,} more {what} (--all)"
 
 
 def generations(dataset: Dataset) -> Iterator[str]:
@@ -107,7 +150,12 @@ def statistics(dataset: Dataset) -> Iterator[str]:
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
-    return " ".join(f"{key}={value}" for key, value in sorted(values.items()))
+    return " ".join(f"{key}={_shown(value)}" for key, value in sorted(values.items()))
+
+
+def _shown(value: object) -> object:
+    is_hidden = isinstance(value, str) and value != value.strip()
+    return repr(value) if is_hidden else value
 
 
 def _documents(number: int) -> str:

@@ -19,6 +19,7 @@ from tests.test_readme import MAIN_JOB, Command, commands, make_place
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PATH = re.compile(r"(?<![\w/.-])(?:pipelines|shards|trainer|tests|docs|\.ci)/[\w./-]*\w\.\w+")
 IMPORT = re.compile(r"^from ((?:pipelines|shards|trainer)[\w.]*) import", re.MULTILINE)
 FACE = re.compile(r"^from (pipelines|shards|trainer) import ([\w, ]+)$", re.MULTILINE)
@@ -54,8 +55,8 @@ def test_what_pages_import_from_a_package_is_public() -> None:
 
 def test_links_between_pages_lead_somewhere() -> None:
     links = 0
-    for page in PAGES:
-        for target, anchor in re.findall(r"\]\(([\w./-]*\.md)?(?:#([\w-]+))?\)", page.read_text()):
+    for page in [*PAGES, *NOTEBOOKS]:
+        for target, anchor in re.findall(r"\]\(([\w./-]+)?(?:#([\w-]+))?\)", page.read_text()):
             linked = (page.parent / target).resolve() if target else page
             assert linked.exists(), f"{page.name} -> {target}"
             if anchor:

@@ -18,7 +18,7 @@ from shards.mixture import parse_mix
 from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
 from shards.reader import Dataset
-from shards.run import Run
+from shards.run import NAME, Run
 from shards.storage.remote import AnyPath, any_path
 from shards.switches import (
     UNSEEN,
@@ -40,9 +40,6 @@ from trainer.data import RunData, brought, open_data
 from trainer.loader import scatters_read
 from trainer.ranks import AgreedError, Ranks
 from trainer.settings import WAIT, Config, Settings
-
-NAME = "run.json"
-"""In the run's folder: what decides its samples, all switches included."""
 
 
 @dataclass(eq=False)

@@ -37,7 +37,7 @@ class View(Command):
         metavar="N",
     )
     run_file: Path | None = option(None, flag="--run", type=local_path, metavar="RUN")
-    """a run's saved options: show which documents its steps train on"""
+    """a training run, its folder or its run.json: show which documents its steps train on"""
     open: bool = option(False)
     """open the page in the browser"""
 

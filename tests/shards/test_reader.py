@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shards.__main__ import main
 from shards.errors import DamageError
 from shards.manifest import ShardEntry, read_manifest
 from shards.reader import Dataset, Shard
@@ -29,6 +30,22 @@ def test_columns_are_mapped_and_aligned(pristine: Path) -> None:
         ranges = [line.split()[0].split("-") for line in maps if line.endswith(suffix)]
         at = array.ctypes.data
         assert any(int(low, 16) <= at < int(high, 16) for low, high in ranges)
+
+
+def test_documents_are_a_sequence(dataset: Path) -> None:
+    opened = Dataset.open(dataset)
+    assert main(["remove", str(dataset), "--id", f"{entry(dataset).path}:1", "--reason", "x"]) == 0
+    for each in (opened, Dataset.open(dataset)):
+        documents = each.documents()
+        texts = [document.tobytes() for document in documents]
+        numbers = range(-len(texts), len(texts))
+        assert [documents[number].tobytes() for number in numbers] == texts * 2
+        assert documents[np.int64(-1)].tobytes() == texts[-1]
+        for part in (slice(None), slice(1, -1), slice(-2, None), slice(None, None, -2), slice(9)):
+            assert [document.tobytes() for document in documents[part]] == texts[part]
+        for number in (len(texts), -len(texts) - 1):
+            with pytest.raises(IndexError, match=f"no document {number}: there are {len(texts)}"):
+                documents[number]
 
 
 def test_no_descriptor_stays_open(pristine: Path) -> None:

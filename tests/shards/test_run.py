@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +8,11 @@ from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
 RUN = Run(mixes=(Mix(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
+
+
+def test_a_run_is_found_in_its_folder(tmp_path: Path) -> None:
+    RUN.save(tmp_path / "run.json")
+    assert Run.load(tmp_path) == Run.load(tmp_path / "run.json") == RUN
 
 
 @given(

@@ -5,6 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpus.options import Options
+from shards.show import USUAL
+
+
+def test_the_overview_of_a_dataset_knows_the_usual_options() -> None:
+    usual = Options()
+    for name, value in USUAL.items():
+        default = getattr(usual, name)
+        assert value == (sorted(default) if isinstance(default, tuple) else default), name
+
 
 @pytest.mark.slow
 def test_the_plain_command_loads_neither_beam_nor_pandas(tmp_path: Path) -> None:
