@@ -480,7 +480,11 @@ class Build:
         for line in lines:
             _LOG.info("%s", line)
         if self.options.keep_dropped and (again := account.erased_again(results.merged)):
-            _LOG.info("%s texts were erased from this dataset: dropped/ has no copy", f"{again:,}")
+            _LOG.info(
+                "dropped documents whose text was erased from this dataset: %s; dropped/ has no "
+                "copy of them",
+                f"{again:,}",
+            )
         for warning in unknown_warnings(unknown):
             _LOG.warning("%s", warning)
         return made
