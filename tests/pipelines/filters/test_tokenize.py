@@ -9,6 +9,7 @@ import pyarrow as pa
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.filters.step import split_verdict
 from pipelines.filters.tokenize import Tokenize
+from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.sentencepiece import sentencepiece_model
 from pipelines.tokenizers.tokenizer import Tokenizer
 from tests.golden.corpus_models import byte_tokenizer
@@ -54,7 +55,7 @@ def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined() -> None:
             raise PanicException("capacity overflow")
         return plain.encode(texts)
 
-    plain = sentencepiece_model(MODEL.read_bytes(), name=MODEL, fast=False)
+    plain = sentencepiece_model(MODEL.read_bytes(), name=MODEL, end=EndOfText(), fast=False)
     tokenize = Tokenize(f"sentencepiece:{MODEL}")
     whole = tokenize(batch(CHINESE, ENGLISH)).batch["tokens"].to_pylist()
     tokenize.tokenizer = Tokenizer(dataclasses.replace(plain, encode=failing))
