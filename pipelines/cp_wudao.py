@@ -26,7 +26,7 @@ from pipelines.readers.record import Record
 from pipelines.run.output import check_apart
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
-from shards.command import Command
+from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import WORD, Either, count, fraction, local_path, option, positive
@@ -62,7 +62,7 @@ class CopyWudao(Command):
     """copy the N documents of least sample hash"""
     fraction: float = option(0.0, either=_WHICH, type=fraction, metavar="F")
     """copy those that pipelines.wudao --sample F takes (0.01 or 1%)"""
-    input: str = option(str(SAMPLE), metavar="PATH")
+    input: str = option(str(SAMPLE / PATTERN), metavar="PATH")
     """a folder, file or glob, or NAME= followed by one. Default: the built-in sample"""
     output: Path = option(Path("build/toy"), type=local_path, metavar="DIR")
     """default: build/toy"""
@@ -75,6 +75,7 @@ class CopyWudao(Command):
         Raises:
             UserError: A file cannot be read or written.
         """
+        log_plainly()
         for path in input_paths([self.input]):
             check_apart(path, self.output)
         files = match_inputs([self.input], pattern=PATTERN, default_name="wudao")

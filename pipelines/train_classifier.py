@@ -30,7 +30,7 @@ from pipelines.corpus.sources import match_corpora
 from pipelines.filters.classifier import Classifier, line_of, metric_of
 from pipelines.filters.fasttext_model import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Sample, TrainingTexts, check_new
-from shards.command import Command
+from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import count, fraction, local_path, option
@@ -106,7 +106,8 @@ class TextOptions:
         MISSING,
         f"texts such as to keep: {_AS_INPUT}",
         required=True,
-        action="append",
+        action="extend",
+        nargs="+",
         metavar="PATH",
         group="the texts",
     )
@@ -116,7 +117,8 @@ class TextOptions:
         MISSING,
         f"texts such as most of the corpus: {_AS_INPUT}",
         required=True,
-        action="append",
+        action="extend",
+        nargs="+",
         metavar="PATH",
     )
     negative_label: str = option("cc", type=_label, metavar="LABEL")
@@ -172,6 +174,7 @@ class TrainClassifier(TrainOptions, TextOptions, Command):
             UserError: An option does not fit, the input cannot be read or is too small.
         """
         report_path = self.output.with_suffix(".json")
+        log_plainly()
         check_new(self.output, ".bin", "fastText")
         check_new(report_path, ".json", "fastText")
         if metric_of(self.positive_label) == metric_of(self.negative_label):

@@ -21,7 +21,7 @@ from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import match_inputs
 from pipelines.training_texts import Sample, TrainingTexts, check_new
-from shards.command import Command
+from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import count, local_path, option, positive
@@ -76,9 +76,12 @@ class TrainTokenizer(TrainOptions, Command):
     """Train a SentencePiece tokenizer on a sample of a corpus."""
 
     STOPPED = "nothing was written"
+    FIRST = "--input"
 
-    input: tuple[str, ...] = option(MISSING, required=True, action="append", metavar="PATH")
-    """as for the corpus; repeatable"""
+    input: tuple[str, ...] = option(
+        MISSING, required=True, action="extend", nargs="+", metavar="PATH"
+    )
+    """as for the corpus"""
     corpus: str = option("wudao", metavar="NAME")
     """what the input is: a corpus, or a module that holds one"""
     output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.model")
@@ -94,6 +97,7 @@ class TrainTokenizer(TrainOptions, Command):
         Raises:
             UserError: An option does not fit, the input cannot be read or is too small.
         """
+        log_plainly()
         check_new(self.output, ".model", "SentencePiece")
         module = find_corpus(self.corpus, where="--corpus")
         recipe = load_recipe(module)

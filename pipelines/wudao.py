@@ -70,7 +70,7 @@ RECIPE = Recipe(
     provenance=strings("id", "category"),
     documents=documents,
     group="category",
-    sample=SAMPLE,
+    sample=SAMPLE / PATTERN,
 )
 
 if __name__ == "__main__":

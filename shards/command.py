@@ -56,11 +56,14 @@ class Parser(argparse.ArgumentParser):
     Flags that it does not know are told all at once, before anything else that may be wrong.
     """
 
-    def __init__(self, *, old: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> None:
+    def __init__(
+        self, *, old: Mapping[str, str] = MappingProxyType({}), first: str = "", **settings: Any
+    ) -> None:
         """Make a parser.
 
         Args:
             old: Flags that other projects have for the same, and what each is here.
+            first: The flag that words before all flags belong to; "": none.
             settings: As of argparse.
         """
         settings["prog"] = called_program(settings.get("prog", ""))
@@ -68,6 +71,7 @@ class Parser(argparse.ArgumentParser):
         self._groups: dict[str, argparse._ArgumentGroup] = {}
         self._choices: dict[Either, argparse._MutuallyExclusiveGroup] = {}
         self._old = old
+        self._first = first
 
     def group(self, title: str) -> "argparse._ActionsContainer":
         """Return the group of flags that `--help` shows below a title; "": the parser itself."""
@@ -88,10 +92,13 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
-        for word in sys.argv[1:] if args is None else args:
+        words = sys.argv[1:] if args is None else [*args]
+        for word in words:
             if any("\ud800" <= character <= "\udfff" for character in word):
                 self.error(f"the word {word} is not UTF-8; rename what it names")
-        return super().parse_known_args(args, namespace)
+        if self._first and words and not words[0].startswith("-"):
+            words.insert(0, self._first)
+        return super().parse_known_args(words, namespace)
 
     def parse_args(  # type: ignore[override]  # as above
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -300,6 +307,8 @@ class Command:
     """Titles in `--help` that come first, in their order."""
     OLD: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """As of `Parser`."""
+    FIRST: ClassVar[str] = ""
+    """As of `Parser`."""
 
     def run(self) -> int | None:
         """Do the work and return an exit code, or None for 0."""
@@ -315,6 +324,7 @@ class Command:
             epilog=cls.EPILOG,
             argument_default=argparse.SUPPRESS,
             old=cls.OLD,
+            first=cls.FIRST,
         )
         for title in cls.GROUPS:
             parser.group(title)

@@ -138,7 +138,7 @@ def _converted(option_field: "Field[Any]", value: Any) -> Any:
     name, flag = option_field.name, option_field.metadata["flag"]
     texts, read = _texts(name, value), flag.get("type", str)
     try:
-        if flag.get("action") == "append":
+        if flag.get("action") in ("append", "extend"):
             return tuple(map(read, texts))
         if isinstance(option_field.default, tuple):
             return read(value if isinstance(value, str) else _joined(name, texts))

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
-from pipelines.corpus.old_spellings import OLD
+from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
 from pipelines.engine.flags import beam_flags, refuse_unknown
 from pipelines.readers.mending import REJECT, REMOVE, REPLACE
@@ -89,13 +89,14 @@ class Options(Command):
         "what follows -- goes to the runner word for word."
     )
     GROUPS = GROUPS
-    OLD = OLD
+    OLD = FOREIGN_FLAGS
+    FIRST = "--input"
 
-    input: tuple[str, ...] = option((), metavar="PATH", action="append", group=IN)
-    """What to read: a folder, a file or a glob, as a path or URL (s3://bucket/folder), or
-    hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; or NAME= and any of these. Repeat the flag for
-    several, each a source of its own; NAME=CORPUS:PATH reads one as pipelines.CORPUS would; CORPUS
-    may be a module of your own (docs/own.md)."""
+    input: tuple[str, ...] = option((), metavar="PATH", action="extend", nargs="+", group=IN)
+    """What to read: folders, files or globs, as paths or URLs (s3://bucket/folder), or
+    hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; together they are one source. NAME=PATH names a
+    source, and there may be several: --input a=PATH --input b=PATH; NAME=CORPUS:PATH reads one as
+    pipelines.CORPUS would; CORPUS may be a module of your own (docs/own.md)."""
     output: AnyPath = option(Path(), metavar="DIR", type=any_path, group=OUT)
     """Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>."""
     tokenizer: str = option("", metavar="SPEC", decides=SEGMENTS, group=SHARDS)

@@ -60,7 +60,7 @@ class Recipe:
     """The column of provenance by whose values the account is broken down, if any."""
 
     sample: Path | None = None
-    """The folder of the built-in input, if there is one."""
+    """The built-in input, if there is one: a folder or a glob."""
 
     sample_tokenizer: str = f"sentencepiece:{SAMPLE / 'sample.model'}"
     """The tokenizer that goes with it."""

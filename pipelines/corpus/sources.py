@@ -23,7 +23,7 @@ from pipelines.inputs.files import (
     InputFile,
     Listing,
     list_inputs,
-    named_paths,
+    named_inputs,
 )
 from pipelines.inputs.split import Split
 from pipelines.readers.own import Broken, Read
@@ -124,10 +124,11 @@ def list_corpora(module: str, options: Options) -> tuple[Listing, dict[str, Corp
             cannot be read, unless that is to be skipped and the source has other files.
     """
     inbox, corpora = growing_corpora(module, options)
-    listing = inbox.look(growing=False)
+    listing = inbox.list_files(growing=False)
     if options.skip_unreadable:
         listing = without_broken(listing, corpora)
     _check_readable(listing, options)
+    listing.log_remarks()
     return listing, corpora
 
 
@@ -139,7 +140,8 @@ def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
             check_head(file, corpora[file.source].reading)
         except UserError as error:
             refused[file] = str(error).removeprefix(f"The input {file.path} ")
-    return Listing(files=[file for file in listing.files if file not in refused], refused=refused)
+    files = [file for file in listing.files if file not in refused]
+    return replace(listing, files=files, refused=refused)
 
 
 def _check_readable(listing: Listing, options: Options) -> None:
@@ -170,7 +172,7 @@ class Inbox:
     groups: Sequence[tuple[Corpus, Sequence[str]]]
     """The inputs of each corpus."""
 
-    def look(self, *, growing: bool = True) -> Listing:
+    def list_files(self, *, growing: bool = True) -> Listing:
         """Return the files that lie there now, by source and path.
 
         Args:
@@ -199,7 +201,7 @@ def growing_corpora(module: str, options: Options) -> tuple[Inbox, dict[str, Cor
     groups = _groups(module, options)
     corpora: dict[str, Corpus] = {}
     for corpus, specs in groups:
-        for source, _ in named_paths(specs, corpus.recipe.name):
+        for source, _ in named_inputs(specs, corpus.recipe.name):
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)

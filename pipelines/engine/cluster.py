@@ -16,6 +16,7 @@ from pipelines.engine.beam import (
     PortableOptions,
     StandardOptions,
 )
+from pipelines.engine.flags import with_runner_spelled
 from shards.command import Parser
 from shards.errors import UserError
 from shards.spelling import expected
@@ -91,21 +92,27 @@ def known_flags(words: Sequence[str]) -> list[str]:
         UserError: Beam's Python SDK does not know one of the flags before `--`.
     """
     end = words.index("--") if "--" in words else len(words)
-    unknown = beam_parser().parse_known_args(list(words[:end]))[1]
+    flags = with_runner_spelled(words[:end], StandardOptions.KNOWN_RUNNER_NAMES)
+    unknown = beam_parser().parse_known_args(flags)[1]
+    if unknown and not unknown[0].startswith("-"):
+        raise UserError(
+            f"{unknown[0]} belongs to no flag: an input goes after --input, or before all flags; a "
+            "value with spaces goes in quotes"
+        )
     if unknown:
         raise UserError(
             f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
             "Flags that only the runner knows go after --, as in: -- --checkpointing_interval=5000"
         )
-    _check_runner(words[:end])
-    return [*words[:end], *words[end + 1 :]]
+    _check_runner(flags)
+    return [*flags, *words[end + 1 :]]
 
 
 def _check_runner(flags: Sequence[str]) -> None:
     """Check that Beam knows the runner, which may also be named with its module."""
     name = PipelineOptions([*flags]).view_as(StandardOptions).runner or ""
     known = StandardOptions.KNOWN_RUNNER_NAMES
-    if name and "." not in name and name.casefold() not in {each.casefold() for each in known}:
+    if name and "." not in name and name not in known:
         raise UserError(f"--runner {name}: {expected(name, known)}, or MODULE.CLASS of your own")
 
 

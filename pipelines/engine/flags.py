@@ -1,6 +1,7 @@
 """Flags for Beam, understood without it where they can be: it takes a second of CPU to load."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from shards.command import Parser
 from shards.spelling import nearest
@@ -64,11 +65,23 @@ def beam_flags(words: Sequence[str]) -> list[str]:
     Raises:
         UserError: Beam's Python SDK does not know one of the flags before `--`.
     """
+    words = with_runner_spelled(words, _OWN_RUNNERS)
     if tuple(words) in _THIS_MACHINE:
         return [*words]
     from pipelines.engine.cluster import known_flags  # noqa: PLC0415  loads Beam
 
     return known_flags(words)
+
+
+def with_runner_spelled(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return flags in which the runner, if its name is one of some in any case, is spelled so."""
+    spelled = {name.casefold(): name for name in names}
+    told = [*words]
+    for at, (before, word) in enumerate(pairwise(["", *words])):
+        flag, equals, name = word.rpartition("=")
+        if (flag if equals else before) == RUNNER:
+            told[at] = f"{flag}{equals}{spelled.get(name.casefold(), name)}"
+    return told
 
 
 def engine_name(flags: Sequence[str]) -> str:

@@ -20,11 +20,57 @@ JSON_FILES = tuple(
 TEXT_FILES = (*JSON_FILES, *(f"*.txt{packed}" for packed in ("", *COMPRESSIONS)), "*.parquet")
 """Patterns of corpora without file names of their own."""
 
+_FORMATS = (".jsonl", ".jsonlines", ".ndjson", ".json", ".txt", ".parquet")
+
 FROM_TABLES = (
     'CSV is read once it is Parquet: python -c "import pyarrow.csv as c, pyarrow.parquet as p; '
     "p.write_table(c.read_csv('FILE.csv'), 'FILE.parquet')\"."
 )
 """What to do with a table of text; a message's sentence."""
+
+TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", *COMPRESSIONS))
+_ARCHIVES = (".tar", ".tgz", ".zip", ".rar", ".7z", *(f".tar{packed}" for packed in COMPRESSIONS))
+_OTHER_FORMATS = (".xml", ".html", ".htm", ".pdf", ".docx", ".epub", ".xlsx", ".arrow", ".warc")
+
+_NO_ENDING = re.compile(r"\s|\d\d|.{12}")
+"""What stands after a dot in names such as part.00017."""
+
+
+def ending_of(path: str) -> str:
+    """Return the ending of a file's name, with that of its compression; "" if it has none."""
+    name = path.rpartition("/")[2]
+    packed = next((end for end in COMPRESSIONS if name.lower().endswith(end)), "")
+    inner = PurePosixPath(name[: len(name) - len(packed)]).suffix
+    return ("" if _NO_ENDING.search(inner) else inner) + name[len(name) - len(packed) :]
+
+
+def stem_of(path: str) -> str:
+    """Return the path of a file without the endings that say how it is read."""
+    for endings in (COMPRESSIONS, _FORMATS):
+        if path.lower().endswith(endings):
+            path = path.rpartition(".")[0]
+    return path
+
+
+def advice_on(paths: Sequence[str]) -> str:
+    """Return what to do about files of a folder that are not read, as sentences after others."""
+    names = [path.lower() for path in paths]
+    advice = ""
+    if any(name.endswith(TABLES) for name in names):
+        advice += f" {FROM_TABLES}"
+    if any(name.endswith(_ARCHIVES) for name in names):
+        advice += " Unpack archives first."
+    if any(name.endswith((*_OTHER_FORMATS, ".warc.gz")) for name in names):
+        advice += " A corpus of your own reads other formats (docs/own.md)."
+    return advice
+
+
+def advice_on_names(paths: Sequence[str]) -> str:
+    """Return what to do about files that are read under other names, as `advice_on` does."""
+    known = next(filter(matcher(TEXT_FILES), paths), "")
+    folder, slash, _ = known.rpartition("/")
+    glob_of_them = f"{folder}{slash}*{ending_of(known)}"
+    return f" A glob reads files of any name: --input '{glob_of_them}'." if known else ""
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

@@ -5,6 +5,7 @@ An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the
 """
 
 import dataclasses
+import logging
 import os
 import re
 from collections import Counter
@@ -15,15 +16,17 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
-from pipelines.inputs.input_file import Found, shown, some_of
+from pipelines.inputs.input_file import Found, joined, shown, some_of
 from pipelines.inputs.input_file import InputFile as InputFile  # noqa: PLC0414 - a public name
 from pipelines.inputs.local_files import find_local
+from pipelines.inputs.remarks import copies, gaps, left_out
 from pipelines.inputs.remote_files import find_remote, open_remote
 from shards.errors import UserError
 from shards.storage.address import is_url
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
+_LOG = logging.getLogger("corpusmill")
 _LOCAL = re.compile("^(file|local)://")
 
 
@@ -34,17 +37,26 @@ class Listing:
     files: list[InputFile]
     refused: dict[InputFile, str]
     """What cannot be taken as it is, and why: files, and folders, whose paths end with a slash."""
+    unmatched: list[str] = dataclasses.field(default_factory=list)
+    """Files of folders whose names do not match."""
+    hidden: list[str] = dataclasses.field(default_factory=list)
+    """Files, and folders with a slash, that have to be named to be read."""
+    searched: frozenset[str] = frozenset()
+    """Sources that are not one file which was named."""
 
     @classmethod
     def joined(cls, listings: Iterable["Listing"]) -> "Listing":
         """Return what several listings hold, files by source and path."""
-        files: list[InputFile] = []
-        refused: dict[InputFile, str] = {}
+        whole = cls(files=[], refused={})
+        searched = set[str]()
         for listing in listings:
-            files += listing.files
-            refused |= listing.refused
-        files.sort(key=lambda file: file.name)
-        return cls(files=files, refused=refused)
+            whole.files.extend(listing.files)
+            whole.refused.update(listing.refused)
+            whole.unmatched.extend(listing.unmatched)
+            whole.hidden.extend(listing.hidden)
+            searched |= listing.searched
+        whole.files.sort(key=lambda file: file.name)
+        return dataclasses.replace(whole, searched=frozenset(searched))
 
     @cached_property
     def _names(self) -> set[tuple[str, str]]:
@@ -55,6 +67,16 @@ class Listing:
         parents = PurePosixPath(relative).parents
         names = [relative, *(f"{folder}/" for folder in parents)]
         return any((source, name) in self._names for name in names)
+
+    def log_remarks(self) -> None:
+        """Log what people should know: what is left out, what is missing, what is there twice."""
+        everything = (*self.files, *self.refused)
+        for line in (
+            *left_out(self.unmatched, self.hidden),
+            *gaps(everything, searched=self.searched),
+            *copies(self.files),
+        ):
+            _LOG.warning("%s", line)
 
     def named(self) -> str:
         """Return some of what cannot be taken, with the reasons, as part of a message."""
@@ -87,11 +109,14 @@ def match_inputs(
 ) -> list[InputFile]:
     """Return the files that `specs` name, as `list_inputs` does, if all can be read.
 
+    What is left out is logged.
+
     Raises:
         UserError: As list_inputs; or something cannot be read or is empty.
     """
     listing = list_inputs(specs, pattern=pattern, default_name=default_name)
     listing.check()
+    listing.log_remarks()
     return listing.files
 
 
@@ -108,38 +133,47 @@ def list_inputs(
         specs: Each is a folder, a file or a glob, as a path or a URL that fsspec knows
             (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed
             by one of these. A path that exists is taken literally, even if it contains an equals
-            sign.
+            sign. Several paths without a name are one input; the files of each are named by their
+            paths below the folder that all paths have in common.
         pattern: Which files of a folder count, for example `part-*.json`, or several such
             patterns; subfolders included.
-        default_name: The name of a single unnamed input.
+        default_name: The name of the input without a name.
         growing: Files come and go: a folder or glob need not match any yet.
 
     Raises:
         UserError: A path is missing or given twice; a folder or glob matches nothing, unless files
-            come and go; one of several inputs is unnamed, or two have the same name.
+            come and go; only some inputs have names, or two have the same name.
     """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
-    named = named_paths(specs, default_name)
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     remedy = "it is taken once it is not" if growing else "fetch it again"
     listings = []
-    for source, path in named:
-        found, unreadable = _find(path, patterns, growing=growing)
-        files = [dataclasses.replace(file, source=source) for file in found]
+    for source, paths in named_inputs(specs, default_name):
+        found = joined([_find(path, patterns, growing=growing) for path in paths])
+        files = [dataclasses.replace(file, source=source) for file in found.files]
         refused = {file: f"is empty (0 bytes): {remedy}" for file in files if not file.bytes}
-        for file, why in unreadable.items():
+        for file, why in found.refused.items():
             refused[dataclasses.replace(file, source=source)] = why
-        listings.append(Listing(files=[file for file in files if file.bytes], refused=refused))
+        listings.append(
+            Listing(
+                files=[file for file in files if file.bytes],
+                refused=refused,
+                unmatched=found.unmatched,
+                hidden=found.hidden,
+                searched=frozenset() if found.is_file else frozenset({source}),
+            )
+        )
     listing = Listing.joined(listings)
-    if len(named) > 1:  # one input names each file once
+    if len(specs) > 1:  # one path names each file once
         _check_distinct(listing.files)
     return listing
 
 
 def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
-    """Return the names of inputs, one for each."""
-    return [_parse_spec(spec)[0] or default_name for spec in specs]
+    """Return the names of inputs; that of all without a name once."""
+    names = [_parse_spec(spec)[0] for spec in specs]
+    return [name for name in names if name] + [default_name] * (None in names)
 
 
 def input_paths(specs: Sequence[str]) -> list[str]:
@@ -147,19 +181,21 @@ def input_paths(specs: Sequence[str]) -> list[str]:
     return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
 
 
-def named_paths(specs: Sequence[str], default_name: str) -> list[tuple[str, str]]:
-    """Return name and path of each input.
+def named_inputs(specs: Sequence[str], default_name: str) -> list[tuple[str, list[str]]]:
+    """Return the name of each input, and its paths: several of the one without a name.
 
     Raises:
-        UserError: One of several has no name, two have the same, or a path is empty.
+        UserError: Only some have names, two have the same, or a path is empty.
     """
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
-    paths = [(name or default_name, _LOCAL.sub("", path)) for name, path in named]
-    for source, path in paths:
+    inputs: dict[str, list[str]] = {}
+    for name, path in named:
+        source = name or default_name
         if not path:
             raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
-    return paths
+        inputs.setdefault(source, []).append(_LOCAL.sub("", path))
+    return [*inputs.items()]
 
 
 def open_input(path: str) -> BinaryIO:
@@ -233,12 +269,12 @@ def _parse_spec(spec: str) -> tuple[str | None, str]:
 
 
 def _check_names(names: Sequence[str | None]) -> None:
-    if len(names) > 1 and None in names:
+    if None in names and len({*names}) > 1:
         raise UserError(
-            f"{len(names)} inputs were given and not all have a name; "
-            "give each its own, for example news=/data/news books=/data/books."
+            f"{len(names)} inputs were given and not all have a name; give each its own, for "
+            "example --input news=/data/news --input books=/data/books."
         )
-    repeated = [name for name, count in Counter(names).items() if count > 1]
+    repeated = [name for name, count in Counter(names).items() if name and count > 1]
     if repeated:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
 
@@ -246,7 +282,7 @@ def _check_names(names: Sequence[str | None]) -> None:
 def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Found:
     """Return the files that a path names, and what of it cannot be read, with the reason."""
     if is_hub_dataset(path):
-        return find_hub_dataset(path), {}
+        return find_hub_dataset(path)
     find = find_remote if is_url(path) else find_local
     return find(path, patterns, growing=growing)
 
@@ -257,8 +293,9 @@ def _check_distinct(files: Sequence[InputFile]) -> None:
         location = file.path if is_url(file.path) else os.path.realpath(file.path)
         other = seen.setdefault(location, file)
         if other is not file:
-            raise UserError(
-                f"The file {shown(file.path)} is given twice, in {other.source!r} as "
-                f"{shown(other.relative)} and in {file.source!r} as {shown(file.relative)}; leave "
-                "one out."
+            where = (
+                f", in {other.source!r} as {shown(other.relative)} and in {file.source!r} as "
+                f"{shown(file.relative)}"
             )
+            where = where if other.name != file.name else ""
+            raise UserError(f"The file {shown(file.path)} is given twice{where}; leave one out.")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.inputs.input_file import InputFile, shown, some_of
+from pipelines.inputs.input_file import Found, InputFile, shown, some_of
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import error_text
@@ -70,7 +70,7 @@ def parse_hub_dataset(text: str) -> DatasetSpec:
     )
 
 
-def find_hub_dataset(text: str) -> list[InputFile]:
+def find_hub_dataset(text: str) -> Found:
     """Return the data files of a dataset, in no particular order.
 
     Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
@@ -85,7 +85,7 @@ def find_hub_dataset(text: str) -> list[InputFile]:
         commit = _commit(spec)
         root = f"hf://datasets/{spec.repository}@{commit}/"
         paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
-        return [
+        files = [
             InputFile(
                 path=f"{root}{info.path}",
                 relative=f"{spec.repository}@{commit}/{info.path}",
@@ -94,6 +94,7 @@ def find_hub_dataset(text: str) -> list[InputFile]:
             )
             for info in _infos(spec, paths, commit=commit)
         ]
+    return Found(root=_PREFIX, files=files)
 
 
 # datasets and huggingface_hub are an extra and take seconds to import, so each function that uses

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from pipelines.inputs.endings import FROM_TABLES, matcher
+from pipelines.inputs.endings import advice_on, advice_on_names, matcher
 from pipelines.inputs.input_file import Found, InputFile, any_of, shown, some_of, warn_of_links
 from pipelines.inputs.tree import Findings, expand, named_once, search, why_not
 from pipelines.inputs.wildcards import at_wildcard
@@ -25,12 +25,6 @@ _MOST_OF_A_STAND_IN = 1024
 
 _MOST_COMPARED = 10_000
 """Names in a folder that a mistyped one is compared with."""
-
-_IN_TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_IN_OTHER_FORMATS = (
-    *(".xml", ".html", ".htm", ".pdf", ".docx", ".epub", ".xlsx", ".arrow", ".warc.gz", ".warc"),
-    *(".tar", ".tar.gz", ".tgz", ".zip", ".rar", ".7z", ".xz", ".md"),
-)
 
 
 def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> Found:
@@ -53,7 +47,9 @@ def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> 
             if _is_folder(Path(path))
             else f"No file matches {shown(path)}"
         )
-        raise UserError(f"{no_file}; {_inventory(root)}.{_advice(root)}")
+        raise UserError(
+            f"{no_file}; {_inventory(root)}.{_advice(root, by_name=_is_folder(Path(path)))}"
+        )
     if not growing:
         warn_of_links(path, {str(link) for link in findings.astray})
     described = [_describe(file, root) for file in named_once(findings.matches, root)]
@@ -61,7 +57,19 @@ def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> 
     for folder, why in sorted(findings.refused.items()):
         name, relative = _spelt(folder.absolute()), _spelt(folder.relative_to(root))
         refused[InputFile(path=f"{name}/", relative=f"{relative}/", bytes=0)] = why
-    return [file for file, why in described if not why], refused
+    return Found(
+        root=_spelt(root.absolute()),
+        files=[file for file, why in described if not why],
+        refused=refused,
+        unmatched=[_spelt(file.absolute()) for file in sorted(findings.unmatched)],
+        hidden=[_with_slash(place.absolute()) for place in sorted(findings.hidden)],
+        is_file=findings.matches == {Path(path)},
+    )
+
+
+def _with_slash(path: Path) -> str:
+    """Return the path of a file or folder; that of a folder ends with a slash."""
+    return f"{_spelt(path)}{'/' * _is_folder(path)}"
 
 
 def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
@@ -111,14 +119,11 @@ def _refusal(path: Path, size: int) -> str:
     return ""
 
 
-def _advice(root: Path) -> str:
-    """Return what to do about the files of a folder that no command reads."""
-    names = [name.lower() for name in _some_names(root)]
-    if any(name.endswith(_IN_TABLES) for name in names):
-        return f" {FROM_TABLES}"
-    if any(name.endswith(_IN_OTHER_FORMATS) for name in names):
-        return " Unpack archives first; a corpus of your own reads other formats (docs/own.md)."
-    return f" To see what they are: {called('look')} {shown(root)}." if names else ""
+def _advice(root: Path, *, by_name: bool) -> str:
+    """Return what to do about the files of a folder that are not read, by name alone or at all."""
+    paths = [str(root / name) for name in _some_names(root)]
+    look = f" To see what they are: {called('look')} {shown(root)}." if paths else ""
+    return f"{advice_on(paths)}{advice_on_names(paths) if by_name else ''}" or look
 
 
 def _is_folder(path: Path) -> bool:

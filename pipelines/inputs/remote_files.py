@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from pipelines.inputs.endings import matcher
+from pipelines.inputs.hidden import hidden_part
 from pipelines.inputs.input_file import Found, InputFile, any_of, some_of, warn_of_links
 from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
@@ -107,23 +108,28 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
         info = system.info(path)
         if info["type"] != "directory" and not url.endswith("/"):
             root = path.rpartition("/")[0]
-            return [location.file({**info, "name": path}, root=root)], {}
+            file = location.file({**info, "name": path}, root=root)
+            return Found(root=location.url(root), files=[file], is_file=True)
     except FileNotFoundError:
         wild = glob.has_magic(path)
         if not (wild or growing):
             raise
-    root = "/".join(at_wildcard(path.split("/"))[0]) if wild else path
+    fixed, parts = at_wildcard(path.split("/")) if wild else (path.split("/"), ())
+    root = "/".join(fixed)
     infos = _listed(location, root, growing=growing)
-    files, refused, astray = _chosen(location, infos, ("*",) if wild else patterns, root=root)
+    hidden = {info["name"]: hidden_part(_below(info, root), parts) for info in infos}
+    seen = [info for info in infos if not hidden[info["name"]]]
+    found, astray = _chosen(location, seen, ("*",) if wild else patterns, root=root)
+    found.hidden.extend(sorted({location.url(f"{root}/{x}") for x in hidden.values() if x}))
     if not growing:
         where = without_secrets(location.url(path))
-        if not (files or refused):
+        if not (found.files or found.refused):
             names = [_below(info, root) for info in infos]
             holds = f"; it holds {some_of(names)}" if names else ""
             no_file = f"No file in {where} matches {any_of(patterns)}{holds}"
             raise UserError(f"No file matches {where}." if wild else f"{no_file}.")
         warn_of_links(where, astray)
-    return files, refused
+    return found
 
 
 def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
@@ -142,25 +148,28 @@ def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
 
 def _chosen(
     location: "_Location", infos: Sequence[_Info], patterns: Sequence[str], *, root: str
-) -> tuple[list[InputFile], dict[InputFile, str], list[str]]:
-    """Return the files that match, what matches and is none, and links astray that do not match."""
-    files: list[InputFile] = []
-    refused: dict[InputFile, str] = {}
+) -> tuple[Found, list[str]]:
+    """Return the files that match and what is left out, and links astray that do not match."""
+    found = Found(root=location.url(root), files=[])
     astray: list[str] = []
     matching = matcher(patterns)
     for info in infos:
         relative = _below(info, root)
         matches = matching(relative)
         if not matches and info["type"] != "link":  # one may lead to a folder, whatever its name
+            found.unmatched.append(location.url(info["name"]))
             continue
         behind, why = location.behind(info)
         if matches and not why:
-            files.append(location.file(behind, root=root))
+            found.files.append(location.file(behind, root=root))
         elif matches:
-            refused[InputFile(path=location.url(info["name"]), relative=relative, bytes=0)] = why
+            odd = InputFile(path=location.url(info["name"]), relative=relative, bytes=0)
+            found.refused[odd] = why
         elif why:
             astray.append(relative)
-    return files, refused, astray
+        else:
+            found.unmatched.append(location.url(info["name"]))
+    return found, astray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,15 +18,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from pipelines.inputs.hidden import is_hidden, is_named
 from pipelines.inputs.input_file import shown
 from shards.errors import UserError
-
-NOT_SEARCHED = frozenset({".git", ".no_exist", "lost+found"})
-"""Folders that are searched only if they are named: what programs keep there is no corpus.
-
-git-annex keeps the very files in .git that the links of a work tree lead to; in .no_exist the cache
-of the Hugging Face hub has an empty file for each that a repository lacks.
-"""
 
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR}
 _OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
@@ -42,6 +36,10 @@ class Findings:
     """Folders that cannot be searched, and why."""
     astray: set[Path] = field(default_factory=set)
     """Links to nothing, or to themselves, that do not match."""
+    unmatched: list[Path] = field(default_factory=list)
+    """What else is no folder and does not match, of a folder search."""
+    hidden: set[Path] = field(default_factory=set)
+    """Files that are hidden, and folders, in which nothing was searched."""
 
     def is_folder(self, path: Path) -> bool:
         """Return whether a path leads to a folder; note it if that cannot be told."""
@@ -51,12 +49,23 @@ class Findings:
             self.refuse(path, error)
             return False
 
+    def add(self, path: Path, *, matches: Callable[[Path], bool]) -> None:
+        """Note what is no folder, or a link that leads to none."""
+        if is_hidden(path.name):
+            self.hidden.add(path)
+        elif matches(path):
+            self.matches.add(path)
+        elif os.path.exists(path):  # noqa: PTH110 - Path.exists raises some errors
+            self.unmatched.append(path)
+        else:
+            self.is_folder(path)  # a link that may lead to one
+
     def refuse(self, path: Path, error: OSError) -> None:
         """Note that a folder, or a link that may lead to one, cannot be searched."""
         if error.errno in {*_NOT_THERE, errno.ELOOP} and _is_link(path):
             self.astray.add(path)
         else:
-            self.refused[path] = why_not(path, error, what="searched")
+            self.refused[path] = why_not(path, error, what="listed")
 
 
 def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
@@ -76,10 +85,7 @@ def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
                 seen.add(real)
                 links += [place / name for name in folders if _is_link(place / name)]
                 for path in (place / name for name in others):
-                    if matches(path):
-                        found.matches.add(path)
-                    elif not os.path.exists(path):  # noqa: PTH110 - Path.exists raises some errors
-                        found.is_folder(path)  # a link that may lead to one
+                    found.add(path, matches=matches)
         # The links of one layer in order: what two of them lead to has its name of the first.
         layer = sorted(links)
     return found
@@ -94,9 +100,10 @@ def expand(root: Path, parts: Sequence[str]) -> Findings:
     """
     found = Findings()
     places = {root}
-    for part in parts:
+    for number, part in enumerate(parts, start=1):
         folders = [place for place in places if found.is_folder(place)]
-        places = {path for folder in folders for path in _step(folder, part, found)}
+        step = functools.partial(_step, part=part, is_last=number == len(parts), into=found)
+        places = {path for folder in folders for path in step(folder)}
     found.matches.update(
         place
         for place in places
@@ -112,18 +119,22 @@ def _walk(start: Path, into: Findings) -> Iterator[tuple[Path, list[str], list[s
         into.refuse(Path(error.filename or start), error)
 
     for place, folders, others in os.walk(start, onerror=refuse):
-        folders[:] = [name for name in folders if name not in NOT_SEARCHED]
+        into.hidden.update(Path(place) / name for name in folders if is_hidden(name))
+        folders[:] = [name for name in folders if not is_hidden(name)]
         yield Path(place), folders, others
 
 
-def _step(folder: Path, part: str, into: Findings) -> Sequence[Path]:
+def _step(folder: Path, *, part: str, is_last: bool, into: Findings) -> Sequence[Path]:
     """Return what one component of a glob matches in a folder."""
     if part == "**":
         return [place for place, _, _ in _walk(folder, into)]
     try:
         if glob.has_magic(part):
-            below = (path for path in folder.iterdir() if path.name not in NOT_SEARCHED)
-            return [path for path in below if fnmatchcase(path.name, part)]
+            below = [path for path in folder.iterdir() if fnmatchcase(path.name, part)]
+            hidden = {p for p in below if is_hidden(p.name) and not is_named(p.name, part)}
+            # The last component matches files, any other folders.
+            into.hidden.update(path for path in hidden if os.path.isdir(path) != is_last)  # noqa: PTH112
+            return [path for path in below if path not in hidden]
         (folder / part).lstat()
     except FileNotFoundError:
         return []
@@ -169,7 +180,7 @@ def why_not(path: Path, error: OSError, *, what: str) -> str:
     Args:
         path: What it is.
         error: What the system said.
-        what: What was tried: "searched" or "read".
+        what: What was tried: "listed" or "read".
 
     Raises:
         UserError: This process is at one of its own limits; the input is not at fault.
@@ -186,5 +197,5 @@ def why_not(path: Path, error: OSError, *, what: str) -> str:
     if error.errno == errno.ELOOP:
         return "is a link that leads to itself"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"may not be {what}: check its permissions"
+        return f"cannot be {what}: permission denied"
     return f"cannot be {what} ({error.strerror or error})"

@@ -94,7 +94,8 @@ def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
     if not options.append:
         return list_corpora(module, options)
     inbox, corpora = growing_corpora(module, options)
-    listing = inbox.look()
+    listing = inbox.list_files()
+    listing.log_remarks()
     if options.skip_unreadable:
         listing = without_broken(listing, corpora)
     if listing.refused:

@@ -1,7 +1,7 @@
-"""Files as they arrive: which ones have settled, and what is said of the others.
+"""Files as they arrive: which ones have settled, and what the log says about the others.
 
 A file has settled once it has not changed for a while; one that is renamed into place with an older
-time has settled at once. All of it is a function of what the looks have found, and when.
+time has settled at once. All of it is a function of what scans have found, and when.
 """
 
 import logging
@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pipelines.inputs.files import InputFile, Listing
+from pipelines.inputs.remarks import left_out
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
 """Endings of files that are still being written."""
@@ -23,6 +24,7 @@ MOST_NAMED = 5
 """Files that are named at once."""
 
 GROWING = "keeps changing: it is taken once it does not"
+UNMATCHED = "has a name that does not match"
 BACK = "is in the dataset, and has another size or time now: it is not taken again"
 
 Name = tuple[str, str]
@@ -56,23 +58,24 @@ class _Arrival:
 
 
 class Arrivals:
-    """The files that wait for a generation, as one look after the other finds them."""
+    """The files that wait for a generation, as one scan after the other finds them."""
 
-    def __init__(self, settle: float) -> None:
+    def __init__(self, settle: float, *, unmatched: Iterable[str] = ()) -> None:
         """Know of none.
 
         Args:
             settle: Seconds without a change after which a file has settled.
+            unmatched: Paths of files whose names do not match, as the log says already.
         """
         self._settle = settle
         self._files: dict[Name, _Arrival] = {}
         self._hidden: dict[Name, _Arrival] = {}
         """Those that cannot be read now, or are in a folder that cannot be listed."""
-        self._odd: dict[str, tuple[str, float, bool]] = {}
+        self._odd = {path: (UNMATCHED, 0.0, True) for path in unmatched}
         """Why something is not taken, since when, and whether that was said; by path."""
 
-    def look(self, listing: Listing, *, dataset: Mapping[Name, Version | None], now: float) -> None:
-        """Learn what is there now, and name what has become odd since the last look.
+    def scan(self, listing: Listing, *, dataset: Mapping[Name, Version | None], now: float) -> None:
+        """Learn what is there now, and name what has become odd since the last scan.
 
         Args:
             listing: What the inputs hold.
@@ -80,13 +83,15 @@ class Arrivals:
             now: The time, in seconds since 1970.
         """
         before, self._files = self._files | self._hidden, {}
-        odd = {file.path: why for file, why in listing.refused.items() if not _unfinished(file)}
+        odd = {file.path: why for file, why in listing.refused.items()}
+        odd |= dict.fromkeys(listing.unmatched, UNMATCHED)
+        odd = {path: why for path, why in odd.items() if not _unfinished(path)}
         for file in listing.files:
             name = file.name
             if name in dataset:
                 if dataset[name] not in (None, file.version):
                     odd[file.path] = BACK
-            elif not _unfinished(file):
+            elif not _unfinished(file.path):
                 seen = self._files[name] = _seen(before.get(name), file, now)
                 if now - seen.first >= NAMED_AFTER and not seen.has_settled(self._settle, now):
                     odd[file.path] = GROWING
@@ -154,7 +159,9 @@ class Arrivals:
                 new.append((path, why))
                 said = True
             self._odd[path] = why, since, said
-        _name(new)
+        for line in left_out([path for path, why in new if why == UNMATCHED]):
+            _LOG.warning("%s", line)
+        _name(each for each in new if each[1] != UNMATCHED)
 
 
 def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
@@ -175,6 +182,5 @@ def _name(odd: Iterable[tuple[str, str]]) -> None:
         _LOG.warning("and %d files more like these", len(told) - MOST_NAMED)
 
 
-def _unfinished(file: InputFile) -> bool:
-    name = file.relative.rpartition("/")[2]
-    return name.startswith(".") or name.lower().endswith(UNFINISHED)
+def _unfinished(path: str) -> bool:
+    return path.lower().endswith(UNFINISHED)

@@ -72,14 +72,15 @@ def watch(module: str, options: Options) -> None:
                 f"({shown(path)}) can be added with --append"
             )
     inbox, corpora = growing_corpora(module, options)
-    inbox.look()
+    listing = inbox.list_files()
+    listing.log_remarks()
     with held(options.output):
         corpus, output = Corpus(module, options), options.output
         with started(corpus, corpora, files=()) as run:
             check_base(run, read_base(output))
             run.announce()
         with _told_to_stop() as stop:
-            Watch(corpus, corpora, inbox=inbox).run(stop)
+            Watch(corpus, corpora, inbox=inbox, unmatched=listing.unmatched).run(stop)
 
 
 @contextmanager
@@ -135,20 +136,28 @@ class Totals:
 class Watch:
     """A watch, while it holds the lock on its output."""
 
-    def __init__(self, corpus: Corpus, corpora: Mapping[str, Corpus], *, inbox: Inbox) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        corpora: Mapping[str, Corpus],
+        *,
+        inbox: Inbox,
+        unmatched: Iterable[str] = (),
+    ) -> None:
         """Prepare it.
 
         Args:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
             inbox: Where files arrive.
+            unmatched: As of `Arrivals`.
         """
         self._corpus = corpus
         self._corpora = corpora
         self._inbox = inbox
         self._options = corpus.options
         self._output = corpus.options.output
-        self._arrivals = Arrivals(self._options.settle)
+        self._arrivals = Arrivals(self._options.settle, unmatched=unmatched)
         self._tokens: dict[InputFile, int] = {}
         """Of files that wait and are mapped."""
         self._base: Manifest | None = read_base(self._output)
@@ -208,11 +217,11 @@ class Watch:
     def _turn(self, *, ending: bool) -> None:
         dataset = self._learn()
         began = time.monotonic()
-        listing = self._inbox.look()
+        listing = self._inbox.list_files()
         took, now = time.monotonic() - began, time.time()
         usual = min(LOOK_EVERY, max(0.5, self._options.settle / 2))
         self._look_pause = max(usual, LOOK_FACTOR * took)
-        self._arrivals.look(listing, dataset=dataset, now=now)
+        self._arrivals.scan(listing, dataset=dataset, now=now)
         begun = {*begun_files(self._base, listing.files, self._output)}
         ready = {file: at for file, at in self._arrivals.ready(now).items() if file not in begun}
         self._tokens = {file: n for file, n in self._tokens.items() if file in ready}

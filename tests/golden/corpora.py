@@ -53,7 +53,8 @@ def put(path: Path, content: bytes | str) -> None:
         ".xz": lambda: lzma.compress(data),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(packed[path.suffix]() if path.suffix in packed else data)
+    ending = path.suffix.lower()
+    path.write_bytes(packed[ending]() if ending in packed else data)
 
 
 def _gzip(data: bytes) -> bytes:
@@ -126,6 +127,32 @@ def lines(folder: Path) -> None:
     put(folder / "lines/a.txt", "\n".join(texts))
     put(folder / "lines/b.txt", "\ufeff" + "\n".join(texts) + "\n")
     put(folder / "lines/c.txt.gz", "\n".join(texts) + "\n\n")
+
+
+# ---- folders with all kinds of files ------------------------------------------------------------
+
+_HIDDEN = ("in/.DS_Store", "in/._a.jsonl", "in/.old/x.jsonl", "in/_temporary/0/part-0.json")
+_READ = ("in/a.jsonl", "in/b.JSONL", "in/c.jsonlines", "in/d.jsonl.GZ", "in/e.ndjson.xz")
+_SERIES = (0, 1, 3)
+
+
+def mixed(folder: Path) -> None:
+    """A folder of files that are read and others, by their endings, starts and numbers."""
+    names = [*_READ, *_HIDDEN, "in/a.txt.bz2"]
+    names += [f"in/train-{number:05}-of-00008.jsonl" for number in _SERIES]
+    for name, page in zip(names, articles(len(names)), strict=True):
+        put_lines(folder / name, [page])
+    (page,) = articles(1, first=20)
+    put_array(folder / "in/part-1.json", [{**page, "content": page["text"]}])
+    for name in ("in/f.csv", "in/sub/g.csv.gz", "in/README.md", "in/old.tar.gz", "in/_SUCCESS"):
+        put(folder / name, "text\nno\n")
+
+
+def more_mixed(folder: Path) -> None:
+    """A day's files: one that is read, one that is not, a copy."""
+    put_lines(folder / "in/new.jsonl", articles(1, first=30))
+    put_lines(folder / "in/a.jsonl.zst", articles(1))
+    put(folder / "in/new.tsv", "text\nno\n")
 
 
 # ---- packed files -------------------------------------------------------------------------------

@@ -61,6 +61,23 @@ _READERS = (
         commands=(f"pipelines.text --input packed --output data {_CUT}",),
     ),
     Row(
+        name="mixed",
+        about="which files of a folder are read, how, and what is said of the others",
+        corpora=(corpora.tokenizer, corpora.mixed),
+        commands=(
+            f"pipelines.text in --output data {_EVERY}",
+            Command(
+                words=f"pipelines.text in --output data --append {_EVERY}",
+                files=corpora.more_mixed,
+            ),
+            f"pipelines.text --input in/a.jsonl in/.old/x.jsonl --output words {_EVERY}",
+            f"pipelines.text --input in/*.JSONL in/.[a-z]*/* --output globs {_EVERY}",
+            f"pipelines.wudao --input in --output wudao {_EVERY}",
+            "pipelines.look in",
+            "pipelines.train_tokenizer in --corpus text --vocab-size 600 --output new.model",
+        ),
+    ),
+    Row(
         name="limits",
         about="records as long as the limit of their reader, and a byte longer",
         corpora=(corpora.tokenizer, corpora.narrow),

@@ -11,6 +11,7 @@ UNKNOWN = (
     "--shard_tokens 3M",
     "-o x",
     "--num-proc 3",
+    "--jsonl-keys text",
     "--seq-length 512",
     "--train-data x --job_endpont=h:1 --frobnicate --runner=PrismRunner -- --zork",
 )
@@ -50,7 +51,7 @@ TOGETHER = (
     "--plan --append",
     "--part 1/2 --append",
     "--input in",
-    "in",
+    "--seed 1 in",
     "--runner DirectRuner",
     "--runner=FlinkRunner --flink_master=localhost:1",
     "--runner=FlinkRunner --flink_master=localhost",
@@ -64,7 +65,8 @@ AT_BOUNDS = (
     " --max-reject-rate 0 --seed 0 --clusters components --languages zh --every 1.5h --settle 0s",
     "--validation 5% --sample 100% --language-threshold 1 --minhash-threshold 1 --dedup minhash"
     f" --lid-chars auto --max-reject-rate 100% --seed {'9' * 18} --split-bytes 1k"
-    " --shard-tokens 2B --languages all --every 123456789s --title always --title-separator ''",
+    " --runner=directrunner --shard-tokens 2B --languages all --every 123456789s"
+    " --title always --title-separator ''",
     "--validation 0.05 --seed 2G --dedup none --clusters components",
 )
 """Values at a bound, on the side that is taken."""

@@ -96,7 +96,8 @@ COMMANDS = (
 ELSEWHERE = {
     f"{TEXT} corpra/pile/a.jsonl": FOLDER,
     f"{TEXT} in --skip-unreadable": holding("in/a.jsonl", LFS),
-    f"{TEXT} in --input other": TWO,
+    f"{TEXT} in --input b=other": TWO,
+    f"{TEXT} in --input in/part-1.jsonl": lines,
     f"{TEXT} a=in --input a=other": TWO,
     f"{TEXT} in --input a=wudao:other": TWO,
     f"{TEXT} a=in --input b=b.jsonl": together(lines, link("b.jsonl", "in/part-1.jsonl")),

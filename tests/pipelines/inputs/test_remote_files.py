@@ -16,6 +16,7 @@ from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
 
 NAMES = ("part-2.json", "part-10.json", "sub/part-1a.json", "sub/deep/part-3.json", "readme.txt")
+HIDDEN = ("_temporary/0/part-4.json", "sub/.part-5.json", "sub/.old/part-6.json")
 INSTANT = "2026-01-02T03:04:05+00:00"
 EAST = timezone(timedelta(hours=1))
 
@@ -23,7 +24,7 @@ EAST = timezone(timedelta(hours=1))
 @pytest.fixture
 def memory() -> Iterator[MemoryFileSystem]:
     system = MemoryFileSystem()
-    for name in NAMES:
+    for name in (*NAMES, *HIDDEN):
         system.pipe(f"/corpora/web/{name}", name.encode())
     yield system
     system.store.clear()
@@ -32,7 +33,7 @@ def memory() -> Iterator[MemoryFileSystem]:
 
 @pytest.fixture
 def local(tmp_path: Path) -> Path:
-    for name in NAMES:
+    for name in (*NAMES, *HIDDEN):
         path = tmp_path / "web" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(name.encode())
@@ -53,6 +54,8 @@ def match(spec: str, pattern: str | tuple[str, ...] = "part-*.json") -> list[Inp
         "web/part-?.json",
         "web/**/part-*.json",
         "*/sub/*",
+        "web/sub/.part-*",
+        "web/_temporary/*/*",
     ],
 )
 @pytest.mark.parametrize("pattern", ["part-*.json", ("sub/part-*.json", "readme.*")])
@@ -61,6 +64,15 @@ def test_the_same_corpus_has_the_same_names_here_and_there(
 ) -> None:
     if spec == "web/sub":
         pattern = "*"
+    listings = [
+        list_inputs([f"{root}{spec}"], pattern=pattern, default_name="web")
+        for root in (f"{local}/", "memory://corpora/")
+    ]
+    for name in ("hidden", "unmatched"):
+        one, other = (getattr(listing, name) for listing in listings)
+        assert [path.removeprefix("memory://corpora") for path in other] == [
+            path.removeprefix(str(local)) for path in one
+        ]
     here, there = match(f"{local}/{spec}", pattern), match(f"memory://corpora/{spec}", pattern)
     assert [(f.source, f.relative, f.bytes) for f in there] == [
         (f.source, f.relative, f.bytes) for f in here

@@ -27,15 +27,15 @@ def look(
     *files: InputFile,
 ) -> list[InputFile]:
     """What is ready after a look, so many seconds from the first on."""
-    arrivals.look(Listing(files=[*files], refused={}), dataset={}, now=NOW + now)
+    arrivals.scan(Listing(files=[*files], refused={}), dataset={}, now=NOW + now)
     return [*arrivals.ready(NOW + now)]
 
 
 def test_a_file_settles_once_it_has_not_changed_or_by_its_own_time() -> None:
     arrivals = Arrivals(10)
     old = replace(B, mtime_ns=int((NOW - 10) * 1e9))
-    hidden = [replace(old, relative=name) for name in (".x", "x.part", "y/.x", "x.TMP")]
-    assert look(arrivals, 0, A, old, *hidden) == [old]
+    unfinished = [replace(old, path=f"/in/{name}", relative=name) for name in ("x.part", "x.TMP")]
+    assert look(arrivals, 0, A, old, *unfinished) == [old]
     assert look(arrivals, 9, A, old) == [old]
     assert look(arrivals, 10, changed(A), old) == [old]
     assert look(arrivals, 19, changed(A), old) == [old]
@@ -49,6 +49,17 @@ def test_what_keeps_changing_is_named_once(caplog: pytest.LogCaptureFixture) -> 
         assert look(arrivals, 5 * step, changed(A, step)) == []
         assert bool(caplog.messages) == (5 * step >= NAMED_AFTER + 10)
     assert caplog.messages == [f"/in/a {GROWING}"]
+
+
+def test_files_that_do_not_match_are_news_once(caplog: pytest.LogCaptureFixture) -> None:
+    arrivals = Arrivals(10, unmatched=["/in/old.csv"])
+    for now in range(0, 60, 5):
+        new = ["/in/x.csv", "/in/y.md", "/in/z.jsonl.part"] * (now >= 20) + ["/in/w"] * (now == 5)
+        there = Listing(files=[], refused={}, unmatched=["/in/old.csv", *new])
+        arrivals.scan(there, dataset={}, now=NOW + now)
+        assert bool(caplog.messages) == (now >= 30)
+    (line,) = caplog.messages
+    assert line.startswith("2 files in /in not read: 1 .csv, 1 .md (x.csv, y.md). CSV is read")
 
 
 def test_a_file_that_failed_is_tried_again_later_and_when_it_changes() -> None:
@@ -76,7 +87,7 @@ def test_a_file_in_a_folder_that_cannot_be_listed_for_a_while_is_not_forgotten()
     folder = replace(A, path="/in/d", relative="d/")
     look(arrivals, 0, inside)
     arrivals.tried([], failed={inside: "odd"}, now=NOW)
-    arrivals.look(Listing(files=[], refused={folder: "no permission"}), dataset={}, now=NOW + 1)
+    arrivals.scan(Listing(files=[], refused={folder: "no permission"}), dataset={}, now=NOW + 1)
     assert arrivals.first_seen() == {}
     assert look(arrivals, 2, inside) == []
     assert arrivals.first_seen() == {inside: NOW}

@@ -78,7 +78,7 @@ def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
     (tmp_path / "one" / "closed").mkdir(mode=0)
     options = small(tmp_path / "out", *specs, dedup="none")
     with without_privileges():
-        with pytest.raises(UserError, match=r"^3 files or folders .*closed/ may not be searched: "):
+        with pytest.raises(UserError, match=r"^3 files or folders .*closed/ cannot be listed: "):
             build(MODULE, options)
         assert not options.output.exists()
         made = build(MODULE, replace(options, skip_unreadable=True))
@@ -87,7 +87,7 @@ def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())
     assert [(entry["source"], entry["path"], entry["why"]) for entry in report["left_out"]][1:] == [
         ("one", "part-3.json", "is neither a file nor a folder"),
-        ("one", "closed/", "may not be searched: check its permissions"),
+        ("one", "closed/", "cannot be listed: permission denied"),
     ]
     shown = (tmp_path / "out" / "report.html").read_text()
     assert "3 files or folders match and could not be read" in shown

@@ -1,6 +1,6 @@
 import re
 
-from pipelines.corpus.old_spellings import OLD
+from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.options import Options
 from pipelines.engine.cluster import beam_parser
 from shards.command import Parser, add_flags
@@ -18,16 +18,18 @@ def ours() -> Parser:
 
 def test_hints_name_flags_that_are_there() -> None:
     flags = set(ours().flags)
-    named = {flag for hint in OLD.values() for flag in re.findall(r"(?<![\w-])--[a-z-]+", hint)}
+    named = {
+        flag for hint in FOREIGN_FLAGS.values() for flag in re.findall(r"(?<![\w-])--[a-z-]+", hint)
+    }
     assert named <= flags | ELSEWHERE
-    assert not flags & set(OLD)
-    assert all("_" not in flag for flag in OLD)
+    assert not flags & set(FOREIGN_FLAGS)
+    assert all("_" not in flag for flag in FOREIGN_FLAGS)
 
 
 def test_no_flag_of_beam_is_taken_for_a_mistake() -> None:
     theirs, flags = beam_parser().flags, ours().flags
     assert "--runner" in theirs
-    assert not {flag.replace("_", "-") for flag in theirs} & set(OLD)
+    assert not {flag.replace("_", "-") for flag in theirs} & set(FOREIGN_FLAGS)
     # Those that have no underscore are told from ours by their likeness alone.
     assert not [flag for flag in theirs if "_" not in flag and nearest(flag, flags, likeness=0.8)]
     assert not {flag.replace("_", "-") for flag in theirs} & set(flags)

@@ -17,7 +17,7 @@ _TRAINER = f"a flag of the trainer: {called('train')} --help"
 _WORKERS = "here --workers N"
 _SAMPLE = "here --sample F, a share of the records"
 
-OLD: Mapping[str, str] = {
+FOREIGN_FLAGS: Mapping[str, str] = {
     "--tokenizer-type": _TOKENIZER,
     "--tokenizer-model": _TOKENIZER,
     "--vocab-file": _TOKENIZER,
@@ -34,6 +34,9 @@ OLD: Mapping[str, str] = {
     "--output-dir": _OUTPUT,
     "-o": _OUTPUT,
     "--json-keys": _FIELD,
+    "--jsonl-keys": _FIELD,
+    "--text-key": _FIELD,
+    "--text-keys": _FIELD,
     "--text-column": _FIELD,
     "--append-eod": "not needed: every document ends with the tokenizer's end of text",
     "--split-sentences": "not needed: windows are cut at ends of sentences when they are read",
