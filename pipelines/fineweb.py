@@ -2,7 +2,7 @@
 
 Every column is kept as provenance. Three are renamed because our own columns have their names:
 `language`, `score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. Any
-other column, or a value of another type, goes into `other` as JSON.
+other column, or what is no number in a column of numbers, goes into `other` as JSON.
 """
 
 import sys
@@ -40,8 +40,9 @@ COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
 }
 """Name and type under which each column of the files is kept."""
 PROVENANCE = {**dict(COLUMNS.values()), "other": pa.large_string()}
+_TEXTS = {field: name for field, (name, kind) in COLUMNS.items() if kind == pa.large_string()}
 _INTEGERS = {pa.float64(): range(-(2**53), 2**53 + 1), pa.int64(): range(-(2**63), 2**63)}
-_PYTHON_TYPES = {pa.large_string(): (str,), pa.float64(): (float, int), pa.int64(): (int,)}
+_PYTHON_TYPES = {pa.float64(): (float, int), pa.int64(): (int,)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +58,10 @@ def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Docum
     text = required_text(record, "text")
     origin, other = {}, {}
     for field, value in record.items():
-        name, data_type = COLUMNS.get(field, ("", pa.null()))
-        if name and _fits(value, data_type):
-            origin[name] = value
+        if field in _TEXTS:
+            origin[_TEXTS[field]] = as_text(value)
+        elif field in COLUMNS and _fits(value, COLUMNS[field][1]):
+            origin[COLUMNS[field][0]] = value
         elif value is not None and field != "text":
             other[field] = value
     reason = "too-short" if len(text) < options.min_chars else None

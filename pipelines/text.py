@@ -21,7 +21,7 @@ from pipelines.corpus import (
     names,
     option,
 )
-from pipelines.corpus.fields import value_at
+from pipelines.corpus.fields import checked_text, value_at
 from pipelines.inputs.endings import TEXT_FILES
 from pipelines.run.command import main
 from pipelines.segments.audit import AUDIT
@@ -91,9 +91,10 @@ def _columns(provenance: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document]:
     """Return the document of one record."""
-    text = value_at(record, options.text_field)
-    if not isinstance(text, str):
-        raise Rejected("missing-field" if text is None else "wrong-type", options.text_field)
+    value = value_at(record, options.text_field)
+    if value is None:
+        raise Rejected("missing-field", options.text_field)
+    text = checked_text(value, options.text_field)
     origin = {"id": as_text(value_at(record, options.id_field))}
     for name, field in _columns(options.provenance):
         origin[name] = as_text(value_at(record, field))
@@ -117,6 +118,15 @@ def _provenance(options: TextOptions) -> Mapping[str, pa.DataType]:
     return dict.fromkeys(columns, pa.large_string())
 
 
+def _named_fields(options: TextOptions) -> Mapping[str, str]:
+    named = {options.id_field: f"--id-field {options.id_field}"}
+    if options.id_field == TextOptions.id_field:  # which nobody need have given
+        named = {}
+    fields = [field for _, field in _columns(options.provenance)]
+    flags = [f"--provenance {item}" for item in options.provenance]
+    return {**named, **dict(zip(fields, flags, strict=True))}
+
+
 RECIPE = Recipe(
     name="text",
     about="Clean, language-identify, deduplicate, tokenize and shuffle texts into token shards.",
@@ -125,6 +135,7 @@ RECIPE = Recipe(
     reading=_reading,
     provenance=_provenance,
     documents=documents,
+    named_fields=_named_fields,
 )
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pipelines.corpus import (
     Reading,
     Recipe,
     always,
+    as_text,
     count,
     option,
     optional_text,
@@ -53,12 +54,8 @@ def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Documen
         text = content
     else:
         text = title + options.title_separator + content
-    origin = {"id": _label(record.get("uniqueKey")), "category": _label(record.get("dataType"))}
+    origin = {"id": as_text(record.get("uniqueKey")), "category": as_text(record.get("dataType"))}
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
-
-
-def _label(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 RECIPE = Recipe(

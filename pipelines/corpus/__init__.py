@@ -5,7 +5,6 @@ from shards.extras import extras_named
 with extras_named():
     from pipelines.corpus.document import Document as Document
     from pipelines.corpus.document import Rejected as Rejected
-    from pipelines.corpus.fields import as_text as as_text
     from pipelines.corpus.fields import optional_text as optional_text
     from pipelines.corpus.fields import required_text as required_text
     from pipelines.corpus.options import SEGMENTS as SEGMENTS
@@ -16,6 +15,7 @@ with extras_named():
     from pipelines.corpus.recipe import strings as strings
     from pipelines.readers.own import Broken as Broken
     from pipelines.readers.reading import Reading as Reading
+    from pipelines.readers.value import as_text as as_text
     from shards.flags import count as count
     from shards.flags import fraction as fraction
     from shards.flags import names as names

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from pipelines.corpus.document import Rejected
-from pipelines.readers.salvage import UNUSABLE
+from pipelines.readers.value import text_of
 
 
 def required_text(record: Mapping[str, Any], name: str) -> str:
-    """Return the string in a field.
+    """Return the string in a field, or the UTF-8 text of its bytes.
 
     Raises:
-        Rejected: It is missing or null, or no string.
+        Rejected: It is missing or null, or no text.
     """
     if record.get(name) is None:
         raise Rejected("missing-field", name)
@@ -21,43 +19,40 @@ def required_text(record: Mapping[str, Any], name: str) -> str:
 
 
 def optional_text(record: Mapping[str, Any], name: str) -> str:
-    """Return the string in a field, "" where it is missing or null.
+    """Return the string in a field, or the UTF-8 text of its bytes; "" where it is missing or null.
 
     Raises:
-        Rejected: It is no string.
+        Rejected: It is no text.
     """
     value = record.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Rejected("wrong-type", name)
-    return value or ""
+    return "" if value is None else checked_text(value, name)
 
 
-def value_at(record: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a field, or with dots of a field in a field; None where there is none."""
+def checked_text(value: Any, name: str) -> str:
+    """Return the value of a field that should hold text: a string, or UTF-8 as bytes.
+
+    Raises:
+        Rejected: It is no text.
+    """
+    text = value if isinstance(value, str) else text_of(value)
+    if not isinstance(text, str):
+        raise Rejected("bad-utf8" if isinstance(value, bytes) else "wrong-type", name)
+    return text
+
+
+def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
+    """Return the value of a field, or with dots of a field in a field.
+
+    Args:
+        record: The fields.
+        path: The name.
+        absent: What to return if there is no such field.
+    """
     if path in record:
         return record[path]
     outer, dot, inner = path.partition(".")
     value = record.get(outer)
-    return value_at(value, inner) if dot and isinstance(value, Mapping) else None
-
-
-def as_text(value: Any) -> str:
-    """Return a value as provenance: a string as it is, null as "", anything else as JSON."""
-    if isinstance(value, str):
-        return value
-    try:
-        return "" if value is None else orjson.dumps(value, default=_plain, option=_JSON).decode()
-    except TypeError as error:  # nested too deeply, or not to be had
-        raise Rejected("wrong-type") from error
-
-
-def _plain(value: Any) -> str:
-    if value is UNUSABLE:
-        raise TypeError("unusable")
-    return str(value)
-
-
-_JSON = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_NAIVE_UTC
+    return value_at(value, inner, absent) if dot and isinstance(value, Mapping) else absent
 
 
 def shortened(text: str) -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.corpus.document import Document, Rejected
-from pipelines.corpus.fields import as_text
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.readers.record import Record
+from pipelines.readers.value import as_text
 
 RECORDS_READ, RECORDS_TAKEN_APART = 400, 20
 """How many records each recipe reads, and of how many fields are taken away to see their use."""
@@ -137,17 +137,10 @@ def _uses(
             without = []
         if without != _essence(made):
             shaping.append(name)
-        elif value not in ("", None) and _is_among(value, columns):
+        elif (text := as_text(value)) and (value in columns or text in columns):
             kept.append(name)
     return shaping, kept
 
 
 def _essence(documents: Sequence[Document]) -> list[tuple[str, str]]:
     return [(document.prompt, document.text) for document in documents]
-
-
-def _is_among(value: Any, columns: Sequence[Any]) -> bool:
-    try:
-        return value in columns or as_text(value) in columns
-    except Rejected:
-        return False

@@ -59,6 +59,10 @@ class Recipe:
     group: str = ""
     """The column of provenance by whose values the account is broken down, if any."""
 
+    named_fields: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    """The fields that these options name besides that of the text, each with the flag and the value
+    that name it: a run ends at once if the first records have none."""
+
     sample: Path | None = None
     """The built-in input, if there is one: a folder or a glob."""
 

@@ -25,6 +25,7 @@ from pipelines.filters.listing import read_whole
 from pipelines.filters.step import Step, reasons_where
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record
+from pipelines.readers.value import as_text
 from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 
@@ -33,6 +34,7 @@ BLOCKED = "url-blocklist"
 _URL = re.compile(
     r"(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?(?P<site>[^/?#\\]*)(?P<page>[^#]*)", re.DOTALL
 )
+_SITE = re.compile(r"[\w-]+(?:\.[\w-]+)+|localhost|\[[0-9a-f:.]+\]")
 _ADDRESS = re.compile(r"[0-9.]+|\[.*")
 
 
@@ -89,6 +91,12 @@ def _line(path: str, item: Record | Damage) -> str:
             "nothing else; rules of ad blockers and hosts files have to be rewritten."
         )
     return site.removeprefix("www.") + page if page else site
+
+
+def has_site(url: str) -> bool:
+    """Return whether a text is the address of a site that an entry may block."""
+    site, _ = _parts(url)
+    return _SITE.fullmatch(site) is not None
 
 
 def _keys(url: str) -> Iterator[str]:
@@ -158,6 +166,5 @@ class Block(Step):
         """Drop documents from blocked addresses."""
         if "url" not in batch.schema.names:
             raise UserError("--url-blocklist needs a corpus whose records have a url")
-        return Verdict(
-            batch, reasons_where(self._blocklist.blocked(batch["url"].to_pylist()), BLOCKED)
-        )
+        urls = [as_text(url) for url in batch["url"].to_pylist()]
+        return Verdict(batch, reasons_where(self._blocklist.blocked(urls), BLOCKED))

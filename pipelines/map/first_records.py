@@ -5,6 +5,9 @@ would only count them. So a source is looked at until one of its records becomes
 one that a rule leaves out; mostly that is the first one. If MOST_RECORDS in a row do not, or all
 there are, the run ends with what the records have instead.
 
+Fields that options name, such as those of --provenance, have to be in one of the first records as
+well (wanted.py).
+
 The records come from LANES places of the source in turn, each a run of its files or, where it has
 fewer, a part of one that can be cut: what is broken at the beginning does not stop a run whose
 other text is good. A share of unreadable records that was allowed by name is for the map to count.
@@ -12,6 +15,7 @@ other text is good. A share of unreadable records that was allowed by name is fo
 
 import hashlib
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,9 +29,13 @@ from pipelines.map.intake import Intake
 from pipelines.map.mapper import Job
 from pipelines.map.phase import map_tasks
 from pipelines.map.unread import Unread
+from pipelines.map.wanted import Wanted, check_wanted
 from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import REJECTS
+from shards.errors import UserError
+
+_LOG = logging.getLogger("corpusmill")
 
 MOST_RECORDS = 1000
 """Of a source, none of which can be read, after which the run ends."""
@@ -67,21 +75,21 @@ class FirstFiles:
 
 
 def look(
-    first: FirstFiles, *, call: Callable[[Callable[[FirstFiles], None], FirstFiles], None]
+    first: FirstFiles, *, call: Callable[[Callable[[FirstFiles], list[str]], FirstFiles], list[str]]
 ) -> None:
-    """Check that something can be read of each source.
+    """Check that something can be read of each source, and that it has what options name.
 
     Args:
         first: What is looked at.
         call: Calls a function where tasks run, as Runner.call does.
 
     Raises:
-        UserError: Nothing can be read of a source, or a file is in another format than it should
-            be. The message says what its records hold.
+        UserError: Nothing can be read of a source, it lacks a field that an option names, or a
+            file is in another format than it should be. The message says what its records hold.
     """
     chosen = [file for own in _by_source(first.files) for file in _spread(own)]
-    if chosen:
-        call(_look, replace(first, files=chosen))
+    for warning in call(_look, replace(first, files=chosen)) if chosen else []:
+        _LOG.warning("%s", warning)
 
 
 def _by_source(files: Iterable[InputFile]) -> list[list[InputFile]]:
@@ -101,58 +109,83 @@ def _is_mapped(file: InputFile, job: Job, facts: Mapping[str, Any]) -> bool:
     return any((job.work / "map" / f"{task.name}.json").exists() for task in tasks)
 
 
-def _look(first: FirstFiles) -> None:
+def _look(first: FirstFiles) -> list[str]:
     """Read the first records of the files; a process that died of it does so no more."""
     job = first.job
     with begin_attempt(
         job.work, _NOTE, run=job.run, description="look at the first records"
     ) as deaths:
-        if not deaths:  # otherwise the map finds the file that kills
-            check_sources(first)
+        # Otherwise the map finds the file that kills.
+        return [] if deaths else check_sources(first)
 
 
-def check_sources(first: FirstFiles) -> None:
-    """Read the first records of each source in this process.
+def check_sources(first: FirstFiles) -> list[str]:
+    """Read the first records of each source in this process, and return what to warn of.
 
     Raises:
         UserError: As `look`.
     """
+    options, all_wanted = first.job.options, []
     for own in _by_source(first.files):
         source = own[0].source
-        found = unread(first.job.corpora[source], _spread(own), source=source)
-        if found is None:
+        corpus = first.job.corpora[source]
+        found, wanted = Unread(corpus, source), Wanted.of(corpus, source)
+        all_wanted.append(wanted)
+        if _may_be_unread(options) and not wanted.is_open:
             continue
+        try:
+            is_read = _read_first(corpus, _spread(own), found, wanted)
+        except UserError:
+            if options.watch:  # it may still be written
+                continue
+            raise
         is_whole = found.records < MOST_RECORDS
-        is_allowed = first.job.options.max_reject_rate > Options.max_reject_rate
-        if not (is_whole and (is_allowed or source in first.known)):
+        is_allowed = options.max_reject_rate > Options.max_reject_rate or source in first.known
+        if not (is_read or _may_be_unread(options) or (is_whole and is_allowed)):
             raise found.error(whole=is_whole)
+    return check_wanted(all_wanted, known=first.known)
 
 
-def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> Unread | None:
-    """Return what the first records of a source hold if none can be read, None if one can.
+def _may_be_unread(options: Options) -> bool:
+    """Return whether a run goes on if none of its records can be read."""
+    return options.watch or options.max_reject_rate >= 1
+
+
+def _read_first(corpus: Corpus, files: Sequence[InputFile], found: Unread, wanted: Wanted) -> bool:
+    """Read the first records of a source until one can be read, and has what options name.
 
     They are MOST_RECORDS, or fewer if there are no more.
 
     Args:
         corpus: The corpus of the source.
         files: Of the source, by path.
-        source: Its name.
+        found: Is told the records that cannot be read.
+        wanted: Is told those that can.
+
+    Returns:
+        Whether one can be read, or may be one of those that were not looked at.
 
     Raises:
         UserError: A file is in another format than it should be, or code of the corpus fails.
     """
-    intake, found = Intake(corpus), Unread(corpus, source)
+    intake = Intake(corpus)
+    is_read = False
     for split, item in _in_turn(corpus, files):
-        reasons = intake.read([item], split).reasons.to_pylist()
-        if not REJECTS.issuperset(reasons):
-            return None
-        found.add(split.path, item, reasons[0] if reasons else "missing-field")
-        if found.records >= MOST_RECORDS:
-            return found
-        if found.bytes >= MOST_BYTES:
-            return None
+        verdict = intake.read([item], split)
+        reasons = verdict.reasons.to_pylist()
+        if REJECTS.issuperset(reasons):
+            found.add(split.path, item, reasons[0] if reasons else "missing-field")
+        else:
+            is_read = True
+            wanted.look(split.path, item, verdict.batch)
+        if is_read and not wanted.is_open:
+            return True
+        if found.records + wanted.records >= MOST_RECORDS:
+            return is_read
+        if found.bytes + wanted.bytes >= MOST_BYTES:
+            return True
     # Of more files there may be others that hold something.
-    return found if found.records and len(files) < MOST_FILES else None
+    return is_read or not found.records or len(files) >= MOST_FILES
 
 
 def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:

@@ -12,7 +12,7 @@ from pipelines.corpus.guess import guesses
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.input_file import shown
-from pipelines.readers.fields import Field, fields_of
+from pipelines.readers.fields import Field, fields_of, listed, short
 from pipelines.readers.file_head import other_encoding
 from pipelines.readers.reading import format_of
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
@@ -21,12 +21,8 @@ from shards.flags import flag_of
 from shards.program import called
 from shards.spelling import nearest
 
-NAMES_SHOWN = 12
-"""Fields of records that are named."""
-
 _EXCERPT, _TEXT = 240, 30
 """Most characters shown of a record, and of a text in it."""
-_LONGEST_NAME = 60
 
 _RECORDS = 100
 """Of so many records the fields are looked at."""
@@ -123,15 +119,13 @@ class Unread:
 
     def _mismatch(self) -> str:
         """Return what was asked for, and what there is."""
-        names = [_short(field.name) for field in self._fields]
-        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-        have = f"these records have {', '.join(names[:NAMES_SHOWN])}{more}"
+        have = f"these records have {listed([field.name for field in self._fields])}"
         asked = self._most_asked()
         name = self.corpus.recipe.name
         if not asked:
             return f"the corpus {name} does not find in these records what it needs: {have}"
         flag, given = self._flag(asked)
-        ask = f"{flag} {given}" if flag else f"the corpus {name} needs the field {_short(asked)}"
+        ask = f"{flag} {given}" if flag else f"the corpus {name} needs the field {short(asked)}"
         kinds = {field.name: field.types[0] for field in self._fields}
         is_object = any(name.startswith(f"{given}.") for name in kinds)
         kind = "object" if is_object else kinds.get(given)
@@ -152,10 +146,10 @@ class Unread:
         texts = [*nearest(given, texts), *texts]
         reads = self._corpus_of_them(texts)
         if flag:
-            meant = f" Did you mean {flag} {_short(texts[0])}?" if texts else ""
+            meant = f" Did you mean {flag} {short(texts[0])}?" if texts else ""
             other = f" {reads}." if reads else ""
             return f"Give the field that holds the text.{meant}{other}"
-        field_given = f" --text-field {_short(texts[0])}" if texts else ""
+        field_given = f" --text-field {short(texts[0])}" if texts else ""
         return (
             f"{reads or 'If this is another corpus, give it to its own command'}; "
             f"{called('text')}{field_given} reads records with any fields."
@@ -187,10 +181,6 @@ class Unread:
         return "", asked
 
 
-def _short(text: str, *, most: int = _LONGEST_NAME) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
 def _excerpt(item: Record | Damage) -> str:
     """Return a record on one line, its texts and itself cut short."""
     if isinstance(item, Damage):
@@ -199,10 +189,10 @@ def _excerpt(item: Record | Damage) -> str:
         text = head.decode(encoding.split()[0], errors="replace")
     else:
         text = json.dumps(_cut(item.value), ensure_ascii=False, default=repr)
-    return f"{shown(_short(' '.join(text.split()), most=_EXCERPT))}"
+    return f"{shown(short(' '.join(text.split()), most=_EXCERPT))}"
 
 
 def _cut(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {_short(str(name)): _cut(inner) for name, inner in value.items()}
-    return _short(value, most=_TEXT) if isinstance(value, str) else value
+        return {short(str(name)): _cut(inner) for name, inner in value.items()}
+    return short(value, most=_TEXT) if isinstance(value, str) else value

@@ -1,5 +1,6 @@
 """`--plan`: the estimate of a run without the run."""
 
+import logging
 import resource
 import uuid
 from pathlib import Path
@@ -17,6 +18,8 @@ from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, sample
 from pipelines.planning.sizes import run_extent
 from pipelines.readers.reading import check_head, splits
+
+_LOG = logging.getLogger("corpusmill")
 
 
 def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate:
@@ -44,8 +47,8 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     chain = load_chain(options, native=native, run=run)
     versions = segment_versions(chain.engines, corpora)
     job = Job(options=options, corpora=corpora, versions=versions, run=run, native=native)
-    if options.max_reject_rate < 1:
-        check_sources(FirstFiles(job=job, files=files))
+    for warning in check_sources(FirstFiles(job=job, files=files)):
+        _LOG.warning("%s", warning)
     sizes = sample(corpora, cut, job=job, seconds=seconds)
     return estimate(
         run_extent(sizes, options),

@@ -9,6 +9,10 @@ from pipelines.readers.record import Record
 MOST_FIELDS = 200
 """Fields that are told apart; records that use keys as values have any number."""
 
+NAMES_SHOWN = 12
+"""Fields of records that a message names."""
+_LONGEST_NAME = 60
+
 _DEEPEST = 4
 _LEAST_PRESENT = 0.5
 _LEAST_PROSE = 8.0
@@ -59,6 +63,17 @@ def text_field(fields: Sequence[Field]) -> str:
     likely = [f for f in fields if f.prose >= _LEAST_PROSE]
     frequent = [f for f in likely if f.present >= _LEAST_PRESENT]
     return max(frequent or likely, key=lambda f: f.prose * f.present).name if likely else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names of fields for a message: the first of them, and how many more there are."""
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{', '.join(map(short, names[:NAMES_SHOWN]))}{more}"
+
+
+def short(text: str, *, most: int = _LONGEST_NAME) -> str:
+    """Return a text of at most so many characters, a longer one cut there with a dot behind it."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _flat(value: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[str, Any]]:

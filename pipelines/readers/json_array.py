@@ -37,7 +37,7 @@ from pipelines.readers.record import (
     Reason,
     Record,
 )
-from pipelines.readers.salvage import parse_object
+from pipelines.readers.salvage import exact, parse_object
 from pipelines.readers.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -165,7 +165,7 @@ class JsonArrayReader:
                 continue
             if len(raw) > self._max_bytes:
                 break
-            yield Record(base + start, len(raw), value, raw)
+            yield Record(base + start, len(raw), exact(value, raw), raw)
             start = brace = follower.end()
             guesses = 0
         return base + start

@@ -28,7 +28,8 @@ from pipelines.readers.row_groups import (
     groups_in,
     open_parquet,
 )
-from pipelines.readers.salvage import UNUSABLE, Partial
+from pipelines.readers.salvage import Partial
+from pipelines.readers.value import UNUSABLE, duration_as_text
 from shards.errors import UserError
 from shards.program import called
 
@@ -177,7 +178,7 @@ class ParquetReader:
         reasons: dict[str, Reason] = {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             try:
-                (fields[name],) = column[index : index + 1].to_pylist()
+                (fields[name],) = _in_python(column[index : index + 1])
             except NO_VALUE as error:
                 is_text = isinstance(error, UnicodeDecodeError)
                 if is_text and self._errors != "strict" and _is_string(column.type):
@@ -201,7 +202,7 @@ class ParquetReader:
             column = _contiguous(original)
             if field.name in present:
                 column = _as_string(column)
-            if pa.types.is_temporal(field.type) and not pa.types.is_duration(field.type):
+            if pa.types.is_temporal(field.type):
                 column = _time_as_string(column)
             if column is not original:
                 batch = batch.set_column(index, field.name, column)
@@ -288,10 +289,23 @@ def _as_string(column: pa.Array) -> pa.Array:
 
 def _time_as_string(column: pa.Array) -> pa.Array:
     """Return times as text: Python's have no nanoseconds and no years after 9999."""
+    if pa.types.is_duration(column.type):
+        return _duration_as_string(column)
     try:
-        return column.cast(pa.string())
+        column = column.cast(pa.string())
     except pa.ArrowInvalid:  # a time zone that nobody knows
-        return column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.string())
+        column = column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.string())
+    return pc.replace_substring_regex(column, r"\.0+(Z|[+-]\d+)?$", r"\1")
+
+
+def _duration_as_string(column: pa.Array) -> pa.Array:
+    unit = _NANOSECONDS[column.type.unit]
+    counts = column.cast(pa.int64()).to_pylist()
+    texts = [None if count is None else duration_as_text(count * unit) for count in counts]
+    return pa.array(texts, pa.string())
+
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _byte_lengths(column: pa.Array) -> pa.Array | None:
@@ -317,5 +331,13 @@ def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
 
 def _dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     names = batch.schema.names
-    columns = [column.to_pylist() for column in batch.columns]
+    columns = [_in_python(column) for column in batch.columns]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _in_python(column: pa.Array) -> list[Any]:
+    """Return the values of a column; a map is an object."""
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_map(column.type) and not pa.types.is_nested(column.type.key_type):
+        return [None if pairs is None else dict(pairs) for pairs in values]
+    return values

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-import orjson
-
 from pipelines.inputs.split import Link
+from pipelines.readers.value import as_json
 
 MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
@@ -56,14 +55,7 @@ class Record(NamedTuple):
     @property
     def head(self) -> bytes:
         """Return its first WHOLE_BYTES; of a row, those of its JSON."""
-        return (self.raw or self._json())[:WHOLE_BYTES]
-
-    def _json(self) -> bytes:
-        try:
-            return orjson.dumps(self.value, default=str, option=orjson.OPT_NON_STR_KEYS)
-        except TypeError:  # a column is nested too deeply
-            texts = {name: text for name, text in self.value.items() if isinstance(text, str)}
-            return orjson.dumps(texts)
+        return (self.raw or as_json(self.value))[:WHOLE_BYTES]
 
 
 class Damage(NamedTuple):

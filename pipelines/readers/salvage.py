@@ -14,17 +14,7 @@ from typing import Any
 import orjson
 
 from pipelines.readers.record import Reason
-
-
-class Unusable:
-    """The type of UNUSABLE."""
-
-    def __repr__(self) -> str:
-        return "unusable"
-
-
-UNUSABLE = Unusable()
-"""Stands for a value that cannot be had."""
+from pipelines.readers.value import MAX_DEPTH, UNUSABLE
 
 
 class Partial(dict[str, Any]):
@@ -36,12 +26,6 @@ class Partial(dict[str, Any]):
         """Why to reject the record if its corpus does."""
 
 
-MAX_DEPTH = 200
-"""Nested more deeply, an object that orjson refuses is none: how deep Python's reader can go
-depends on how deep its caller is."""
-
-_INTEGER_DIGITS = 20
-"""No integer of 64 bits has more, its sign included."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -54,7 +38,35 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return _salvaged(raw)
-    return value if isinstance(value, dict) else None
+    return exact(value, raw) if isinstance(value, dict) else None
+
+
+def exact(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
+    """Return an object with all digits of its integers: orjson makes floats of long ones.
+
+    Args:
+        value: What orjson makes of it.
+        raw: Its bytes.
+    """
+    if not _may_be_rounded(value):
+        return value
+    try:
+        exactly: dict[str, Any] = _usable(_DECODER.decode(raw.decode()))
+    except RecursionError:
+        return value
+    return exactly
+
+
+def _may_be_rounded(value: dict[str, Any]) -> bool:
+    """Return whether an integer of more than 64 bits may be a field, or a field of a field."""
+    for item in value.values():
+        kind = type(item)
+        if kind is float:
+            if not -(2.0**63) < item < 2.0**64:
+                return True
+        elif kind is dict and _may_be_rounded(item):
+            return True
+    return False
 
 
 def _salvaged(raw: bytes) -> Partial | None:
@@ -83,11 +95,11 @@ def _usable(value: Any, depth: int = 1) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Return an integer as orjson does: a float if it has more than 64 bits."""
-    if len(digits) > _INTEGER_DIGITS:
-        return float(digits)
-    value = int(digits)
-    return value if -(1 << 63) <= value < 1 << 64 else float(digits)
+    """Return an integer; a float if it has more digits than Python reads."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
+
+_MOST_DIGITS = 640
+"""Any limit that Python may be set to is higher."""
 
 _DECODER = json.JSONDecoder(parse_int=_integer)

@@ -392,7 +392,9 @@ class Build:
         self.map_phase(self.files).map_part()
 
     def check_first(self, files: Sequence[InputFile], *, base: Manifest | None = None) -> None:
-        """Check that something can be read of each source of these files, before any is mapped.
+        """Check that each source of these files can be read and has the fields that options name.
+
+        It is done before any file is mapped.
 
         Args:
             files: By source and path.
@@ -401,7 +403,7 @@ class Build:
         Raises:
             UserError: Nothing can be read of one; the message says what its records hold.
         """
-        if self.options.max_reject_rate >= 1 or self.died or self.options.part == (MERGE,):
+        if self.died or self.options.part == (MERGE,):
             return
         known = frozenset(base.sources() if base else ())
         first = FirstFiles(job=self.job, files=files, known=known)

@@ -77,8 +77,10 @@ def watch(module: str, options: Options) -> None:
     with held(options.output):
         corpus, output = Corpus(module, options), options.output
         with started(corpus, corpora, files=()) as run:
-            check_base(run, read_base(output))
+            base = read_base(output)
+            check_base(run, base)
             run.announce()
+            run.check_first(listing.files, base=base)
         with _told_to_stop() as stop:
             Watch(corpus, corpora, inbox=inbox, unmatched=listing.unmatched).run(stop)
 

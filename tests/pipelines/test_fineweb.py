@@ -21,7 +21,6 @@ PAGE = {
 @pytest.mark.parametrize(
     ("field", "value", "other"),
     [
-        ("date", datetime.date(2024, 2, 29), '{"date":"2024-02-29"}'),
         ("language_score", "high", '{"language_score":"high"}'),
         ("token_count", 2.5, '{"token_count":2.5}'),
         ("token_count", True, '{"token_count":true}'),
@@ -33,3 +32,18 @@ def test_what_a_column_does_not_fit_is_kept_as_json(field: str, value: Any, othe
     (made,) = documents({**PAGE, field: value}, FinewebOptions())
     assert field not in made.provenance
     assert made.provenance["other"] == other
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("date", datetime.date(2024, 2, 29), "2024-02-29"),
+        ("url", b"https://example.org/", "https://example.org/"),
+        ("top_langs", {"b": 0.5, "a": 1}, '{"a":1,"b":0.5}'),
+        ("dump", None, ""),
+    ],
+)
+def test_a_column_of_text_takes_any_value_as_text(field: str, value: Any, text: str) -> None:
+    (made,) = documents({**PAGE, field: value}, FinewebOptions())
+    assert made.provenance[field] == text
+    assert made.provenance["other"] == ""

@@ -151,9 +151,27 @@ BLOCKLISTS = {
     "blocklist: comments alone": blocked("# nothing\n\n"),
 }
 
+UNREADABLE = {
+    "null": "null",
+    "a list": '["https://a.org/x"]',
+    "an object": '{"host": "a.org"}',
+    "no address": '"page 7"',
+}
+"""By name the value of url in each record."""
+
+
+def addressed(value: str) -> Scene:
+    record = f'{{"url": {value}, "text": "words"}}\n'
+    return together(holding("in/a.jsonl", record * 3), holding("domains", "a.org\n"))
+
+
 ROWS = (
     *(opened(name, JSONL, scene=scene) for name, scene in BENCHMARKS.items()),
     *(opened(name, LIST, scene=scene) for name, scene in BLOCKLISTS.items()),
+    *(
+        mapped(f"blocklist: a url that is {name}", LIST, scene=addressed(value))
+        for name, value in UNREADABLE.items()
+    ),
     *(opened(f"filter {x}", f"{RUN} --filter {x}", scene=own) for x in SPECS),
     *(mapped(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", scene=own) for x in ANSWERS),
     refused("benchmark: not there", JSONL, scene=lines),

@@ -109,6 +109,15 @@ FIELDS = {"sumary": TITLED, "meta": INNER}
 """By --text-field a record without that text."""
 
 
+LACKING = {
+    "--provenance url": '{"text": "a", "URL": "https://a.org"}\n',
+    "--provenance link=meta.ulr": '{"text": "a", "meta": {"url": "https://a.org"}}\n',
+    "--id-field key": '{"text": "a", "id": 1}\n',
+    "--id-field key --max-reject-rate 1": '{"body": "a"}\n{"text": "a"}\n',
+}
+"""By flags a record without the field that they name."""
+
+
 def files(contents: Mapping[str, str]) -> Scene:
     return together(*(text(f"{name}.jsonl", content) for name, content in contents.items()))
 
@@ -131,6 +140,20 @@ ROWS = (
     *(
         mapped(f"field {name}", f"{TEXT} --text-field {name}", scene=text("a.jsonl", record))
         for name, record in FIELDS.items()
+    ),
+    *(
+        mapped(f"lacking {flags}", f"{TEXT} {flags}", scene=text("a.jsonl", record))
+        for flags, record in LACKING.items()
+    ),
+    Accepted(
+        name="lacking a field in one of two sources",
+        command=f"pipelines.text {OUT} --input x=good --input y=in --provenance url "
+        "--languages all --language-threshold 0 --validation 0",
+        scene=together(
+            text("a.jsonl", OBJECT),
+            holding("good/a.jsonl", '{"text": "b"}\n' * 999 + '{"text": "c", "url": null}\n'),
+        ),
+        says=r"--provenance url: there is no field url in the first record of the source 'y'",
     ),
     mapped(
         "first: of two sources",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pipelines.inputs.split import Split, seamless, split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
-from pipelines.readers.salvage import UNUSABLE
+from pipelines.readers.value import UNUSABLE
 from tests.pipelines.readers.readings import Items, damages, values, written
 
 FIELDS = ("content", "title")

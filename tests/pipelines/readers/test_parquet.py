@@ -13,6 +13,7 @@ from pipelines.inputs.files import InputFile
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage
+from pipelines.readers.value import as_text
 from tests.pipelines.readers.readings import (
     damages,
     input_file,
@@ -141,3 +142,46 @@ def test_splits_read_what_one_split_reads(
     items = read_in_splits(file, reading(), split_bytes=split_bytes)
     assert not any(groups) or items == read_file(file, reading())
     assert [value["text"] for value in values(items)] == list(itertools.chain(*groups))
+
+
+_LOGICAL: dict[str, tuple[pa.Array, str]] = {
+    "a UUID": (
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(15) + b"\1"], pa.binary(16))),
+        "00000000-0000-0000-0000-000000000001",
+    ),
+    "a decimal": (pa.array(["12.50"]).cast(pa.decimal128(9, 2)), "12.50"),
+    "a large decimal": (pa.array(["-0.30"]).cast(pa.decimal256(50, 2)), "-0.30"),
+    "nanoseconds": (pa.array([1], pa.timestamp("ns")), "1970-01-01 00:00:00.000000001"),
+    "whole seconds": (pa.array([10**6], pa.timestamp("us")), "1970-01-01 00:00:01"),
+    "a zone": (pa.array([1], pa.timestamp("s", "Asia/Shanghai")), "1970-01-01 08:00:01+0800"),
+    "whole seconds in UTC": (pa.array([0], pa.timestamp("ms", "UTC")), "1970-01-01 00:00:00Z"),
+    "after the year 9999": (pa.array([2**39], pa.timestamp("s")), "19391-01-25 12:18:08"),
+    "a date": (pa.array([1], pa.date32()), "1970-01-02"),
+    "a time": (pa.array([10**9], pa.time64("ns")), "00:00:01"),
+    "a duration": (pa.array([10**9 + 5], pa.duration("ns")), "0:00:01.000000005"),
+    "days": (pa.array([-(10**6)], pa.duration("s")), "-277:46:40"),
+    "a dictionary": (pa.array(["x"]).dictionary_encode(), "x"),
+    "a dictionary of bytes": (pa.array([b"x"]).dictionary_encode(), "x"),
+    "bytes": (pa.array([b"caf\xc3\xa9"]), "café"),
+    "large bytes": (pa.array([b"x"], pa.large_binary()), "x"),
+    "a hash": (pa.array([b"\0" * 20], pa.binary(20)), "00" * 20),
+    "no number": (pa.array([float("nan")]), ""),
+    "a large integer": (pa.array([2**64 - 1], pa.uint64()), "18446744073709551615"),
+    "null": (pa.array([None], pa.string()), ""),
+    "a list": (pa.array([["a", "b"]], pa.large_list(pa.string())), '["a","b"]'),
+    "a list of bytes": (pa.array([[b"a", b"\xff"]]), '["a","ff"]'),
+    "an object": (pa.array([{"b": b"x", "a": 1}]), '{"a":1,"b":"x"}'),
+    "a map": (pa.array([[("b", 1)]], pa.map_(pa.string(), pa.int8())), '{"b":1}'),
+    "a date in a list": (pa.array([[1]], pa.list_(pa.date32())), '["1970-01-02"]'),
+    "of no year in Python": (pa.array([[2**39]], pa.list_(pa.timestamp("s"))), ""),
+}
+"""By name a value of a type that Parquet has, and its text."""
+
+
+@pytest.mark.parametrize("name", _LOGICAL)
+def test_every_logical_type_is_text_that_people_write(name: str, tmp_path: Path) -> None:
+    column, text = _LOGICAL[name]
+    content = pa.table({"text": ["words"], "value": column})
+    file = table(tmp_path / "a.parquet", content)
+    (value,) = values(read_file(file, reading()))
+    assert as_text(value["value"]) == text

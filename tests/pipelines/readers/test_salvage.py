@@ -2,10 +2,12 @@ import math
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.readers.salvage import UNUSABLE, parse_object
+from pipelines.readers.salvage import parse_object
+from pipelines.readers.value import UNUSABLE
 
 
 @given(
@@ -29,7 +31,7 @@ def test_all_else_is_what_orjson_makes_of_it(text: str) -> None:
     found = parse_object(b'{"first":Infinity,"rest":' + text.encode() + b"}")
     usable = text.replace("1e400", '"inf"').replace('"\\ud800"', '"unusable"')
     assert found is not None
-    assert repr(_named(found["rest"])) == repr(orjson.loads(usable))
+    assert repr(_named(found["rest"])) == repr(_named(orjson.loads(usable)))
 
 
 def _named(value: Any) -> Any:
@@ -37,4 +39,18 @@ def _named(value: Any) -> Any:
         return [_named(item) for item in value]
     if isinstance(value, dict):
         return {key: _named(item) for key, item in value.items()}
+    if isinstance(value, int | float) and 1 << 63 <= abs(value) < math.inf:  # orjson's is rounded
+        return float(value)
     return repr(value) if value is UNUSABLE or value == math.inf else value
+
+
+@pytest.mark.parametrize("record", ['{"id": %s}', '{"meta": {"id": %s}}', '{"id": %s, "x": NaN}'])
+@pytest.mark.parametrize("digits", [str(2**64), str(-(2**63) - 1), "9" * 640])
+def test_integers_keep_all_their_digits(record: str, digits: str) -> None:
+    found = parse_object((record % digits).encode())
+    assert found is not None
+    assert str(found.get("id") or found["meta"]["id"]) == digits
+
+
+def test_an_integer_longer_than_python_reads_is_a_float() -> None:
+    assert parse_object(b'{"id": ' + b"9" * 5000 + b"}") == {"id": math.inf}
