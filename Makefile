@@ -21,9 +21,9 @@ $(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup .ci/index.sh
 run: setup  ## the main job on the built-in sample: text to shards to a short training
 	$(BIN)/python -m pipelines.wudao --runner=DirectRunner --output build/wudao
 	$(BIN)/python -m shards inspect build/wudao --doc 0
-	rm -rf build/run
+	rm -rf build/first
 	$(BIN)/python -m trainer.train --data build/wudao --model tiny --length 128 --batch-size 16 \
-	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run
+	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/first
 
 test: setup  ## the fast tests
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not slow and not nightly" --ignore tests/engines $(ARGS)

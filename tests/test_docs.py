@@ -15,7 +15,7 @@ from pipelines.run.command import main
 from shards.manifest import read_manifest
 from shards.program import COMMANDS
 from tests import evidence_page, flags_page
-from tests.test_readme import MAIN_JOB, Command, commands, make_place
+from tests.test_readme import Command, commands, main_job, make_place
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -137,12 +137,8 @@ def test_a_page_shows_what_its_commands_say(
     names: list[str],
 ) -> None:
     monkeypatch.chdir(make_place(tmp_path))
-    assert main("pipelines.wudao", [*MAIN_JOB[0].split()[3:], *flags]) == 0
-    every = [
-        (each, each.text.split())
-        for heading in headings
-        for each in commands(page, {page: heading})
-    ]
+    assert main("pipelines.wudao", [*main_job()[0].split()[3:], *flags]) == 0
+    every = [(each, each.text.split()) for heading in headings for each in commands(page, heading)]
     shown = [(each, words) for each, words in every if "build/wudao" in words]
     assert [words[3] for _, words in shown] == names
     capsys.readouterr()
