@@ -67,10 +67,21 @@ def _items(name: str, content: Any, *, flags: str = "", task: str = "prompted") 
     )
 
 
+_ALPACA = [
+    {"instruction": f"say {word}", "input": "", "output": f" the {word}"}
+    for word in ("sea", "road")
+]
+"""Items as many instructions are published."""
 _GOOD = {"prompt": "the sea", "answer": " is cold"}
 _ITEMS = (
     _items("no folder", lambda _: None),
     _items("no file", holding("items/x")),
+    _items("a file", holding("items", "")),
+    _items("an array that ends early", holding("items/train.json", '[{"prompt": "a"},')),
+    _items("an array with a text", holding("items/train.json", '[{"prompt": "a"},\n "b"]')),
+    _items("instructions", holding_json("items/train.json", _ALPACA)),
+    _items("contents", [{"content": "a", "summary": "b"}]),
+    _items("contents for seq2seq", [{"content": "a", "summary": "b"}], task="seq2seq"),
     _items("no item", holding("items/train.jsonl", "\n")),
     _items("not UTF-8", holding("items/train.jsonl", b"\xff")),
     _items("no JSON", holding("items/train.jsonl", "\n{\n")),
@@ -161,6 +172,21 @@ _TEXTS = {
     "a name that is a number": '{"prompt": "a", "idx": 1}\n{"prompt": "b"}',
 }
 
+
+_TAUGHT = (
+    Accepted(
+        name="items: instructions with a task that reads them",
+        command=f"{_OWN} --epochs 1 --batch-size 2",
+        scene=together(
+            trained,
+            holding_json("items/train.json", _ALPACA),
+            holding_json(
+                "own.json", {"pattern": "{instruction}\n{input:cut}", "answer": "{output}"}
+            ),
+        ),
+        says=r"own: 2 train",
+    ),
+)
 
 _ASKED = (
     *(_changed(*row) for row in _CHANGED),
@@ -417,6 +443,7 @@ _PATTERNS = (
 ROWS = (
     *_DESCRIPTIONS,
     *_ITEMS,
+    *_TAUGHT,
     *_LABELS,
     *_ASKED,
     *_TUNED,

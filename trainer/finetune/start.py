@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
@@ -19,6 +20,7 @@ from trainer.tasks.rows import Question
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin
+from trainer.weights.weights import listed
 
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
@@ -50,8 +52,7 @@ def read_questions(
         UserError: there is nothing to learn from, or items do not fit the task or the model.
     """
     task = flags.described_task
-    if not flags.data.is_dir():
-        raise UserError(f"--data {flags.data}: there is no such folder.")
+    _check_folder(flags.data, task.file(flags.data, TRAIN))
     if task.is_written and not flags.by_loss and task.file(flags.data, VALIDATION).is_file():
         rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     questions = {}
@@ -74,6 +75,24 @@ def read_questions(
         _check_positions(questions[name], origin.shape, takes=task.takes, where=path)
     _check_uses(flags, questions)
     return questions
+
+
+def _check_folder(folder: Path, train: Path) -> None:
+    """Check that a folder has a file of training items, whose usual name is given."""
+    if folder.is_file():
+        raise UserError(
+            f"--data {folder} is a file, and a folder is expected: put it there as "
+            f"train{folder.suffix}, next to it val{folder.suffix} and test{folder.suffix} if you "
+            "have them."
+        )
+    if not folder.is_dir():
+        raise UserError(f"--data {folder}: there is no such folder.")
+    if not train.is_file():
+        there = sorted(path.name for path in folder.iterdir())
+        raise UserError(
+            f"--data {folder} has no {train.name}, nor train.json or train.source with "
+            f"train.target; it has {listed(there) or 'no files'}."
+        )
 
 
 def _check_uses(flags: Finetune, questions: Mapping[str, Sequence[Question]]) -> None:

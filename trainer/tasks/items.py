@@ -2,7 +2,7 @@
 
 import json
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
@@ -11,7 +11,7 @@ from types import UnionType
 from typing import Any
 
 from shards.errors import UserError
-from trainer.json_file import parse
+from trainer.json_file import parse, parse_array
 
 _SOURCES = ".source"
 NAME = int | str
@@ -123,7 +123,7 @@ class Item:
 
 
 def read_items(path: Path) -> list[Item]:
-    """Return the objects of a file of JSON lines; blank lines are none.
+    """Return the objects of a file of JSON lines, or of a JSON array; blank lines are none.
 
     Of a file NAME.source the lines are the field source, and those of NAME.target beside it, if
     there is one, the field target.
@@ -133,11 +133,26 @@ def read_items(path: Path) -> list[Item]:
     """
     if path.suffix == _SOURCES:
         return _read_pairs(path, path.with_suffix(".target"))
+    text = read_text(path)
+    if text.lstrip().startswith("["):
+        return list(_elements(text, path))
     return [
         _item(line, path, number)
-        for number, line in enumerate(read_text(path).split("\n"), start=1)
+        for number, line in enumerate(text.split("\n"), start=1)
         if line.strip()
     ]
+
+
+def _elements(text: str, path: Path) -> Iterator[Item]:
+    """Yield the objects of a JSON array."""
+    line, seen = 1, 0
+    try:
+        for place, value in parse_array(text):
+            line += text.count("\n", seen, place)
+            seen = place
+            yield _object(value, path, line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: this is not a valid JSON array ({error}).") from error
 
 
 def _read_pairs(path: Path, beside: Path) -> list[Item]:
@@ -176,6 +191,10 @@ def _item(text: str, path: Path, line: int) -> Item:
         fields = parse(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}, line {line}: this is not valid JSON ({error}).") from error
+    return _object(fields, path, line)
+
+
+def _object(fields: Any, path: Path, line: int) -> Item:
     if not isinstance(fields, dict):
         raise UserError(
             f"{path}, line {line}: this is {reprlib.repr(fields)}. Expected an object, {{…}}."

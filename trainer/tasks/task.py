@@ -24,6 +24,7 @@ from trainer.tasks.description import FORMS, SPELLED, Description, Pattern
 from trainer.tasks.figures import Figures, chosen_figures, text_figures
 from trainer.tasks.items import NAME, Item, read_items
 from trainer.tasks.rows import LazyRows, Prediction, Question, Row, blank_row, causal_row
+from trainer.tasks.suggestion import suggested_task
 from trainer.tasks.template import Part, masks_of, parse, shorten, strings_of, text_of
 from trainer.tokenizer import TextTokenizer
 
@@ -234,7 +235,9 @@ class Task:
         )
         self._check_blank(context)
         file = self.file(path, split) if path.is_dir() else path
-        asked = (self.reader.asked or self._asked)(read_items(file), context)
+        items = read_items(file)
+        self._check_fields(items, context)
+        asked = (self.reader.asked or self._asked)(items, context)
         with_rows = self._written if self.is_written else self._chosen
         questions, lines = [], dict[str, int]()
         for item, question in asked:
@@ -308,6 +311,22 @@ class Task:
                 f"the task {self.name}: the pattern {context.pattern.text!r} has a blank that the "
                 f"model does not know: it was trained without task masks, or "
                 f"{context.tokenizer.spec} has no such token. Write [MASK] there."
+            )
+
+    def _check_fields(self, items: Sequence[Item], context: TaskContext) -> None:
+        """Check that a text's prompt and answer have fields; else name the task that reads them."""
+        if not (self.is_written and items):
+            return
+        answer = "" if context.is_test else self.said.answer or ""
+        names = [part.field for text in (context.pattern.text, answer) for part in parse(text)]
+        lacking = [name for name in names if name.strip("|") and not items[0].has(*name.split("."))]
+        suggested = suggested_task(items[0].fields) if lacking else None
+        if suggested:
+            raise items[0].wrong(
+                f'the task {self.name} reads the field "{lacking[0]}", and there are '
+                f"{', '.join(map(str, items[0].fields))}. Write a task that reads these, for "
+                f"example a file task.json with {suggested}, and give it instead of {self.name}: "
+                "--task task.json."
             )
 
     def _asked(

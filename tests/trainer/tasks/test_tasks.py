@@ -7,8 +7,9 @@ import pytest
 
 from shards.errors import UserError
 from trainer.tasks.catalogue import find_task
+from trainer.tasks.items import read_items
 from trainer.tasks.rows import Question
-from trainer.tasks.task import TEST, Asking, Task
+from trainer.tasks.task import TEST, TRAIN, Asking, Task
 from trainer.tokenizer import TextTokenizer
 
 
@@ -72,3 +73,47 @@ def test_the_tasks_of_the_page_are_read(tmp_path: Path) -> None:
     own = [blocks[0], *blocks[1].splitlines()]
     assert len(own) == 4
     assert all(described(tmp_path, text).said.pattern for text in own)
+
+
+def test_an_array_holds_the_items_of_json_lines(tmp_path: Path) -> None:
+    items = [{"prompt": "a [", "idx": "]"}, {"prompt": 'b "],', "idx": {"c": []}}, {}]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    (tmp_path / "a.json").write_text(f"\n {json.dumps(items, indent=1)}\n")
+    (tmp_path / "none.json").write_text(" [ ] ")
+    lines, array = (read_items(tmp_path / name) for name in ("a.jsonl", "a.json"))
+    assert [item.fields for item in array] == [item.fields for item in lines] == items
+    assert [item.line for item in array] == [3, 7, 13]
+    assert read_items(tmp_path / "none.json") == []
+
+
+@pytest.mark.parametrize(
+    "content", ["[", "[{},]", "[{} {}]", "[{}] x", "[,]", '[{"a": "\\ud800"}]']
+)
+def test_an_array_that_is_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(UserError, match=r"a\.json: this is not a valid JSON array"):
+        read_items(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"instruction": "Name it.", "input": "a cat", "output": "Tom", "text": "all of it"},
+        {"instruction": "Name it.", "context": "", "response": "Tom", "category": "x"},
+        {"content": "a long text", "summary": "short"},
+        {"question": "Who?", "answer": "Tom"},
+    ],
+)
+def test_the_task_that_is_suggested_reads_the_items(
+    tmp_path: Path, item: dict[str, str], tokenizer: TextTokenizer
+) -> None:
+    (tmp_path / "train.json").write_text(json.dumps([item]))
+    asked = {"split": TRAIN, "tokenizer": tokenizer, "asking": Asking()}
+    with pytest.raises(UserError, match=r"task\.json with {.*}, and") as why:
+        find_task("prompted").questions(tmp_path, **asked)
+    suggested = "{" + str(why.value).partition(" with {")[2].partition("}, and give")[0] + "}"
+    (question,) = described(tmp_path, suggested).questions(tmp_path, **asked)
+    answer = item.get("output") or item.get("response") or item.get("summary") or item["answer"]
+    row = question.rows[0]
+    assert tokenizer.decode(row.targets[row.loss_mask].tolist()[:-1]).strip() == answer
+    assert next(iter(item.values())) in tokenizer.decode(row.tokens.tolist())
