@@ -17,6 +17,7 @@ import orjson
 from pipelines.tokenizers.bpe import byte_alphabet, fast_from_json, fastest
 from pipelines.tokenizers.command_tokens import (
     BERT_NAMES,
+    NAMES,
     CommandTokens,
     byte_bpe_commands,
     wordpiece_commands,
@@ -124,7 +125,20 @@ def _commands(
             f"its vocabulary in {' or '.join(ENDING_FILES)} next to it. Name one of its tokens "
             f"with --eos TOKEN; it adds {', '.join(added[:_MOST_SHOWN]) or 'none to its pieces'}."
         )
-    return byte_bpe_commands(size, end_of_text=chosen)
+    written = _written_commands(vocabulary, size=size, end_of_text=chosen)
+    return written or byte_bpe_commands(size, end_of_text=chosen)
+
+
+def _written_commands(
+    vocabulary: Mapping[str, int], *, size: int, end_of_text: int
+) -> CommandTokens | None:
+    """Return the commands that a file has as tokens, as `sentencepiece_json` writes them."""
+    named = {role: name for role, name in NAMES.items() if role not in ("eos", "pad")}
+    ids = {role: vocabulary[name] for role, name in named.items() if name in vocabulary}
+    if len(ids) < len(named):
+        return None
+    ids.update(eos=end_of_text, pad=end_of_text)
+    return CommandTokens(ids=dict(sorted(ids.items())), total=size)
 
 
 def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOfText) -> int | None:

@@ -38,8 +38,8 @@ class TokenModel:
     """What decides the ids, for fingerprints: the bytes of the model file."""
     unused_end: str = ""
     """The piece that ends a text for the model, where another token ends documents here."""
-    transformers_json: Callable[[], str] | None = None
-    """Writes it as a `tokenizer.json`; None: it cannot be written as one here."""
+    transformers_json: Callable[[], str | None] | None = None
+    """Writes it as a `tokenizer.json`; None, there or here: it cannot be written as one."""
 
 
 def flatten(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

@@ -18,6 +18,7 @@ from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
+from pipelines.tokenizers.sentencepiece_json import sentencepiece_json
 from pipelines.tokenizers.sentencepiece_model import (
     SHOWN_SPACE,
     CuttableModel,
@@ -68,6 +69,7 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
     asked = end.asked(vocabulary, name=name)
     chosen = end.named(vocabulary) if asked is None else asked
     own = {chosen} if chosen is not None else set()
+    commands = sentencepiece_commands(len(processor), end_of_text=chosen)
     compiled = piece_encoder(safe, encode) if fast else None
     return TokenModel(
         encode=compiled or encode,
@@ -77,9 +79,10 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
             i for i in ids if processor.IsControl(i) or processor.IsUnknown(i) or i in own
         ),
         unknown=processor.unk_id(),
-        commands=sentencepiece_commands(len(processor), end_of_text=chosen),
+        commands=commands,
         content=content,
         unused_end="" if own else published_end(content),
+        transformers_json=lambda: sentencepiece_json(safe, commands=commands, encode=encode),
     )
 
 

@@ -31,7 +31,7 @@ SHOWN_SPACE = "\u2581"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """The types of pieces."""
 
-_BPE = 2
+BPE = 2
 """The type of model that joins pairs."""
 
 _SCHEMA = """
@@ -140,7 +140,7 @@ def read_cuttable_model(content: bytes) -> CuttableModel | None:
     long = [piece for piece in pieces if len(piece.text) > 1]
     symbols = {piece.text: piece.id for piece in kinds.get(USER_DEFINED, [])}
     if (
-        model.trainer.model != _BPE
+        model.trainer.model != BPE
         or model.trainer.suffix
         or not (model.normalizer.prefix and model.normalizer.escape)
         or any(len(symbol) > 1 or symbol in (" ", SHOWN_SPACE) for symbol in symbols)

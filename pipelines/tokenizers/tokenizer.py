@@ -108,7 +108,7 @@ class Tokenizer:
         return np.concatenate(parts), lengths, failures
 
     def transformers_json(self) -> str | None:
-        """Return it as a `tokenizer.json`; None if its kind cannot be written as one here."""
+        """Return it as a `tokenizer.json` that gives the same ids; None if there is none."""
         write = self._model.transformers_json
         return None if write is None else write()
 

@@ -9,7 +9,7 @@ import torch
 
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from tests.golden.corpus_training import tokenizer
-from tests.trainer.saved import GPT2_SHAPE, causal_logits, random_model, save_run
+from tests.trainer.saved import GPT2_SHAPE, TOKENIZER, causal_logits, random_model, save_run
 from trainer.export.command import Export
 from trainer.export.export import export
 from trainer.opening import Opening
@@ -44,11 +44,18 @@ def test_gpt2_of_transformers_gives_the_same_logits(
     assert difference.abs().max() < 1e-5
 
 
-def test_the_tokenizer_gives_the_same_ids(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("spec", "rows", "prefix"),
+    [("tiktoken:merges.txt", 512, ""), (TOKENIZER, 4096, " ")],  # a space that SentencePiece adds
+)
+def test_the_tokenizer_gives_the_same_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, rows: int, prefix: str
+) -> None:
     from transformers import AutoTokenizer, GenerationConfig  # noqa: PLC0415 - slow
 
+    monkeypatch.chdir(tmp_path)
     tokenizer(tmp_path)
-    spec, shape = f"tiktoken:{tmp_path / 'merges.txt'}", replace(GPT2_SHAPE, vocab_size=512)
+    shape = replace(GPT2_SHAPE, vocab_size=rows)
     run = save_run(tmp_path / "run", random_model(shape), objective="causal")
     lines = export(Export(path=run, to="hf", output=tmp_path / "out", tokenizer=spec))
     assert lines[-1].startswith(str(tmp_path / "out" / "tokenizer_config.json"))
@@ -56,7 +63,7 @@ def test_the_tokenizer_gives_the_same_ids(tmp_path: Path) -> None:
     for text in ("the one on the moon, then", *CHECK_TEXTS):
         ids = ours.encode(text)
         assert theirs.encode(text, split_special_tokens=True, truncation=False) == ids
-        assert theirs.decode(ids) == ours.decode(ids)
+        assert (prefix if ids else "") + theirs.decode(ids) == ours.decode(ids)
     assert theirs.eos_token_id == ours.special["eos"]
     assert (
         find_tokenizer(find_origin(tmp_path / "out", Opening()), Opening()).special == ours.special
