@@ -9,7 +9,7 @@ from shards.errors import UserError
 from shards.manifest import told_apart
 from shards.mixture import Mix
 from shards.records import from_json
-from shards.run import Run
+from shards.run import CAUSAL, BatchSize, Run
 from shards.switches import before_later_switches
 from trainer.data import RunData, open_data
 from trainer.settings import Config, Settings
@@ -24,8 +24,10 @@ def held_out_run(origin: Origin, data: Sequence[str]) -> Run:
         data: other ones, as `--data` has them; none: the run's own.
 
     Raises:
-        UserError: the model is not one of a run.
+        UserError: the model is not one of a run, and fills blanks or has no data.
     """
+    if not origin.state and origin.objective == CAUSAL:
+        return _run_of_windows(origin, data)
     if not origin.state:
         raise UserError(
             f"{origin.path} does not say how its text was cut into windows and blanks. Give the "
@@ -45,6 +47,23 @@ def held_out_run(origin: Origin, data: Sequence[str]) -> Run:
         return before_later_switches(run, run.position_of(origin.step or 0))
 
 
+def _run_of_windows(origin: Origin, data: Sequence[str]) -> Run:
+    """Return a run that reads a causal model's windows of data.
+
+    Raises:
+        UserError: there are no data.
+    """
+    if not data:
+        raise UserError(f"{origin.path} does not say what it was trained on: give --data DIR.")
+    return Run(
+        mixes=(Mix(start=0, data=tuple(data)),),
+        batches=(BatchSize(step=0, size=1),),
+        objective=CAUSAL,
+        length=origin.length or origin.shape.max_positions,
+        steps=1,
+    )
+
+
 def open_held_out(origin: Origin, run: Run, *, eval_samples: int) -> RunData:
     """Return the data of a model's run, as it cut windows and made blanks.
 
@@ -60,7 +79,7 @@ def open_held_out(origin: Origin, run: Run, *, eval_samples: int) -> RunData:
         settings = _settings(origin, eval_samples=eval_samples)
     config = Config(run=run, settings=settings, shape=origin.shape)
     opened = open_data(config)
-    sha256 = origin.tokenizer["sha256"]
+    sha256 = origin.tokenizer.get("sha256", opened.tokenizer["sha256"])
     if opened.tokenizer["sha256"] != sha256:
         own = origin.tokenizer["name"], sha256
         other, trained = told_apart((opened.tokenizer["name"], opened.tokenizer["sha256"]), own)
@@ -85,11 +104,11 @@ def _state_of_run(origin: Origin) -> Iterator[None]:
 
 def _settings(origin: Origin, *, eval_samples: int) -> Settings:
     """Return the settings of a run that decide how its text is read."""
-    identity: dict[str, Any] = origin.state["identity"]
-    blanks = identity["blanks"] or {}
+    identity: dict[str, Any] = origin.state["identity"] if origin.state else {}
+    blanks = identity.get("blanks") or {}
     return Settings(
         model=str(origin.path),
         blanks=tuple(f"{name}={value}" for name, value in blanks.items()),
-        isolate_documents=bool(identity["isolate_documents"]),
+        isolate_documents=origin.isolate_documents,
         eval_samples=eval_samples,
     )

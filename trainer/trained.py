@@ -28,7 +28,13 @@ from trainer.opening import Opening
 from trainer.ranks import DTYPES
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.config_json import Training, described_folder, objective_in, training_in
+from trainer.weights.config_json import (
+    Training,
+    described_folder,
+    objective_in,
+    training_in,
+    vocabulary_in,
+)
 from trainer.weights.shape import shape_at, shape_named
 
 _BESIDE = (
@@ -73,6 +79,12 @@ class Origin:
     step: int | None
     task_mask: bool = True
     """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
+    length: int | None = None
+    """Of the windows that it was trained on; None: not known."""
+    isolate_documents: bool = False
+    """Whether their documents did not see each other."""
+    vocabulary: int | None = None
+    """How many tokens it has, where the rest of its embedding is filled up; None: a token a row."""
     state: Mapping[str, Any] = field(default_factory=dict)
     """What its checkpoint records; empty where it has none of this trainer."""
 
@@ -124,6 +136,7 @@ def load_model(origin: Origin, opening: Opening) -> GLM:
         model = GLM(origin.shape, attention="sdpa")
     model = model.to(_dtype(opening, device)).to_empty(device=device)
     load_weights(origin.path, model)
+    model.word_embeddings.vocabulary = origin.vocabulary
     return model.eval().requires_grad_(False)
 
 
@@ -175,6 +188,8 @@ def _of_run(
         data=data,
         step=step,
         task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+        length=state.get("run", {}).get("length"),
+        isolate_documents=bool(identity.get("isolate_documents", False)),
         state=state,
     )
 
@@ -193,6 +208,9 @@ def _published(path: Path, opening: Opening) -> Origin:
         data=(),
         step=None,
         task_mask=training.task_mask,
+        length=training.length,
+        isolate_documents=training.isolate_documents,
+        vocabulary=vocabulary_in(folder) if folder else None,
     )
 
 

@@ -288,6 +288,8 @@ _MODEL_ROWS = (
         corpora=(items.parts,),
         commands=(
             *items.EXPORTED,
+            "trainer.evaluate hf --data data --dtype fp32",
+            "trainer.evaluate cut --data data --dtype fp32",
             "parts.py",
             "trainer.generate joined 'The [MASK] finds' --max-new-tokens 6 --dtype fp32 --json"
             f" --beams 2 --model wide.json {_MERGES}",

@@ -412,6 +412,7 @@ _USED = {
         ),
     ),
     "held-out text of weights": ("evaluate glm", glm),
+    "held-out text of an exported GPT-2": ("evaluate gpt2", gpt2),
     "held-out text of a tuned model": ("evaluate tuned", tuned),
     "a task longer than the model": (
         "evaluate run --task lambada=x --length 65",

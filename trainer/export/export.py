@@ -199,7 +199,12 @@ def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
     identity = origin.tokenizer
     if not identity and tokenizer is not None:
         identity = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
-    return Training(task_mask=origin.task_mask, tokenizer=identity)
+    return Training(
+        task_mask=origin.task_mask,
+        tokenizer=identity,
+        length=origin.length,
+        isolate_documents=origin.isolate_documents,
+    )
 
 
 def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:

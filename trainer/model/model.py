@@ -388,6 +388,9 @@ class TiedEmbedding(Embedding):
     the loss needs differs by rank, so they are all made by one `reduce` within one call.
     """
 
+    vocabulary: int | None = None
+    """How many of the first tokens have a probability; None: all."""
+
     def forward(
         self, inputs: Tensor, *, project: bool = False, reduce: Reduce | None = None
     ) -> Any:  # a tensor or a tuple of them: wider than what nn.Embedding promises
@@ -400,7 +403,13 @@ class TiedEmbedding(Embedding):
                 as a plain tuple, because DeepSpeed rebuilds a module's outputs from a list.
         """
         if reduce is not None:
-            return tuple(reduce(inputs, lambda rows: F.linear(rows, self.weight)))
+            return tuple(reduce(inputs, self._projected))
         if project:
-            return F.linear(inputs, self.weight)
+            return self._projected(inputs)
         return super().forward(inputs)
+
+    def _projected(self, rows: Tensor) -> Tensor:
+        logits = F.linear(rows, self.weight)
+        if self.vocabulary is not None:
+            logits[..., self.vocabulary :] = torch.finfo(logits.dtype).min
+        return logits

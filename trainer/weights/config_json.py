@@ -62,6 +62,10 @@ class Training:
     """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
     tokenizer: Mapping[str, str] = field(default_factory=dict)
     """name and sha256 of the data's; empty: not known."""
+    length: int | None = None
+    """Of its windows; None: not known."""
+    isolate_documents: bool = False
+    """Whether the documents of a window did not see each other."""
 
 
 def training_in(folder: Path) -> Training:
@@ -81,6 +85,12 @@ def training_in(folder: Path) -> Training:
             f"it was, or remove its entry {TRAINING}."
         ) from error
     return training
+
+
+def vocabulary_in(folder: Path) -> int | None:
+    """Return how many tokens the model in a folder has, if its embedding has rows for no others."""
+    size = read_object(folder / CONFIG).get("vocab_size")
+    return size if isinstance(size, int) else None
 
 
 def objective_in(folder: Path) -> str | None:

@@ -17,7 +17,7 @@ from trainer.model.model import GLM
 from trainer.model.sizes import SIZES
 from trainer.opening import Opening
 from trainer.start import load_weights
-from trainer.trained import find_origin, find_tokenizer
+from trainer.trained import find_origin, find_tokenizer, load_model
 from trainer.weights import gpt2
 from trainer.weights.config_json import shape_in
 
@@ -70,6 +70,10 @@ def test_a_gpt2_gives_its_logits(tmp_path: Path, form: str, prefix: str) -> None
     with torch.no_grad():
         found, wanted = causal_logits(model, tokens), causal_logits(before, tokens)
         assert torch.equal(found[..., :300], wanted[..., :300])
+        # Rows that fill up the embedding have no probability where a model is used.
+        used = causal_logits(load_model(origin, Opening(device="cpu", dtype="fp32")), tokens)
+        assert torch.equal(used.softmax(-1)[..., :300], wanted[..., :300].softmax(-1))
+        assert not used.softmax(-1)[..., 300:].any()
 
 
 def test_a_file_is_described_by_the_config_beside_it(tmp_path: Path) -> None:
