@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,11 @@ GLM_SHARES: Mapping[str, float] = {
 }
 """Shares that the reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile); else all."""
 
+_NAME = re.compile(
+    rf"""["']pile_set_name["']\s*:\s*["']({"|".join(map(re.escape, SUBSETS))})["']"""
+)
+"""The name of the subset in a text: of JSON, or of a dictionary of Python."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PileOptions(Options):
@@ -64,6 +70,11 @@ class PileOptions(Options):
         super().__post_init__()
         check_names((*self.allow, *self.deny, *parse_shares(self.keep)))
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether all of every subset is taken."""
+        return self.recipe == "all" and not (self.allow or self.deny or self.keep)
+
     def share(self, subset: str) -> float:
         """Return the share of a subset that is taken; 1 if it is not among the 22."""
         if subset in self.deny or (self.allow and subset not in self.allow):
@@ -74,13 +85,27 @@ class PileOptions(Options):
 
 def documents(record: Mapping[str, Any], options: PileOptions) -> tuple[Document]:
     """Return the document of one record."""
-    text, meta = required_text(record, "text"), record.get("meta")
-    if not isinstance(meta, Mapping):
-        raise Rejected("missing-field" if meta is None else "wrong-type", "meta")
-    subset = required_text(meta, "pile_set_name")
+    text, subset = required_text(record, "text"), _subset(record.get("meta"), options)
     share = options.share(subset)
     reason = None if is_taken(text, share, seed=options.seed) else "subset-share"
     return (Document(text, {"subset": subset}, reason if share else "subset"),)
+
+
+def _subset(meta: Any, options: PileOptions) -> str:
+    """Return the subset of a record; "" in a copy that does not say, if all subsets are taken.
+
+    Some copies of the Pile have `meta` as a text.
+
+    Raises:
+        Rejected: It is not known, and subsets were chosen.
+    """
+    if isinstance(meta, str) and (found := _NAME.search(meta)):
+        return found[1]
+    if isinstance(meta, Mapping):
+        return required_text(meta, "pile_set_name")
+    if meta is None and options.takes_all:
+        return ""
+    raise Rejected("missing-field" if meta is None else "wrong-type", "meta")
 
 
 def check_names(subsets: Iterable[str]) -> None:

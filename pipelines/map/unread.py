@@ -15,7 +15,7 @@ from pipelines.inputs.input_file import shown
 from pipelines.readers.fields import Field, fields_of, listed, short
 from pipelines.readers.file_head import other_encoding
 from pipelines.readers.reading import format_of
-from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
+from pipelines.readers.record import Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.program import called
@@ -31,7 +31,6 @@ _MEANINGS = {
     "bad-json": "no JSON object could be made of what is there",
     "not-an-object": "they are JSON, but no objects with fields",
     "truncated": "they end too early: fetch the files again",
-    "too-long": f"they have more than {MAX_RECORD_BYTES >> 20} MiB each",
     "bad-archive": "the archives are damaged: fetch them again",
     "bad-row-group": "the row groups are damaged: fetch the files again",
     "nul": "the texts hold NUL characters, as UTF-16 and files that are no text do",
@@ -90,23 +89,35 @@ class Unread:
         Args:
             whole: Whether these are all records of the source.
         """
-        item = self._example
-        assert item is not None
-        ((reason, _),) = self.reasons.most_common(1)
+        reason, item = self._first
         others = len(self.paths) - 1
         more = f" and {others} more file{'s' * (others > 1)}" if others else ""
         counts = ", ".join(f"{rows:,} {name}" for name, rows in self.reasons.most_common(3))
-        place = f"{'byte' if item.length > 1 else 'number'} {item.offset:,}"
         go_on = (
             " To go on all the same, leave this source out of --input, or give --max-reject-rate 1"
         )
         return UserError(
             f"{self._cause(reason, item)}. So nothing of the source {self.source!r} can be read: "
             f"{'all' if whole else 'the first'} {self.records:,} records, of "
-            f"{shown(self.paths[0])}{more}, are rejected ({counts}). The first one, at {place}: "
-            f"{_excerpt(item)}. {self._remedy(reason, item)}"
+            f"{shown(self.paths[0])}{more}, are rejected ({counts}). The first one, at "
+            f"{_place(item)}: {_excerpt(item)}. {self._remedy(reason, item)}"
             f"{go_on if self.corpus.options.max_reject_rate < 1 else ''}"
         )
+
+    def example(self) -> str:
+        """Return sentences that show the first of the records, and say what is wrong with them."""
+        reason, item = self._first
+        return (
+            f"One of them is in {shown(self.paths[0])} at {_place(item)}: {_excerpt(item)}. Why: "
+            f"{self._cause(reason, item)}."
+        )
+
+    @property
+    def _first(self) -> tuple[str, Record | Damage]:
+        """The most frequent reason, and the first record."""
+        assert self._example is not None
+        ((reason, _),) = self.reasons.most_common(1)
+        return reason, self._example
 
     def _cause(self, reason: str, item: Record | Damage) -> str:
         if self._fields and reason in ("missing-field", "wrong-type"):
@@ -115,6 +126,9 @@ class Unread:
             encoding = other_encoding(item.head)
             reads = f", and read as {encoding} does" if encoding else ""
             return f"these records are not in UTF-8{reads}"
+        if reason == "too-long":
+            most = self.corpus.reading.max_record_bytes
+            return f"these records have more bytes than --max-record-bytes {most} allows"
         return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/evidence.md')}"
 
     def _mismatch(self) -> str:
@@ -179,6 +193,10 @@ class Unread:
             if asked and isinstance(value, str) and asked in (value, value.partition(".")[0]):
                 return flag_of(name), value
         return "", asked
+
+
+def _place(item: Record | Damage) -> str:
+    return f"{'byte' if item.length > 1 else 'number'} {item.offset:,}"
 
 
 def _excerpt(item: Record | Damage) -> str:

@@ -6,7 +6,6 @@ whose two accounts differ fails.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pipelines.dedup.tasks import TaskRecord
@@ -17,7 +16,7 @@ from pipelines.report.write import PAGE, REPORT
 from pipelines.run.unknown import Unknown, unknown_lines
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
-from shards.errors import DamageError, UserError
+from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.program import called
 from shards.storage.remote import AnyPath
@@ -25,13 +24,10 @@ from shards.storage.remote import AnyPath
 Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
 
-_MOST = 0.5
-"""Of the records: where more than these lack a field, they are hardly of the corpus."""
-
 
 def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]) -> Account:
     """Return the account that the records of the map and of dedup add up to."""
-    account = _summed(_mapped(records))
+    account = _summed(mapped(records))
     for drops in dedup:
         for source, reasons in drops.dropped.items():
             for reason, dropped in reasons.items():
@@ -60,7 +56,7 @@ def check_account(
         odd = sorted((expected - final) + (final - expected))[0]
         raise _unbalanced(" ".join(odd), expected[odd], final[odd])
     read, audited = (
-        sum(tally.bytes for _, tally in tallies) for tallies in (_mapped(records), _audited(merged))
+        sum(tally.bytes for _, tally in tallies) for tallies in (mapped(records), _audited(merged))
     )
     if read != audited:
         raise _unbalanced("bytes", read, audited)
@@ -137,93 +133,6 @@ def _reasons(account: Account, source: str, verdict: str) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True)
-class Unread:
-    """How much of the input cannot be read."""
-
-    reasons: Counter[str]
-    """Records that cannot be read, by reason."""
-    records: float
-    """Their share of all records."""
-    bytes: float
-    """Their share of the bytes of all records."""
-
-    @property
-    def rate(self) -> float:
-        """The larger of the two shares."""
-        return max(self.records, self.bytes)
-
-
-def unread(records: Iterable[SplitRecord]) -> Unread:
-    """Return how much of the input cannot be read; where a file is cut off is no record.
-
-    Args:
-        records: Of all splits.
-    """
-    splits = [*records]
-    cut = Counter(record.cut for record in splits if record.cut)
-    reasons: Counter[str] = Counter()
-    rows = 0
-    for _, tally in _mapped(splits):
-        rows += tally.rows
-        if tally.verdict == QUARANTINED:
-            reasons[tally.reason] += tally.rows
-    reasons, rows = reasons - cut, rows - cut.total()
-    lost = sum(record.unread_bytes for record in splits)
-    all_bytes = sum(record.bytes for record in splits)
-    return Unread(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
-
-
-def unread_sources(records: Iterable[SplitRecord]) -> set[str]:
-    """Return the sources that have records and of which none could be read."""
-    verdicts: dict[str, set[str]] = {}
-    for source, tally in _mapped(records):
-        if tally.rows:
-            verdicts.setdefault(source, set()).add(tally.verdict)
-    return {source for source, found in verdicts.items() if found == {QUARANTINED}}
-
-
-def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath) -> None:
-    """Check that not too many records are unreadable.
-
-    Args:
-        records: Of all splits.
-        most: The largest share of records, and of bytes, that may be unreadable.
-        work: The folder of intermediate files, named in a message.
-
-    Raises:
-        UserError: The share is larger.
-    """
-    lost = unread(records)
-    if lost.rate > most:
-        reasons = lost.reasons.most_common()
-        counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons)
-        other_fields = lost.records > _MOST and reasons[0][0] == "missing-field"
-        look = f". {called('look')} PATH says which fields there are, and which corpus reads them"
-        hint = look if other_fields else ""
-        raise UserError(
-            f"{100 * lost.records:.2f} % of the records, with {100 * lost.bytes:.2f} % of the "
-            f"bytes, cannot be read ({counts}), more than --max-reject-rate {most:g} allows. Their "
-            f"positions and first bytes are in {work}/map/*.rejects (Arrow files); mend the "
-            f"input, or allow more, and run the same command again{hint}"
-        )
-
-
-def check_kept(records: Sequence[SplitRecord]) -> None:
-    """Check that some document is left.
-
-    Raises:
-        UserError: There is none.
-    """
-    if not any(segment.documents for record in records for segment in record.segments):
-        account = sorted(expected_account(records, []).items())
-        counts = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in account)
-        raise UserError(
-            f"no document is left of this input ({counts or 'it holds no record'}): look at "
-            "--languages, --language-threshold and the options of the corpus"
-        )
-
-
 def closing_lines(
     account: Mapping[str, Any],
     made: Manifest,
@@ -286,7 +195,7 @@ def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
     return sum(t.rows for r in every for t in r.tallies if t.verdict == DROPPED) - kept
 
 
-def _mapped(records: Iterable[SplitRecord]) -> Iterator[tuple[str, Tally]]:
+def mapped(records: Iterable[SplitRecord]) -> Iterator[tuple[str, Tally]]:
     """Yield the sums of all segments, each with its source."""
     for record in records:
         for segment in record.segments:

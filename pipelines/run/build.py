@@ -50,6 +50,7 @@ from pipelines.run.commit import (
     input_entries,
 )
 from pipelines.run.ledger import Ledger
+from pipelines.run.limits import check_kept, check_rejects, losses_of, unread_sources
 from pipelines.run.origin import given_paths, recorded_paths
 from pipelines.run.ready import check_ready
 from pipelines.run.unknown import unknown_tokens, unknown_warnings
@@ -275,7 +276,8 @@ class Build:
             UserError: Too many records cannot be read, or none is left.
         """
         self._check_rejects(records, self.files)
-        account.check_kept(records)
+        languages = self.judged.describe()
+        check_kept(records, [rule for each in languages for rule in self.judged.rules(each)])
         made = self._finish(records, self.files, base=None)
         self.clean_up()
         return made
@@ -357,11 +359,11 @@ class Build:
             UserError: Too many are.
         """
         most = self.options.max_reject_rate
-        if account.unread(records).rate > most:
-            sources = account.unread_sources(records)
+        if losses_of(records).rate > most:
+            sources = unread_sources(records)
             own = [file for file in files if file.source in sources]
             look(FirstFiles(job=self.job, files=own), call=self.runner.call)
-        account.check_rejects(records, most=most, work=self.work)
+        check_rejects(records, files, corpora=self.job.corpora, most=most, folder=self.work / "map")
 
     def _finish(
         self,

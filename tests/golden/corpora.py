@@ -503,6 +503,9 @@ def _pile(first: int = 0) -> list[Record]:
         *records,
         {"text": "no meta"},
         {"text": "x", "meta": 1},
+        {"text": "meta as JSON", "meta": '{"pile_set_name": "ArXiv"}'},
+        {"text": "meta as Python", "meta": "{'pile_set_name': 'Pile-CC'}"},
+        {"text": "meta as a text", "meta": "ArXiv"},
         {"text": "x", "meta": {"a": 1}},
     ]
 

@@ -48,6 +48,13 @@ def long_row() -> bytes:
     return written.getvalue()
 
 
+def null_rows() -> bytes:
+    """The bytes of a Parquet file of two rows without a text."""
+    written = io.BytesIO()
+    pq.write_table(pa.table({"text": pa.nulls(2, pa.string()), "id": ["a", "b"]}), written)
+    return written.getvalue()
+
+
 def parquet(content: bytes) -> Scene:
     return text("a.parquet", content)
 
@@ -104,6 +111,15 @@ FIRST = {
     "one is empty": {"a": '{"text": ""}\n'},
 }
 """By name the records of some files, of which the first are looked at."""
+
+DRIFT = {
+    "another field": together(text("a.jsonl", LINES), text("b.jsonl", TITLED * 3)),
+    "null": text("a.jsonl", LINES + '{"text": null, "id": "x"}\n' * 3),
+    "a comma behind": text("a.jsonl", LINES + '{"text": "a"},\n' * 3),
+    "a comment": text("a.jsonl", LINES + "// of May\n" * 3),
+    "rows without a text": together(text("a.jsonl", LINES), parquet(null_rows())),
+}
+"""Files of which some records cannot be read."""
 
 FIELDS = {"sumary": TITLED, "meta": INNER}
 """By --text-field a record without that text."""
@@ -193,6 +209,13 @@ ROWS = (
         f"{TEXT} --max-record-bytes 5000",
         scene=parquet(long_row()),
         found="301 documents | 1 kept | 300 dropped",
+    ),
+    *(mapped(f"some unread: {name}", TEXT, scene=scene) for name, scene in DRIFT.items()),
+    mapped(
+        "nothing left: quality",
+        f"{TEXT} --quality en=gopher",
+        scene=text("a.jsonl", '{"text": "An English sentence that nobody asked for."}\n'),
+        found="1 documents | 0 kept | 1 dropped",
     ),
     Accepted(
         name="cut: archives and arrays are read as far as possible",

@@ -3,6 +3,7 @@
 The rules are written down here once more, as docs/corpora.md has them, without the product's code.
 """
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,14 +112,20 @@ SUBSETS = ("Pile-CC", "ArXiv", "Github")
 
 def make_pile(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
     del number
-    text = texts.next()
-    return {"text": text.text, "meta": {"pile_set_name": rng.choice(SUBSETS)}}, text
+    text, meta = texts.next(), {"pile_set_name": rng.choice(SUBSETS)}
+    value: Value = {"text": text.text, "meta": json.dumps(meta) if rng.random() < 0.1 else meta}
+    if rng.random() < 0.1:
+        del value["meta"]
+    return value, text
 
 
 def judge_pile(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
     meta = value.get("meta")
     if why := _text(value.get("text")):
         return rejected(why)
+    meta = json.loads(meta) if isinstance(meta, str) else meta
+    if meta is None and not options.get("deny"):
+        meta = {"pile_set_name": ""}
     if not isinstance(meta, dict):
         return rejected("missing-field" if meta is None else "wrong-type")
     if why := _text(meta.get("pile_set_name")):
