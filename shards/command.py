@@ -281,6 +281,13 @@ def _explained(error: Exception, stopped: str) -> str | None:
     """Return what to tell of an error that is not one of ours; None if nobody can help it."""
     if told := missing_extra(error):
         return told
+    if isinstance(error, PermissionError):
+        path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error
+        does = "list" if os.path.isdir(str(path)) else "open"  # noqa: PTH112 - of any text
+        return (
+            f"Cannot {does} {path}: permission denied. Check its rights and those of the folders "
+            f"above it; {stopped}"
+        )
     if not is_lack_of_memory(error):
         return None
     reason = f" ({error})" if str(error) else ""

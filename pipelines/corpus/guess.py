@@ -7,7 +7,7 @@ name in the path, to be named before pipelines.text.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,14 +54,16 @@ class Guess:
         return load_recipe(f"pipelines.{self.corpus}")
 
 
-def guesses(records: Sequence[Record], *, form: str, text_field: str, path: str) -> list[Guess]:
+def guesses(
+    records: Sequence[Record], *, forms: Collection[str], text_field: str, path: str
+) -> list[Guess]:
     """Return the corpora whose recipes read most of the records, the best first.
 
     If none does, pipelines.text if it reads any.
 
     Args:
         records: Of the input.
-        form: The format of their files.
+        forms: The formats of their files.
         text_field: The field that holds the text, for pipelines.text.
         path: Where they come from: a corpus's own name in it counts.
     """
@@ -70,11 +72,18 @@ def guesses(records: Sequence[Record], *, form: str, text_field: str, path: str)
         recipe = load_recipe(f"pipelines.{corpus}")
         plain: dict[str, Any] = {"text_field": text_field} if corpus == _PLAIN else {}
         options = recipe.options(**plain)
-        if recipe.reading(options).format in ("auto", form) and (text_field or not plain):
+        form = recipe.reading(options).format
+        if (form == "auto" or {form} == {*forms}) and (text_field or not plain):
             found.append(_tried(recipe, options, records[:RECORDS_READ]))
     fitting = [guess for guess in found if guess.read >= _LEAST_READ * guess.tried > 0]
     fitting = fitting or [guess for guess in found if guess.corpus == _PLAIN and guess.read]
     return sorted(fitting, key=lambda guess: _rank(guess, path), reverse=True)
+
+
+def read_share(guess: Guess, records: Sequence[Record]) -> float:
+    """Return the share of some records that a recipe makes texts of."""
+    tried = _tried(guess.recipe, guess.options, records[:RECORDS_READ])
+    return tried.read / max(1, tried.tried)
 
 
 def _rank(guess: Guess, path: str) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """A file of an input, wherever it lies, and the words that messages have for several."""
 
 import logging
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -99,6 +100,11 @@ def _common_folder(roots: Sequence[str]) -> str:
             "books=PATH."
         )
     return "/".join(same)
+
+
+def common_start(texts: Sequence[str]) -> str:
+    """Return the characters that all of some texts begin with."""
+    return os.path.commonprefix([min(texts), max(texts)])  # noqa: RUF071 - of any texts
 
 
 def warn_of_links(where: str, links: Collection[str]) -> None:

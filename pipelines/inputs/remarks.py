@@ -3,14 +3,13 @@
 Each remark is one line of a log, however many files it is about.
 """
 
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from pipelines.inputs.endings import advice_on, advice_on_names, ending_of, stem_of
-from pipelines.inputs.input_file import NAMES_SHOWN, InputFile, shown, some_of
+from pipelines.inputs.input_file import NAMES_SHOWN, InputFile, common_start, shown, some_of
 
 _MOST_ENDINGS, _MOST_NUMBERS = 8, 20
 
@@ -44,8 +43,7 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
 
 def _below_one_folder(paths: Sequence[str]) -> tuple[str, str]:
     """Return the folder that all of some paths are in, as words, and some of their names there."""
-    start = os.path.commonprefix([min(paths), max(paths)])  # noqa: RUF071 - cut at a slash
-    folder = start.rpartition("/")[0]
+    folder = common_start(paths).rpartition("/")[0]
     names = [shown(path.removeprefix(f"{folder}/")) for path in paths[: NAMES_SHOWN + 1]]
     more = [""] * (len(paths) - len(names))  # which are counted, not shown
     return f"in {shown(folder)} " * bool(folder), some_of([*names, *more])

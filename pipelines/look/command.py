@@ -56,6 +56,7 @@ def described(seen: Look) -> dict[str, Any]:
             }
             for kind in seen.kinds
         ],
+        "remarks": [masked(remark) for remark in seen.remarks],
         "refused": {masked(path): why for path, why in seen.refused.items()},
         "faults": [
             {"path": masked(head.file.path), "where": where, "reason": reason}

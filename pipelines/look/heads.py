@@ -1,14 +1,15 @@
 """The first records of a file, without reading it through."""
 
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import PurePosixPath
 
 from pipelines.inputs.files import InputFile, open_input, readable
-from pipelines.inputs.input_file import shown
 from pipelines.inputs.split import Split, split_file
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
@@ -52,6 +53,8 @@ class Head:
     """Why nothing can be read, as a sentence."""
     hint: str = ""
     """What it seems to be instead."""
+    conversion: str = ""
+    """How it becomes UTF-8, as part of a message."""
 
 
 def look_at(file: InputFile) -> Head:
@@ -66,7 +69,13 @@ def look_at(file: InputFile) -> Head:
         return _head(file, form)
     except UserError as error:
         refusal, hint = str(error), "" if form == "parquet" else foreign(file.path)
-        return Head(file=file, form=form, refusal=refusal, hint="" if hint in refusal else hint)
+        return Head(
+            file=file,
+            form=form,
+            refusal=refusal,
+            hint="" if hint in refusal else hint,
+            conversion="" if form == "parquet" else _conversion(_head_of(file.path), file.path),
+        )
 
 
 def foreign(path: str) -> str:
@@ -80,6 +89,8 @@ def foreign(path: str) -> str:
         return ""
     if head.startswith(b"WARC/"):
         return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads such"
+    if head.startswith(b"<doc id="):
+        return "text of WikiExtractor: run WikiExtractor with --json, whose files are read"
     if head.startswith(b"%PDF"):
         return "a PDF: extract its text first"
     if _HTML.match(head):
@@ -102,6 +113,9 @@ def _head(file: InputFile, form: str) -> Head:
         places=tuple((_place(whole, item, form), item.reason) for item in damaged[:PLACES_SHOWN]),
         estimate=len(records) / share,
         hint="" if form == "parquet" else _hint(file, items, form),
+        conversion=_conversion(
+            next((item.raw for item in damaged if item.reason == "bad-utf8"), b""), file.path
+        ),
     )
 
 
@@ -154,12 +168,31 @@ def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:
         return "it holds no records"
     if form == "lines" and _HTML.match(read_head(file.path)):
         return "a web page (HTML): its lines are read as they stand, tags included"
-    damaged = (item for item in items if isinstance(item, Damage))
-    strange = next((item.raw for item in damaged if item.reason == "bad-utf8"), b"")
-    if encoding := other_encoding(strange):
-        command = f"iconv -f {encoding.partition(' ')[0]} -t UTF-8 {shown(file.path)}"
-        return f"its text seems to be {encoding}: {command}"
     return ""
+
+
+def _conversion(text: bytes, path: str) -> str:
+    """Return how a file with such text becomes UTF-8, or "" if it is not known."""
+    encoding = other_encoding(text)
+    if not encoding:
+        return ""
+    codec, name = compression(path), shlex.quote(path)
+    command = f"{codec} -dc {name} | iconv" if codec else "iconv"
+    inner = PurePosixPath(path).name
+    stem, dot, ending = (inner.rpartition(".")[0] if codec else inner).rpartition(".")
+    output = shlex.quote(f"{stem}.utf8.{ending}" if dot else f"{ending}.utf8")
+    source = "" if codec else f" {name}"
+    return (
+        f"its text seems to be {encoding}; to convert it: {command} -f {encoding.split()[0]} "
+        f"-t UTF-8{source} > {output}"
+    )
+
+
+def _head_of(path: str) -> bytes:
+    try:
+        return read_head(path)
+    except UserError:
+        return b""
 
 
 def _place(whole: Split, item: Damage, form: str) -> str:

@@ -2,21 +2,18 @@
 
 import glob
 import os
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from itertools import zip_longest
-from pathlib import Path, PurePosixPath
 
-from pipelines.corpus.guess import Guess, guesses
+from pipelines.corpus.guess import Guess, guesses, read_share
 from pipelines.filters.langid import AUTO, installed_model, load_identifier
-from pipelines.inputs.endings import FROM_TABLES, TEXT_FILES
+from pipelines.inputs.endings import FROM_TABLES, TABLES, TEXT_FILES, ending_of, matcher
 from pipelines.inputs.files import InputFile, Listing, input_paths, list_inputs
 from pipelines.inputs.hub import is_hub_dataset
-from pipelines.look.heads import Head, foreign, look_at
-from pipelines.readers.compressed import SUFFIXES
+from pipelines.inputs.remarks import copies, gaps, left_out
+from pipelines.look.heads import Head, look_at
 from pipelines.readers.fields import Field, fields_of, text_field
 from pipelines.readers.record import Record
 from shards.errors import UserError
@@ -26,9 +23,8 @@ from shards.storage.address import is_url
 MOST_HEADS = 8
 """Files whose beginnings are looked at, over all kinds; each kind has one at least."""
 
-_TABLES = (".csv", ".tsv")
-_NO_ENDING = re.compile(r"\s|\d\d|.{12}")
-"""What stands after a dot in names such as part.00017."""
+_LEAST_READ = 0.5
+"""Share of the records of a format that a command reads which is given them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +65,10 @@ class Look:
     """It is the folder of a dataset, whose texts are tokens already."""
     refused: dict[str, str] = field(default_factory=dict)
     """Files that cannot be taken at all, and why."""
-    form: str = ""
-    """The format whose records were looked at."""
+    remarks: tuple[str, ...] = ()
+    """What is hidden, missing or there twice."""
+    forms: tuple[str, ...] = ()
+    """The formats whose records the command reads, the most frequent first."""
     records: tuple[Record, ...] = field(default=(), repr=False)
     fields: tuple[Field, ...] = ()
     text_field: str = ""
@@ -78,17 +76,17 @@ class Look:
     languages: dict[str, float] = field(default_factory=dict)
     """Shares of the texts, the most frequent first; empty where no model is installed."""
     files: tuple[InputFile, ...] = field(default=(), repr=False)
-    """Those of the format."""
+    """Those of the formats."""
 
     @property
     def taken(self) -> list[Kind]:
-        """The kinds that a command takes which is given the path."""
+        """The kinds that a command reads."""
         return [kind for kind in self.kinds if not kind.untaken]
 
     @property
     def heads(self) -> list[Head]:
-        """All files that were looked at."""
-        return [head for kind in self.kinds for head in kind.heads]
+        """The files that were looked at, of the kinds that are taken."""
+        return [head for kind in self.taken for head in kind.heads]
 
 
 def look(spec: str) -> Look:
@@ -102,81 +100,97 @@ def look(spec: str) -> Look:
     """
     (path,) = input_paths([spec])
     listing = list_inputs([spec], pattern="*", default_name="input")
-    kinds = _kinds(path, listing)
+    if not listing.files and all(file.path.endswith("/") for file in listing.refused):
+        listing.check()
+    is_read = matcher(TEXT_FILES if _is_folder(path, listing.files) else ("*",))
+    kinds = _kinds(listing, is_read)
     seen = Look(
         path=path,
         kinds=kinds,
-        refused={file.path: why for file, why in listing.refused.items()},
-        is_dataset=not is_url(path) and (Path(path) / NAME).is_file(),
+        refused={file.path: why for file, why in listing.refused.items() if _counts(file, is_read)},
+        remarks=tuple(_remarks(listing, is_read)),
+        is_dataset=not is_url(path) and os.path.isfile(f"{path}/{NAME}"),  # noqa: PTH113 - rights
     )
-    forms = Counter[str]()
-    for kind in kinds:
-        forms[kind.form] += kind.num_bytes
-    del forms[""]
-    if not forms or seen.is_dataset:
+    return seen if seen.is_dataset else _with_records(seen, listing.files)
+
+
+def _with_records(seen: Look, files: Sequence[InputFile]) -> Look:
+    """Return a look with what the records show, and how a command reads them."""
+    sizes = Counter[str]()
+    for kind in seen.taken:
+        sizes[kind.form] += kind.num_bytes
+    del sizes[""]
+    if not sizes:
         return seen
-    form = forms.most_common(1)[0][0]
-    endings = {kind.ending for kind in kinds if kind.form == form}
-    groups = [head.records for head in seen.heads if head.form == form]
-    # The first record of each file, then the second ones, and so on.
-    records = [record for same in zip_longest(*groups) for record in same if record]
-    fields = fields_of(records)
+    forms = [form for form, _ in sizes.most_common()]
+    records = {form: _records(seen, [form]) for form in forms}
+    fields = fields_of(records[forms[0]])
     name = text_field(fields)
-    found = guesses(records, form=form, text_field=name, path=path)
+    found = guesses(records[forms[0]], forms=forms[:1], text_field=name, path=seen.path)
+    if found and len(forms) > 1:
+        best = found[0]
+        others = [form for form in forms[1:] if read_share(best, records[form]) >= _LEAST_READ]
+        forms = [forms[0], *others]
+        found = guesses(_records(seen, forms), forms=forms, text_field=name, path=seen.path)
+    endings = {kind.ending for kind in seen.taken if kind.form in forms}
     return replace(
         seen,
-        form=form,
-        records=tuple(records),
-        fields=tuple(fields),
+        forms=tuple(forms),
+        records=tuple(_records(seen, forms)),
+        fields=tuple(fields_of(_records(seen, forms))),
         text_field=name,
         guesses=tuple(found),
         languages=_languages(found[0].texts if found else ()),
-        files=tuple(file for file in listing.files if ending_of(file.relative) in endings),
+        files=tuple(file for file in files if ending_of(file.relative) in endings),
     )
 
 
-def ending_of(relative: str) -> str:
-    """Return the ending of a file's name, with that of its compression; "" if it has none."""
-    name = PurePosixPath(relative).name
-    packed = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
-    inner = PurePosixPath(name.removesuffix(packed)).suffix
-    return ("" if _NO_ENDING.search(inner) else inner) + packed
+def _records(seen: Look, forms: Sequence[str]) -> list[Record]:
+    """Return the first record of each file of some formats, then the second ones, and so on."""
+    groups = [head.records for head in seen.heads if head.form in forms]
+    return [record for same in zip_longest(*groups) for record in same if record]
 
 
-def matches(file: InputFile, patterns: Sequence[str]) -> bool:
-    """Return whether the name of a file matches one of some patterns."""
-    name = PurePosixPath(file.relative).name
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _kinds(path: str, listing: Listing) -> tuple[Kind, ...]:
+def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[Kind, ...]:
+    """Return the kinds of files; if none that a folder's name stands for is read, others are."""
     files: dict[str, list[InputFile]] = {}
-    for file in listing.files:
+    odd = (file for file in listing.refused if not _counts(file, is_read))
+    for file in (*listing.files, *odd):
         files.setdefault(ending_of(file.relative), []).append(file)
-    untaken = {
-        ending: _why_untaken(of[0])
-        for ending, of in files.items()
-        if _is_folder(path, listing.files) and not matches(of[0], TEXT_FILES)
-    }
-    each = max(1, MOST_HEADS // max(1, len(files) - len(untaken)))
+    taken = {ending for ending, of in files.items() if is_read(of[0].relative)}
+    each = max(1, MOST_HEADS // max(1, len(taken)))
     kinds = [
-        Kind(
-            ending=ending,
-            num_files=len(of),
-            num_bytes=sum(file.bytes for file in of),
-            heads=() if ending in untaken else tuple(map(look_at, _spread(of, each))),
-            untaken=untaken.get(ending, ""),
-        )
-        for ending, of in files.items()
+        _kind(ending, of, heads=each if ending in taken else 0) for ending, of in files.items()
     ]
+    if not any(kind.form for kind in kinds if not kind.untaken):
+        kinds = [replace(kind, untaken="") if kind.form else kind for kind in kinds]
     return tuple(sorted(kinds, key=lambda kind: (bool(kind.untaken), -kind.num_bytes)))
 
 
-def _why_untaken(file: InputFile) -> str:
-    if file.path.lower().endswith(_TABLES):
-        return f"not taken from a folder. {FROM_TABLES}"
-    what = foreign(file.path)
-    return f"not taken from a folder: {what or 'no ending of a format that is read'}"
+def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> Kind:
+    """Return the kind of files with an ending; without heads a folder's name leaves them out."""
+    kind = Kind(ending=ending, num_files=len(files), num_bytes=sum(file.bytes for file in files))
+    if heads:
+        return replace(kind, heads=tuple(map(look_at, _spread(files, heads))))
+    first = files[0]
+    if ending.lower() in TABLES:
+        return replace(kind, untaken=f"not taken from a folder. {FROM_TABLES}")
+    head = look_at(first) if first.bytes else Head(file=first)
+    why = "a glob reads them" if head.records else head.hint or head.conversion
+    why = why or "no ending of a format that is read"
+    return replace(kind, heads=(head,), untaken=f"not taken from a folder: {why}")
+
+
+def _counts(file: InputFile, is_read: Callable[[str], bool]) -> bool:
+    """Return whether something that cannot be read is of a kind that is: folders may be."""
+    return file.path.endswith("/") or is_read(file.relative)
+
+
+def _remarks(listing: Listing, is_read: Callable[[str], bool]) -> Iterator[str]:
+    """Yield what a run would say about the listing, but for files of other kinds."""
+    yield from left_out((), listing.hidden)
+    yield from gaps((*listing.files, *listing.refused), searched=listing.searched)
+    yield from copies(file for file in listing.files if is_read(file.relative))
 
 
 def _is_folder(path: str, files: Sequence[InputFile]) -> bool:

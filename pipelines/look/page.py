@@ -7,9 +7,10 @@ from pathlib import Path
 
 from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
-from pipelines.inputs.files import InputFile
+from pipelines.inputs.endings import ending_of, matcher
+from pipelines.inputs.input_file import common_start
 from pipelines.look.heads import Head
-from pipelines.look.look import Kind, Look, ending_of, matches
+from pipelines.look.look import Kind, Look
 from pipelines.planning.table import bytes_text, cut, table, width
 from pipelines.readers.fields import Field
 from shards.program import called
@@ -54,8 +55,10 @@ def _lines(look: Look) -> Iterator[str]:
         return
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
-    yield f"{masked(look.path)}: {_files(num_files)}, {size}"
-    for part in (_kinds, _faults, *((_fields, _sense) if look.records else ()), _next):
+    num_others = sum(kind.num_files for kind in look.kinds) - num_files
+    others = f"; {num_others:,} more that a run does not read" * (num_others > 0)
+    yield f"{masked(look.path)}: {_files(num_files)}, {size}{others}"
+    for part in (_kinds, _remarks, _faults, *((_fields, _sense) if look.records else ()), _next):
         if lines := [*part(look)]:
             yield from ("", *lines)
 
@@ -74,6 +77,10 @@ def _kinds(look: Look) -> Iterator[str]:
     rest = look.kinds[MOST_KINDS:]
     if rest:
         yield f"and {len(rest)} more endings: {_files(sum(kind.num_files for kind in rest))}"
+
+
+def _remarks(look: Look) -> Iterator[str]:
+    yield from (f"  {masked(remark)}" for remark in look.remarks)
 
 
 def _what(kind: Kind) -> str:
@@ -110,12 +117,12 @@ def _of_head(head: Head) -> Iterator[str]:
     path = head.file.path
     if head.refusal:
         yield head.refusal + (f" It seems to be {head.hint}." if head.hint else "")
+        yield from [f"{path}: {head.conversion}"] * bool(head.conversion)
         return
     yield from (f"{path}, {where}: {reason}" for where, reason in head.places)
     if head.damaged > len(head.places):
         yield f"{path}: {head.damaged} such places at its beginning"
-    if head.hint:
-        yield f"{path}: {head.hint}"
+    yield from (f"{path}: {remedy}" for remedy in (head.hint, head.conversion) if remedy)
 
 
 def _fields(look: Look) -> Iterator[str]:
@@ -140,7 +147,7 @@ def _name(field: Field, look: Look) -> str:
 
 
 def _sense(look: Look) -> Iterator[str]:
-    number, num_heads = len(look.records), sum(head.form == look.form for head in look.heads)
+    number, num_heads = len(look.records), sum(head.form in look.forms for head in look.heads)
     yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
     if look.text_field:
         (share,) = (field.present for field in look.fields if field.name == look.text_field)
@@ -193,6 +200,10 @@ def _next(look: Look) -> Iterator[str]:
         )
     else:
         line = masked(command(look, look.guesses[0]))
+        if others := [kind for kind in look.taken if kind.form and kind.form not in look.forms]:
+            endings = ", ".join(kind.ending or "those without an ending" for kind in others)
+            files = _files(sum(kind.num_files for kind in others))
+            yield f"left out  {files} ({endings}) of other records: give these another command"
         yield "next      what a run takes, then the run (the tokenizer is a small one, to try):"
         yield f"  {line} --plan"
         yield f"  {line}"
@@ -216,7 +227,7 @@ def _files(number: int) -> str:
 
 def command(look: Look, guess: Guess) -> str:
     """Return the command line that makes a dataset of an input, as its recipe was tried."""
-    words = ["--input", _input(look, guess)]
+    words = ["--input", *_inputs(look, guess)]
     words += _own_flags(look, guess)
     words += _language_flags(look, guess)
     words += ["--skip-unreadable"] if look.refused else []
@@ -226,7 +237,7 @@ def command(look: Look, guess: Guess) -> str:
 
 def _own_flags(look: Look, guess: Guess) -> Iterator[str]:
     field = getattr(guess.options, "text_field", "text")
-    if look.form != "lines" and field != "text":
+    if look.forms != ("lines",) and field != "text":
         yield from ("--text-field", field)
 
 
@@ -238,25 +249,31 @@ def _language_flags(look: Look, guess: Guess) -> Sequence[str]:
     return ("--languages", ",".join(sorted({*frequent} - {"und"}) or ["all"]))
 
 
-def _input(look: Look, guess: Guess) -> str:
-    """Return the path, or a glob where the recipe would take other files of a folder."""
+def _inputs(look: Look, guess: Guess) -> list[str]:
+    """Return the path, or globs where the recipe would take other files of a folder."""
     patterns = guess.recipe.pattern
-    patterns = (patterns,) if isinstance(patterns, str) else patterns
-    files = look.files
-    named = [file for file in files if matches(file, patterns)]
-    alone = all(kind.form == look.form for kind in look.taken)
-    if (alone and len(named) == len(files)) or not _below(look.path, files):
-        return look.path
-    endings = {ending_of(file.relative) for file in files}
-    ending = endings.pop() if len(endings) == 1 else ""
-    deep = any("/" in file.relative for file in files)
-    return f"{look.path.rstrip('/')}/{'**/' if deep else ''}*{ending}"
+    is_read = matcher((patterns,) if isinstance(patterns, str) else patterns)
+    alone = all(kind.form in look.forms for kind in look.taken)
+    if (alone and all(is_read(file.relative) for file in look.files)) or not _below(look):
+        return [look.path]
+    kinds: dict[str, list[str]] = {}
+    for file in look.files:
+        kinds.setdefault(ending_of(file.relative), []).append(file.relative)
+    return [f"{look.path.rstrip('/')}/{_glob(ending, names)}" for ending, names in kinds.items()]
 
 
-def _below(path: str, files: Sequence[InputFile]) -> bool:
+def _glob(ending: str, relatives: Sequence[str]) -> str:
+    """Return the glob of files with an ending, or whose names begin alike."""
+    deep = "**/" * any("/" in relative for relative in relatives)
+    names = [relative.rpartition("/")[2] for relative in relatives]
+    start = "" if ending else common_start(names).rstrip("0123456789")
+    return f"{deep}{start}*{ending}" if len(names) > 1 or ending else names[0]
+
+
+def _below(look: Look) -> bool:
     """Return whether a path is the folder of files, not a file, a glob or a dataset of the hub."""
-    start = path if is_url(path) else os.path.abspath(path)  # noqa: PTH100 - as files have it
-    return all(file.path == f"{start.rstrip('/')}/{file.relative}" for file in files)
+    start = look.path if is_url(look.path) else os.path.abspath(look.path)  # noqa: PTH100 - as files have it
+    return all(file.path == f"{start.rstrip('/')}/{file.relative}" for file in look.files)
 
 
 def _tokenizer(guess: Guess) -> str:

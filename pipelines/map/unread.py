@@ -173,7 +173,7 @@ class Unread:
         """Return which other corpus these records are of; empty if they look like none."""
         form = format_of(self.paths[0], self.corpus.reading)
         found = guesses(
-            self._looked_at, form=form, text_field="".join(texts[:1]), path=self.paths[0]
+            self._looked_at, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
         )
         known = found[0].corpus if found else ""
         if known in ("", "text", self.corpus.recipe.name):

@@ -1,3 +1,4 @@
+import errno
 import io
 import subprocess
 import sys
@@ -34,6 +35,19 @@ def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> 
     assert exit_code("cook", fill, stopped="nothing is burnt") == REFUSED
     told = "cook: there is not enough memory (malloc of size 64 failed): use a machine with more, "
     assert capsys.readouterr().err == f"{told}or raise the limit (ulimit -v); nothing is burnt\n"
+
+
+def test_what_may_not_be_read_is_one_paragraph(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for verb, path in (("list", tmp_path), ("open", tmp_path / "manifest.json")):
+
+        def read(path: Path = path) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+        assert exit_code("cook", read, stopped="nothing is burnt") == REFUSED
+        told = f"cook: Cannot {verb} {path}: permission denied. Check its rights and those of the "
+        assert capsys.readouterr().err == f"{told}folders above it; nothing is burnt\n"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What is seen of a path beyond what golden rows show: shapes, estimates, and what is odd."""
 
 import gzip
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -57,6 +58,61 @@ def test_a_glob_where_a_folder_has_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xff\n")
     write(tmp_path / "b.jsonl", [BODY] * 50)
     assert words(tmp_path)[4] == f"{tmp_path}/*.jsonl", "the largest format"
+    assert "left out  1 file (.json) of other records: give these another command" in lines_of(
+        tmp_path
+    )
+
+
+def lines_of(path: Path) -> list[str]:
+    return [*page(look(str(path)))]
+
+
+def test_all_formats_whose_records_the_corpus_reads_count(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [PAGE] * 9)
+    write(tmp_path / "b.json", [PAGE] * 4)
+    (tmp_path / "c.TXT").write_text(f"{ENGLISH}\n{ENGLISH}\n")
+    assert len(look(str(tmp_path)).records) == 15
+    assert words(tmp_path)[3:5] == ["--input", str(tmp_path)]
+    (tmp_path / "d.txt").write_bytes(b"%PDF-1.4")
+    (tmp_path / "d.txt").rename(tmp_path / "d.json")
+    assert len(look(str(tmp_path)).records) == 15
+
+
+def test_files_without_an_ending_are_read_by_a_glob(tmp_path: Path) -> None:
+    for name in ("AA/wiki_00", "AA/wiki_01", "AB/wiki_00"):
+        write(tmp_path / name, [PAGE] * 3)
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".part").touch()
+    assert words(tmp_path)[3:5] == ["--input", f"{tmp_path}/**/wiki_*"]
+    assert (
+        f"  1 hidden or unfinished file in {tmp_path} not read: .part. To read one, name it as an "
+        "input." in lines_of(tmp_path)
+    )
+    write(tmp_path / "a.jsonl", [PAGE])
+    assert words(tmp_path)[3:5] == ["--input", str(tmp_path)]
+    for name in ("AA/wiki_00", "AA/wiki_01", "AB/wiki_00"):
+        (tmp_path / name).write_text(f'<doc id="1" url="x" title="T">\n{ENGLISH}\n</doc>\n')
+    (line,) = [line for line in lines_of(tmp_path) if line.startswith("(no ending)")]
+    assert line.endswith(
+        "text of WikiExtractor: run WikiExtractor with --json, whose files are read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("a.jsonl", "iconv -f GB18030 -t UTF-8 {}/a.jsonl > a.utf8.jsonl"),
+        ("a.txt", "iconv -f GB18030 -t UTF-8 {}/a.txt > a.utf8.txt"),
+        ("a.jsonl.gz", "gzip -dc {}/a.jsonl.gz | iconv -f GB18030 -t UTF-8 > a.utf8.jsonl"),
+        ("wiki_00", "iconv -f GB18030 -t UTF-8 {}/wiki_00 > wiki_00.utf8"),
+    ],
+)
+def test_an_encoding_is_named_with_its_conversion(name: str, command: str, tmp_path: Path) -> None:
+    text = json.dumps({"text": CHINESE}, ensure_ascii=False) if "json" in name else CHINESE
+    data = f"{text}\n".encode("gbk") * 5
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    told = f"its text seems to be GB18030 (GBK); to convert it: {command.format(tmp_path)}"
+    assert any(line.endswith(told) for line in lines_of(tmp_path))
 
 
 @pytest.mark.parametrize("packed", [False, True])
