@@ -24,6 +24,7 @@ from shards.flags import (
     positives,
     same_option,
 )
+from shards.manifest import NAME
 from shards.mixture import parse_data
 from shards.run import Run
 from shards.run_flags import BATCH, DATA, END, RunOptions
@@ -84,6 +85,17 @@ def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], floa
 amount = number("a number from 0 on", lambda x: 0 <= x < math.inf)
 above_zero = number("a number above 0, as in 1 or 0.5", lambda x: 0 < x < math.inf)
 share = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
+
+
+def run_folder(text: str) -> Path:
+    """Return the folder of a run's checkpoints, which is no dataset."""
+    folder = local_path(text)
+    if (folder / NAME).is_file():
+        raise argparse.ArgumentTypeError(
+            f"{text} is a dataset ({NAME}), and a run would write among its files: give another "
+            "folder"
+        )
+    return folder
 
 
 def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
@@ -170,7 +182,7 @@ class Learning(RankCommand):
     """Of AdamW."""
     weight_decay: float = option(0.1, metavar="F", type=amount)
     """Of all weights but biases and LayerNorms."""
-    save: Path | None = option(None, metavar="DIR", type=local_path, group=CHECKPOINTS)
+    save: Path | None = option(None, metavar="DIR", type=run_folder, group=CHECKPOINTS)
     """Folder of checkpoints and logs; it may be on each node's own disk."""
     resume: str = option(RESUME_AUTO, metavar="WHAT")
     """auto: from the newest whole checkpoint in --save, if there is any; none: --save must hold

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal: noted at once, obeyed by all ranks at the same step."""
+"""Ctrl-C, SIGTERM, SIGUSR1, a closed terminal: noted at once, obeyed by all ranks at one step."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import torch
 from shards.shown import tell
 from trainer.ranks import Ranks
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class Stop:

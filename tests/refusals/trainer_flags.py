@@ -18,6 +18,7 @@ _COMMANDS = (
     f"{_TRAIN} --follow --data-from 9 data",
     # Flags of other trainers.
     "trainer.train --train_micro --seq_length=512 --train-iters 9 --micro_batch=4",
+    "trainer.train --do_train --optim sgd --per_device_eval_batch_size 3 --adam_beta1 0.9",
     "trainer.finetune --learning_rate",
     "trainer.export --output-dir",
     # What training is told.
@@ -75,6 +76,10 @@ _COMMANDS = (
     "trainer.evaluate run --task lambada=gone",
 )
 _WITH = {
+    f"{_BASE} --save there": holding("there/manifest.json"),
+    "trainer.finetune --task copa --data x --init-from y --save there": holding(
+        "there/manifest.json"
+    ),
     f"{_BASE} --recipe mine.args": holding("mine.args", "--qqqq 5\n"),
     "trainer.generate run --prompts p": holding("p", "\n \n"),
     "trainer.generate here x": holding("here/x"),

@@ -14,6 +14,7 @@ from tests.ports import free_port
 
 LAUNCH = Path(__file__).parents[2] / "trainer" / "launch"
 PRINTS = '#!/bin/sh\necho "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT s:" "$@"\n'
+SIGNALS = '#!/bin/sh\necho "$PET_SIGNALS_TO_HANDLE"\n'
 FAKES = {
     "torchrun": PRINTS,
     "deepspeed": PRINTS,
@@ -25,14 +26,14 @@ SLURM = {"SLURM_JOB_NODELIST": "node-a", "SLURM_JOB_NUM_NODES": "1", "SLURM_NODE
 
 
 def called(
-    script: str, folder: Path, more: Mapping[str, str]
+    script: str, folder: Path, more: Mapping[str, str], *, torchrun: str = PRINTS, before: str = ""
 ) -> "subprocess.CompletedProcess[str]":
-    for name, text in FAKES.items():
+    for name, text in {**FAKES, "torchrun": torchrun}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     environment = {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", **more}
     return subprocess.run(
-        ["bash", str(LAUNCH / script), "--model", "a b"],
+        [*before.split(), "bash", str(LAUNCH / script), "--model", "a b"],
         capture_output=True,
         text=True,
         check=False,
@@ -79,6 +80,21 @@ def test_what_a_launcher_is_told(
 ) -> None:
     shown = called(script, tmp_path, environment).stdout
     assert shown == f"{printed} trainer.train --model a b\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "environment"),
+    [
+        ("torchrun.sh", {"GPUS": "2"}),
+        ("torchrun-nodes.sh", {"NODES": "2", "NODE": "1", "MASTER": "a"}),
+    ],
+)
+def test_torchrun_passes_on_the_signals_that_are_not_ignored(
+    tmp_path: Path, script: str, environment: Mapping[str, str]
+) -> None:
+    for before, first in (("", "SIGHUP,"), ("nohup", "")):
+        shown = called(script, tmp_path, environment, torchrun=SIGNALS, before=before).stdout
+        assert shown == f"{first}SIGTERM,SIGINT,SIGQUIT,SIGUSR1\n"
 
 
 @pytest.mark.slow

@@ -9,7 +9,13 @@ from trainer.stop import Stop
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGUSR1, 138),
+    ],
 )
 def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(number)

@@ -27,7 +27,17 @@ from shards.flags import (
 from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import FINETUNE, batch_size_of
 from trainer.schedule import LINEAR
-from trainer.settings import CHECKPOINTS, EPOCH, MODEL, OPTIMIZER, Learning, amount, number, share
+from trainer.settings import (
+    CHECKPOINTS,
+    EPOCH,
+    MODEL,
+    OPTIMIZER,
+    Learning,
+    amount,
+    number,
+    run_folder,
+    share,
+)
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.task import ASKED, TARGET_LENGTH, Asking, Task
 
@@ -112,7 +122,7 @@ class Finetune(Learning, Asking):
     by_loss: bool = option(False)
     """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
     test.jsonl."""
-    save: Path = option(MISSING, metavar="DIR", type=local_path, group=CHECKPOINTS)
+    save: Path = option(MISSING, metavar="DIR", type=run_folder, group=CHECKPOINTS)
     """Folder of checkpoints, log and predictions."""
     save_every: int | str = same_option(Learning, "save_every", default=EPOCH)
     keep: int = same_option(Learning, "keep", default=1)

@@ -5,6 +5,11 @@
 set -euo pipefail
 # Seconds that torchrun gives the ranks to save when asked to stop (torch 2.13; older ones: 30).
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
+# The signals that torchrun passes on to the ranks, which then save: SIGUSR1 too, and SIGHUP unless
+# it is ignored here, as below nohup.
+hangup=SIGHUP,
+if (( 0x$(sed -n 's/^SigIgn:[[:space:]]*//p' "/proc/$$/status") & 1 )); then hangup=; fi
+export PET_SIGNALS_TO_HANDLE=${PET_SIGNALS_TO_HANDLE:-${hangup}SIGTERM,SIGINT,SIGQUIT,SIGUSR1}
 exec torchrun --nnodes "${NODES:?number of machines}" --node-rank "${NODE:?this machine, from 0}" \
     --nproc-per-node "${GPUS:-gpu}" --master-addr "${MASTER:?the first machine}" --master-port 29500 \
     -m trainer.train "$@"
