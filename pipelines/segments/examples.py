@@ -3,6 +3,8 @@
 The order hash is random and the same on every machine, so this is the same uniform sample anywhere.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,19 +57,19 @@ class Examples:
                 largest = np.partition(orders[chosen], most - 1)[most - 1]
                 chosen = chosen[orders[chosen] <= largest]
             if len(chosen):
-                new = self._rows(rows.select(self._columns).take(pa.array(chosen)), reason)
+                names = [name for name in _HASHES if name in rows.schema.names]
+                taken = rows.select([*self._columns, *names]).take(pa.array(chosen))
+                new = self._rows(taken, reason)
                 self._by_reason[reason] = _sorted(pa.concat_tables([examples, new]))[:most]
 
     def _rows(self, rows: pa.RecordBatch, reason: str) -> pa.Table:
         texts = whole_texts(rows)
-        high, low = text_hashes(map(fold, texts.to_pylist()))
         columns = {
             **{name: rows[name] for name in ("order", "position", "ordinal")},
             "path": path_column(rows, self._relative).cast(pa.large_string()),
             "reason": pa.repeat(pa.scalar(reason, pa.large_string()), rows.num_rows),
             "text": pc.utf8_slice_codeunits(texts, 0, CHARACTERS),
-            "hash_high": pa.array(high),
-            "hash_low": pa.array(low),
+            **_hashes(rows, texts),
         }
         return pa.table([columns[name] for name in EXAMPLES.names], schema=EXAMPLES)
 
@@ -79,6 +81,15 @@ class Examples:
 
 
 _COLUMNS = ["order", "position", "ordinal", "prompt", "text"]
+_HASHES = ("hash_high", "hash_low")
+
+
+def _hashes(rows: pa.RecordBatch, texts: pa.Array) -> Mapping[str, pa.Array]:
+    """Return the hashes of texts; rows that passed every stage have them."""
+    if all(name in rows.schema.names for name in _HASHES):
+        return {name: rows[name] for name in _HASHES}
+    halves = text_hashes(map(fold, texts.to_pylist()))
+    return {name: pa.array(half) for name, half in zip(_HASHES, halves, strict=True)}
 
 
 def _by_reason(reasons: pa.Array) -> dict[str, np.ndarray]:

@@ -87,6 +87,11 @@ def test_an_erased_text_that_comes_again_is_in_no_file(
     assert read_manifest(grown).generations[-1].accounting["wudao"]["dropped"] == {"duplicate": 6}
     assert [*_holders(grown, marker)] == []
     assert {path.parent.name for path in _holders(grown, known["content"][:40])} >= {"dropped"}
+    assert main(["compact", str(grown)]) == 0
+    write_wudao(folder / "part-a.json", [{**erased, "uniqueKey": "compacted"}])
+    assert run_corpus(MODULE, command) == 0
+    assert read_manifest(grown).generations[-1].accounting["wudao"]["dropped"] == {"duplicate": 1}
+    assert [*_holders(grown, marker)] == []
 
 
 def _holders(dataset: Path, marker: str) -> Iterator[Path]:
