@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pipelines.inputs.endings import TEXT_FILES
-from pipelines.inputs.files import match_inputs
+from pipelines.inputs.files import Listing, list_inputs
 from pipelines.readers.reading import Reading, check_head, open_reader, splits
 from pipelines.readers.record import Damage, Record
 
@@ -19,8 +19,24 @@ def read_whole(paths: Sequence[str], reading: Reading) -> Iterator[tuple[str, Re
         UserError: A path names nothing, or a file is of another format.
     """
     for path in paths:
-        for file in match_inputs((path,), pattern=TEXT_FILES, default_name="list"):
+        listing = _list(path)
+        listing.check()
+        for file in listing.files:
             check_head(file, reading)
             for split in splits(file, reading, split_bytes=max(file.bytes, 1)):
                 for item in open_reader(split, reading):
                     yield file.path, item
+
+
+def log_remarks(paths: Sequence[str]) -> None:
+    """Log what folders of such files leave out: once, as each worker process reads the files.
+
+    Raises:
+        UserError: A path names nothing.
+    """
+    for path in paths:
+        _list(path).log_remarks()
+
+
+def _list(path: str) -> Listing:
+    return list_inputs((path,), pattern=TEXT_FILES, default_name="list")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.engine.runner import check_engine
+from pipelines.filters.listing import log_remarks
 from pipelines.filters.scorer import parse_spec
 from pipelines.inputs.local_files import absence
 from pipelines.run import existing
@@ -42,6 +43,7 @@ def check_ready(options: Options, *, corpus: str) -> None:
     for name, what in _named_files(options):
         if not (is_url(name) or has_magic(name)) and (why := absence(Path(name))):
             raise UserError(f"{what}: {name} {why}")
+    log_remarks((*options.decontaminate, *options.url_blocklist))
 
 
 def _check_output(options: Options, corpus: str) -> None:

@@ -62,8 +62,8 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
 
         Args:
             corpus: A corpus of this or another package ("wudao"), or the module that holds one.
-            input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them, or
-                paths by their names; none for the corpus's built-in sample.
+            input: Path, URL or glob, or several, as --input takes them; or paths by their names;
+                none for the corpus's built-in sample.
             options: Options of the corpus by the names of their flags, with `_` for `-`.
 
         Raises:

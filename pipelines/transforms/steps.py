@@ -26,6 +26,7 @@ from pipelines.filters import (
     user_filter,
 )
 from pipelines.filters.filter_spec import QUALITY, FilterSpec, parse_filter
+from pipelines.filters.listing import log_remarks
 from pipelines.filters.step import Clock, Step, run
 from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
@@ -144,6 +145,7 @@ class DropAddresses(Steps):
             UserError: A file cannot be read, or an entry is invalid.
         """
         _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
+        log_remarks(paths)
         needs = ("prompt", "text", "url")
         super().__init__(Model(make=blocklist.Block, arguments={"paths": paths}, needs=needs))
 
@@ -243,6 +245,7 @@ class Decontaminate(Steps):
             UserError: A file cannot be read, or holds no text that is long enough.
         """
         _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
+        log_remarks(paths)
         super().__init__(Model(make=decontaminate.Decontaminate, arguments={"paths": paths}))
 
 

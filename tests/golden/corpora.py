@@ -144,7 +144,15 @@ def mixed(folder: Path) -> None:
         put_lines(folder / name, [page])
     (page,) = articles(1, first=20)
     put_array(folder / "in/part-1.json", [{**page, "content": page["text"]}])
-    for name in ("in/f.csv", "in/sub/g.csv.gz", "in/README.md", "in/old.tar.gz", "in/_SUCCESS"):
+    put_lines(folder / "bench/a.jsonl", articles(1, first=40))
+    for name in (
+        "bench/b.csv",
+        "in/f.csv",
+        "in/sub/g.csv.gz",
+        "in/README.md",
+        "in/old.tar.gz",
+        "in/_SUCCESS",
+    ):
         put(folder / name, "text\nno\n")
 
 

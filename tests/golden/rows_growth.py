@@ -70,7 +70,7 @@ _READERS = (
                 words=f"pipelines.text in --output data --append {_EVERY}",
                 files=corpora.more_mixed,
             ),
-            f"pipelines.text --input in/a.jsonl in/.old/x.jsonl --output words {_EVERY}",
+            f"pipelines.text in/a.jsonl in/.old/x.jsonl --output o --decontaminate bench {_EVERY}",
             f"pipelines.text --input in/*.JSONL in/.[a-z]*/* --output globs {_EVERY}",
             f"pipelines.wudao --input in --output wudao {_EVERY}",
             "pipelines.look in",

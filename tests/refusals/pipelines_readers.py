@@ -117,7 +117,7 @@ DRIFT = {
     "null": text("a.jsonl", LINES + '{"text": null, "id": "x"}\n' * 3),
     "a comma behind": text("a.jsonl", LINES + '{"text": "a"},\n' * 3),
     "a comment": text("a.jsonl", LINES + "// of May\n" * 3),
-    "rows without a text": together(text("a.jsonl", LINES), parquet(null_rows())),
+    "rows without a text": together(text("b.jsonl", LINES), parquet(null_rows())),
 }
 """Files of which some records cannot be read."""
 
