@@ -21,6 +21,7 @@ from pipelines.corpus import (
     required_text,
     strings,
 )
+from pipelines.corpus.clean_level import WHITESPACE
 from pipelines.run.command import main
 from pipelines.segments.identity import hash_bound
 from shards.errors import UserError
@@ -33,6 +34,10 @@ SUBSETS = (
     "USPTO Backgrounds", "Ubuntu IRC", "Wikipedia (en)", "YoutubeSubtitles",
 )  # fmt: skip
 """Gao et al. 2020 (arXiv 2101.00027), table 1, as `pile_set_name` spells them."""
+
+CODE_SUBSETS = frozenset({"Github", "StackExchange"})
+"""Subsets of programs, and of answers that are full of them: an entity there is meant as it is, and
+so is mojibake that is shown. The others hold prose, with pieces of code at most."""
 
 _LEFT_OUT = (
     "Github", "StackExchange", "DM Mathematics", "Ubuntu IRC", "EuroParl", "YoutubeSubtitles",
@@ -88,7 +93,9 @@ def documents(record: Mapping[str, Any], options: PileOptions) -> tuple[Document
     text, subset = required_text(record, "text"), _subset(record.get("meta"), options)
     share = options.share(subset)
     reason = None if is_taken(text, share, seed=options.seed) else "subset-share"
-    return (Document(text, {"subset": subset}, reason if share else "subset"),)
+    level = WHITESPACE if subset in CODE_SUBSETS else ""
+    reason = reason if share else "subset"
+    return (Document(text, {"subset": subset}, reason, clean=level),)
 
 
 def _subset(meta: Any, options: PileOptions) -> str:

@@ -25,7 +25,7 @@ from pipelines.corpus.fields import checked_text, value_at
 from pipelines.inputs.endings import TEXT_FILES
 from pipelines.run.command import main
 from pipelines.segments.audit import AUDIT
-from pipelines.segments.rows import READ
+from pipelines.segments.rows import CLEAN, READ
 from pipelines.segments.unknown import UNKNOWN
 from shards.errors import UserError
 
@@ -33,6 +33,7 @@ RESERVED_COLUMNS = frozenset(
     {
         *READ.names,
         *AUDIT.names,
+        CLEAN.name,
         "id",
         "offset",
         "prompt_tokens",

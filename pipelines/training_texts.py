@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pipelines.corpus.clean_level import given_level, level_of
 from pipelines.corpus.document import Rejected
 from pipelines.corpus.sources import Corpus
-from pipelines.filters.clean import repair
+from pipelines.filters.clean import clean
 from pipelines.inputs.files import InputFile
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
@@ -81,7 +82,7 @@ class TrainingTexts:
         """Texts held back."""
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the repaired text of each document that the corpus would keep."""
+        """Yield the cleaned text of each document that the corpus would keep."""
         held_bytes = 0
         for number, file in enumerate(self._files, start=1):
             tell(f"{self._program}: reading {file.path} ({number} of {len(self._files)})")
@@ -96,8 +97,9 @@ class TrainingTexts:
                 yield text
 
     def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
-        """Yield the repaired texts of the sample, and whether to hold each back."""
+        """Yield the cleaned texts of the sample, and whether to hold each back."""
         corpus = self._corpora[file.source]
+        given = given_level(corpus.options.clean, file.source)
         for record, is_held in self._chosen(file, corpus):
             try:
                 documents = corpus.recipe.documents(record.value, corpus.options)
@@ -105,7 +107,8 @@ class TrainingTexts:
                 continue
             for document in documents:
                 if document.reason is None:
-                    yield repair(document.prompt + document.text), is_held
+                    text = document.prompt + document.text
+                    yield clean(text, level_of(document, given)), is_held
 
     def _chosen(self, file: InputFile, corpus: Corpus) -> Iterator[tuple[Record, bool]]:
         """Yield the records of the sample, and whether to hold each back."""

@@ -18,6 +18,8 @@ class Document:
     reason: str | None = None
     prompt: str = ""
     """Precedes the text and carries no loss."""
+    clean: str = ""
+    """How much of both is cleaned unless --clean is given: none, whitespace, or repair ("")."""
 
 
 class Rejected(Exception):

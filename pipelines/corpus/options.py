@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
+from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
 from pipelines.engine.flags import beam_flags, refuse_unknown
@@ -139,6 +140,11 @@ class Options(Command):
     """Drop texts by their perplexity under a KenLM model, as cc_net:
     LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound texts are
     only measured. Repeat the flag for several (docs/quality.md)."""
+    clean: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS, newer=True)
+    """How much to clean. none: nothing; whitespace: put white space in place of control characters
+    and terminal escapes; repair: also mojibake, and entities such as &amp; in texts without code.
+    NAME=LEVEL for one input, as in repair,code=none. Default: repair; of the Pile's Github and
+    StackExchange whitespace."""
     pii: str = option("keep", choices=("keep", "mask"), decides=SEGMENTS)
     """mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers."""
     decontaminate: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
@@ -259,6 +265,7 @@ class Options(Command):
             )
         if not self.languages:
             raise UserError("--languages names no language; give for example zh,en, or all")
+        parse_levels(self.clean)
         if (self.rehash or self.allow_changed) and not self.append:
             raise UserError("--rehash and --allow-changed say how to --append: give that as well")
         if self.grows and self.overwrite:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from pipelines.corpus.clean_level import check_inputs
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.options import SEGMENTS, Options, semantic
@@ -205,6 +206,7 @@ def growing_corpora(module: str, options: Options) -> tuple[Inbox, dict[str, Cor
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)
+    check_inputs(options.clean, corpora)
     return Inbox(groups), corpora
 
 

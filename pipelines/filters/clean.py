@@ -9,7 +9,7 @@ and typeset English are written with them.
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import ftfy
 import numpy as np
@@ -17,18 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ftfy.badness import MOJIBAKE_CATEGORIES
 from ftfy.chardata import CONTROL_CHARS, HTML_ENTITY_RE
+from ftfy.fixes import remove_control_chars, unescape_html
 
+from pipelines.corpus.clean_level import REPAIR, WHITESPACE
+from pipelines.filters.code_signs import holds_code
 from pipelines.filters.step import Step, reasons_where
-from pipelines.segments.rows import Verdict, utf8
+from pipelines.segments.rows import CLEAN, Verdict, utf8
 
 EMPTY = "empty"
 
 SEGMENT_CHARACTERS = 16_384
-"""ftfy's work on nested entities is quadratic in the line, so longer lines are cut for it."""
+"""Mojibake is judged and repaired in stretches of a line that are at most so long."""
 
 CONFIG = ftfy.TextFixerConfig(
-    unescape_html="auto",
-    remove_terminal_escapes=True,
+    unescape_html=False,
+    remove_terminal_escapes=False,
     fix_encoding=True,
     restore_byte_a0=True,
     replace_lossy_sequences=True,
@@ -44,7 +47,8 @@ CONFIG = ftfy.TextFixerConfig(
     max_decode_length=SEGMENT_CHARACTERS,
     explain=False,
 )
-"""As set by datatrove's FTFYFormatter and NeMo's UnicodeReformatter."""
+"""As set by datatrove's FTFYFormatter and NeMo's UnicodeReformatter, but for entities and escape
+sequences, which are ours."""
 
 # Every alternative of ftfy.badness.BADNESS_RE needs one of these, and clean prose hardly ever has
 # one: a character that is bad alone; a symbol beside any other character of mojibake; an accented
@@ -75,28 +79,80 @@ _SUSPECT = re.compile(
 _ENTITY = re.compile(HTML_ENTITY_RE.pattern)
 # In ASCII text only control characters matter, and bytes find them faster than a pattern.
 _ASCII_CONTROLS = bytes(code for code in CONTROL_CHARS if chr(code).isascii())
+_CONTROLS = re.compile(f"[{_CONTROL}]")
+
+_ESCAPES = re.compile(
+    r"""(?: \x1b (?: \[ [?]? [0-9;]* [A-Za-z]            # colours, places of the cursor
+                   | \] [^\x07\x1b\n]* (?:\x07|\x1b\\)  # titles, links
+                   | [ -/]+ [0-~] ) )+""",
+    re.VERBOSE,
+)
+"""Sequences that terminals obey (ECMA-48)."""
+_SEPARATORS = {0x0B: "\n", 0x1C: " ", 0x1D: " ", 0x1E: " ", 0x1F: " "}
+"""What stands for a control character that parts words: a vertical tab, and what parts records."""
+
+
+def clean(text: str, level: str = REPAIR) -> str:
+    """Return a text as cleaned at a level of LEVELS."""
+    if level == REPAIR:
+        return repair(text)
+    return without_controls(text) if level == WHITESPACE else text
+
+
+def without_controls(text: str) -> str:
+    """Return a text without control characters and escape sequences of terminals.
+
+    White space takes the place of those that part words; tabs, line breaks and form feeds stay.
+    """
+    if not _has_control(text):
+        return text
+    text = _ESCAPES.sub(_gap, text).translate(_SEPARATORS)
+    return remove_control_chars(text)
+
+
+def _gap(escapes: re.Match[str]) -> str:
+    """Return what stands for escape sequences: a space between words, nothing elsewhere."""
+    text, start, end = escapes.string, escapes.start(), escapes.end()
+    return " " if text[start - 1 : start].isalnum() and text[end : end + 1].isalnum() else ""
 
 
 def repair(text: str) -> str:
-    """Return what `ftfy.fix_text(text, CONFIG)` returns, at little cost for clean text."""
-    if not _may_change(text):
+    """Return a text with mojibake, entities and control characters repaired.
+
+    Entities are unescaped once, and only in prose: in text before the first "<" that holds neither
+    code nor markup.
+    """
+    prose = _end_of_prose(text) if "&" in text else 0
+    if not (prose or _has_suspect(text)):
         return text
-    # ftfy's "auto" unescapes entities up to the first line with a "<": the rest counts as markup.
-    markup = text.find("<") if "<" in text else len(text)
     pieces: list[str] = []
     done = 0
-    for start, end in _suspect_lines(text, markup):
-        html = "auto" if start <= markup else False
-        pieces += text[done:start], ftfy.fix_text(text[start:end], CONFIG, unescape_html=html)
+    for start, end in _suspect_lines(text, prose):
+        line = text[start:end]
+        if end <= prose:
+            line = unescape_html(line)
+        pieces += text[done:start], ftfy.fix_text(without_controls(line), CONFIG)
         done = end
     pieces.append(text[done:])
     return "".join(pieces)
 
 
-def repaired(texts: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Return a column of large_string repaired, and which texts that changed (bool[n])."""
+def _end_of_prose(text: str) -> int:
+    """Return up to where entities are unescaped, 0 if none is to be."""
+    end = text.find("<") if "<" in text else len(text)
+    entity = _first(_ENTITY, text, 0, end)
+    return end if entity < end and not holds_code(text) else 0
+
+
+def cleaned(texts: pa.Array, levels: Sequence[str] | None = None) -> tuple[pa.Array, np.ndarray]:
+    """Return a column of large_string cleaned, and which texts that changed (bool[n]).
+
+    Args:
+        texts: The column.
+        levels: The level of each text; None: REPAIR.
+    """
     before = texts.to_pylist()
-    after = [repair(text) for text in before]
+    after = list(map(clean, before, levels)) if levels else list(map(repair, before))
     changed = np.array(
         [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
     )
@@ -121,8 +177,10 @@ _SPACE_STARTS = np.zeros(256, bool)
 _SPACE_STARTS[[chr(code).encode()[0] for code in range(0xD800) if chr(code).isspace()]] = True
 
 
-def _may_change(text: str) -> bool:
-    return _has_suspect(text) or _ENTITY.search(text) is not None
+def _has_control(text: str) -> bool:
+    if text.isascii():
+        return len(text.encode("ascii").translate(None, _ASCII_CONTROLS)) < len(text)
+    return _CONTROLS.search(text) is not None
 
 
 def _has_suspect(text: str) -> bool:
@@ -131,10 +189,10 @@ def _has_suspect(text: str) -> bool:
     return _SUSPECT.search(text) is not None
 
 
-def _suspect_lines(text: str, markup: int) -> Iterator[tuple[int, int]]:
+def _suspect_lines(text: str, prose: int) -> Iterator[tuple[int, int]]:
     """Yield where each line that ftfy might change starts and ends, line break included."""
     suspect = _first(_SUSPECT, text, 0, len(text))
-    entity = _first(_ENTITY, text, 0, markup)
+    entity = _first(_ENTITY, text, 0, prose)
     end = 0
     while min(suspect, entity) < len(text):
         start = text.rfind("\n", end, min(suspect, entity)) + 1 or end
@@ -143,7 +201,7 @@ def _suspect_lines(text: str, markup: int) -> Iterator[tuple[int, int]]:
         if suspect < end:
             suspect = _first(_SUSPECT, text, end, len(text))
         if entity < end:
-            entity = _first(_ENTITY, text, end, markup)
+            entity = _first(_ENTITY, text, end, prose)
 
 
 def _first(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
@@ -157,17 +215,31 @@ class Clean(Step):
     name = "clean"
     reasons = (EMPTY,)
 
+    def __init__(self, level: str = "") -> None:
+        """Make the step.
+
+        Args:
+            level: One of LEVELS for all texts; "": that of each text, in a column CLEAN, or REPAIR.
+        """
+        self._level = level
+
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add `repaired`; drop empty texts."""
-        batch, changed = _with_repaired(batch, "text")
+        levels = [self._level] * batch.num_rows if self._level else None
+        if CLEAN.name in batch.schema.names:
+            levels = levels or batch[CLEAN.name].to_pylist()
+            batch = batch.drop_columns([CLEAN.name])
+        batch, changed = _with_cleaned(batch, "text", levels)
         if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
-            batch, also = _with_repaired(batch, "prompt")
+            batch, also = _with_cleaned(batch, "prompt", levels)
             changed = changed | also
         batch = batch.append_column("repaired", pa.array(changed))
         return Verdict(batch, reasons_where(are_blank(batch["text"]), EMPTY))
 
 
-def _with_repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray]:
-    """Return the batch with a column of text repaired, and which rows changed."""
-    column, changed = repaired(batch[name])
+def _with_cleaned(
+    batch: pa.RecordBatch, name: str, levels: Sequence[str] | None
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """Return the batch with a column of text cleaned, and which rows changed."""
+    column, changed = cleaned(batch[name], levels)
     return batch.set_column(batch.schema.get_field_index(name), name, column), changed

@@ -25,7 +25,7 @@ from pipelines.filters.step import PENDING_REASON, Step, finish_judgement, repla
 from pipelines.filters.tokenize import Tokenize
 from pipelines.quality.catalog import PROFILES, SCORERS
 from pipelines.quality.verdict import metric_columns
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import CLEAN, Verdict
 from shards.errors import UserError
 
 REASON, TEXT = "reason", "text"
@@ -119,7 +119,7 @@ class UserFilter(Step):
         self, batch: pa.RecordBatch
     ) -> tuple[list[str | None], list[str] | None, dict[str, np.ndarray]]:
         """Return what the filter says of a batch: reasons, texts if it changes any, metrics."""
-        shown = [name for name in batch.schema.names if name != PENDING_REASON]
+        shown = [name for name in batch.schema.names if name not in (PENDING_REASON, CLEAN.name)]
         places = batch["position"]
         doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
         with failures_told(str(self._spec), doing=doing, what=FILTER):

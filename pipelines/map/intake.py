@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.corpus.clean_level import REPAIR, given_level, level_of
 from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.sources import Corpus
@@ -14,7 +15,7 @@ from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.rows import RAW, READ, REJECTS, Verdict
+from pipelines.segments.rows import CLEAN, RAW, READ, REJECTS, Verdict
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
@@ -89,6 +90,10 @@ class Intake:
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
         for name, data_type in self._columns.items():
             batch = batch.append_column(name, self._provenance(documents, name, data_type))
+        given = given_level(self._options.clean, split.source)
+        levels = [level_of(document, given) for document in documents]
+        if any(level != REPAIR for level in levels):
+            batch = batch.append_column(CLEAN, pa.array(levels, CLEAN.type))
         reasons = pa.array([document.reason for document in documents], pa.string())
         return batch, reasons
 

@@ -29,6 +29,9 @@ REJECTS = frozenset(
 RAW = pa.field("raw", pa.large_binary())
 """The column of quarantined rows with the first 64 KiB of the record, where they are at hand."""
 
+CLEAN = pa.field("clean_level", pa.string())
+"""The column of levels of cleaning, until the texts are cleaned; not there where all are usual."""
+
 NAME = pa.dictionary(pa.int32(), pa.large_string())
 """Type of a string column with few distinct values."""
 

@@ -22,7 +22,7 @@ from pipelines.filters.tokenize import TOKENIZER
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.identity import mixed
-from pipelines.segments.rows import RAW, READ, Verdict
+from pipelines.segments.rows import CLEAN, RAW, READ, Verdict
 from pipelines.segments.segment import Segment
 from pipelines.segments.unknown import UNKNOWN
 from pipelines.transforms.firing import lifetime
@@ -249,7 +249,7 @@ def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
     for name, column in missing.items():
         if name not in rows.schema.names:
             rows = rows.append_column(name, column)
-    return rows
+    return rows.drop_columns([CLEAN.name]) if CLEAN.name in rows.schema.names else rows
 
 
 def _check(batch: pa.RecordBatch) -> None:

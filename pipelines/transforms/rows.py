@@ -22,7 +22,7 @@ from pipelines.engine.beam import PCollection
 from pipelines.inputs.files import NAME as SOURCE_NAME
 from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
 from pipelines.segments.identity import holdout_hashes, order_hashes
-from pipelines.segments.rows import NAME, RAW, READ
+from pipelines.segments.rows import CLEAN, NAME, RAW, READ
 from pipelines.segments.unknown import UNKNOWN
 from pipelines.transforms.commit import ROWS
 from pipelines.transforms.judged import REASON
@@ -36,7 +36,7 @@ _PLACES = ("position", "length", "ordinal")
 
 _TAKEN = frozenset(
     {"order", "holdout", "tokens", "prompt_tokens", UNKNOWN, "offset", "start", "verdict", RAW.name}
-    | {"hash_high", "hash_low", "signature", "unsure"}
+    | {"hash_high", "hash_low", "signature", "unsure", CLEAN.name}
 )
 """Names that fields of rows cannot have."""
 

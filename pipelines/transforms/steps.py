@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
@@ -151,11 +152,19 @@ class DropAddresses(Steps):
 
 
 class Clean(Steps):
-    """Repairs the Unicode of each text and adds `repaired`; drops `empty` texts."""
+    """Cleans each text and adds `repaired`: whether that changed it; drops `empty` texts."""
 
-    def __init__(self) -> None:
-        """Make the transform."""
-        super().__init__(Model(make=clean.Clean, adds=("repaired",)))
+    def __init__(self, level: str = "") -> None:
+        """Make the transform.
+
+        Args:
+            level: none, whitespace or repair, as --clean; "": what the corpus has for each text.
+
+        Raises:
+            UserError: There is no such level.
+        """
+        parse_levels([level] if level else [])
+        super().__init__(Model(make=clean.Clean, arguments={"level": level}, adds=("repaired",)))
 
 
 class IdentifyLanguage(Steps):

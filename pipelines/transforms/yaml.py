@@ -37,9 +37,9 @@ def drop_addresses(files: list[str]) -> Named:
     return Named(transforms.DropAddresses(*files))
 
 
-def clean() -> Named:
-    """Repair the Unicode of texts, drop empty ones."""
-    return Named(transforms.Clean())
+def clean(level: str = "") -> Named:
+    """Clean texts, drop empty ones."""
+    return Named(transforms.Clean(level))
 
 
 def identify_language(languages: list[str], **options: Any) -> Named:

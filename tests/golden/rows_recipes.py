@@ -78,6 +78,9 @@ ROWS = (
         commands=(
             f"pipelines.text --input damaged --output data {_BYTES} {_ALL} --max-reject-rate 0.05",
             f"{_SHOWN} texts data",
+            f"pipelines.text --input a=damaged --output plain {_BYTES} {_ALL} "
+            "--max-reject-rate 0.05 --clean repair,a=whitespace",
+            f"{_SHOWN} texts plain",
         ),
         fast=True,
     ),

@@ -39,6 +39,8 @@ TEXT = (
     "--provenance a=b,a=c",
     "--provenance 1st",
     "--format csv",
+    "--clean all",
+    "--clean none,repair",
     "--format lines --text-field body",
 )
 

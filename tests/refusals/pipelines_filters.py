@@ -174,6 +174,7 @@ ROWS = (
     ),
     *(opened(f"filter {x}", f"{RUN} --filter {x}", scene=own) for x in SPECS),
     *(mapped(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", scene=own) for x in ANSWERS),
+    refused("clean: an input that is not there", f"{TEXT} --clean code=none", scene=lines),
     refused("benchmark: not there", JSONL, scene=lines),
     opened("benchmark: seven words", TXT, scene=benchmark("a.txt", " ".join(WORDS.split()[:7]))),
     refused("blocklist: not there", f"{TEXT} --url-blocklist none.txt", scene=lines),

@@ -3,17 +3,31 @@ import re
 import ftfy
 import pytest
 from ftfy.badness import MOJIBAKE_CATEGORIES
+from ftfy.fixes import unescape_html
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.filters.clean import CONFIG, SEGMENT_CHARACTERS, repair
+from pipelines.filters.clean import (
+    CONFIG,
+    SEGMENT_CHARACTERS,
+    clean,
+    repair,
+    without_controls,
+)
+from pipelines.filters.code_signs import holds_code
+from tests.pipelines.filters.labelled_texts import CODE, MARKUP, PROSE, WHITESPACE
 
+LABELLED = {**CODE, **MARKUP, **PROSE}
 PLANE = "".join(map(chr, range(0x10000)))
 MOJIBAKE = "".join(re.findall(f"[{''.join(MOJIBAKE_CATEGORIES.values())}]", PLANE))
 
 
 def reference(text: str) -> str:
-    return ftfy.fix_text(text, CONFIG)
+    lines = re.split("(?<=\n)", text)
+    markup = next((number for number, line in enumerate(lines) if "<" in line), len(lines))
+    prose = 0 if holds_code(text) else markup
+    lines = [*map(unescape_html, lines[:prose]), *lines[prose:]]
+    return ftfy.fix_text("".join(map(without_controls, lines)), CONFIG)
 
 
 @pytest.mark.slow
@@ -53,3 +67,16 @@ def test_repair_is_ftfy(text: str) -> None:
 def test_repair_is_ftfy_where_long_lines_are_cut(back: int, parts: list[str]) -> None:
     line = "é" * (SEGMENT_CHARACTERS - back) + "".join(parts) + "é"
     assert repair(line) == reference(line)
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_code_and_markup_stay_whole_and_prose_is_repaired(name: str) -> None:
+    text, cleaned = LABELLED[name]
+    assert clean(text) == (text if cleaned is None else cleaned)
+    assert clean(text, "none") == text
+
+
+@pytest.mark.parametrize("name", WHITESPACE)
+def test_white_space_alone_is_cleaned(name: str) -> None:
+    text, cleaned = WHITESPACE[name]
+    assert clean(text, "whitespace") == (text if cleaned is None else cleaned)

@@ -1,0 +1,53 @@
+"""How much of a text is cleaned: nothing, its white space, or all that can be repaired."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipelines.corpus.document import Document
+from shards.errors import UserError
+from shards.spelling import expected
+
+LEVELS = (NONE, WHITESPACE, REPAIR) = ("none", "whitespace", "repair")
+"""From nothing to all; each does what those before it do."""
+
+
+def parse_levels(specs: Sequence[str]) -> Mapping[str, str]:
+    """Return the levels that --clean gives, by the name of an input; "" is every other input.
+
+    Raises:
+        UserError: A level is unknown, or an input has two.
+    """
+    levels: dict[str, str] = {}
+    for spec in specs:
+        name, _, level = spec.rpartition("=")
+        if level not in LEVELS:
+            raise UserError(
+                f"--clean {spec}: {level!r} is not a level of cleaning; {expected(level, LEVELS)}, "
+                "for one input NAME=LEVEL, as in --clean repair,code=none"
+            )
+        if name in levels:
+            raise UserError(f"--clean {','.join(specs)} gives {name or 'all inputs'} two levels")
+        levels[name] = level
+    return levels
+
+
+def check_inputs(specs: Sequence[str], sources: Iterable[str]) -> None:
+    """Check that --clean names inputs that there are.
+
+    Raises:
+        UserError: It names another one.
+    """
+    known = [*sources]
+    for name in parse_levels(specs):
+        if name and name not in known:
+            raise UserError(f"--clean {name}=…: no input is called {name}; {expected(name, known)}")
+
+
+def given_level(specs: Sequence[str], source: str) -> str:
+    """Return the level that --clean gives an input; "" if it gives none."""
+    levels = parse_levels(specs)
+    return levels.get(source, levels.get("", ""))
+
+
+def level_of(document: Document, given: str) -> str:
+    """Return how much of a document is cleaned, where --clean gives its input a level or none."""
+    return given or document.clean or REPAIR
