@@ -61,8 +61,8 @@ def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> 
         root=_spelt(root.absolute()),
         files=[file for file, why in described if not why],
         refused=refused,
-        unmatched=[_spelt(file.absolute()) for file in sorted(findings.unmatched)],
-        hidden=[_with_slash(place.absolute()) for place in sorted(findings.hidden)],
+        unmatched=sorted(_spelt(file.absolute()) for file in findings.unmatched),
+        hidden=sorted(_with_slash(place.absolute()) for place in findings.hidden),
         is_file=findings.matches == {Path(path)},
     )
 

@@ -13,7 +13,7 @@ from pipelines.inputs.input_file import NAMES_SHOWN, InputFile, common_start, sh
 
 _MOST_ENDINGS, _MOST_NUMBERS = 8, 20
 
-_NUMBERED = re.compile(r"(.*?)(\d+)-of-(\d+)(?!\d)(.*)", re.DOTALL)
+_NUMBERED = re.compile(r"(.*?)(\d+)[-_]of[-_](\d+)(?!\d)(.*)", re.DOTALL)
 
 
 def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _below_one_folder(paths: Sequence[str]) -> tuple[str, str]:
 
 
 def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[str]:
-    """Yield a line on numbered files that are not all there, as a-00001-of-00008.jsonl.
+    """Yield a line on numbered files that are not all there, as in a-00001-of-00008.jsonl.
 
     Args:
         files: All that are there.
@@ -58,7 +58,9 @@ def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[s
     """
     series: dict[tuple[str, str, str, str], dict[int, InputFile]] = defaultdict(dict)
     for file in files:
-        if "-of-" in file.relative and (match := _NUMBERED.fullmatch(file.relative)):
+        name = file.relative  # of a million files few have a number of this kind
+        numbered = "-of-" in name or "_of_" in name
+        if numbered and (match := _NUMBERED.fullmatch(stem_of(name))):
             start, number, total, end = match.groups()
             series[file.source, start, total, end][int(number)] = file
     lacking = []

@@ -47,6 +47,7 @@ def test_paths_without_names_are_one_input_below_the_folder_they_share(tmp_path:
         (SERIES, []),
         ([name.replace("00000", "00004") for name in SERIES], []),
         (SERIES[1:3], ["Numbered files are missing: 0, 3 of the series /x-00001-of-00004.jsonl."]),
+        (["x_1_of_2.jsonl", "x_2_of_2.jsonl.gz"], []),
         (["x-5-of-3.jsonl", "one-of-2.jsonl", "2-of-.jsonl"], []),
         (
             [f"a/{SERIES[0]}", f"b/{SERIES[3]}"],
