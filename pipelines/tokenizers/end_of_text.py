@@ -70,7 +70,7 @@ class EndOfText:
             return ""
         try:
             token = {**orjson.loads(path.read_bytes())}.get("eos_token")
-            name = token["content"] if isinstance(token, dict) else token
+            name = token.get("content", token) if isinstance(token, dict) else token
             if not isinstance(name, str | None):
                 raise ValueError(f"eos_token is {name!r}, not a text")
         except (ValueError, TypeError, LookupError) as error:

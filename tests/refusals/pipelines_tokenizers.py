@@ -110,6 +110,31 @@ HUGGING_FACE = {
     "json: text spells a special token": hf(bert([*SPECIAL, "the"])),
 }
 
+ENDS = {
+    "end: none of the tokens": ("hf:tokenizer.json --eos '<|im_stat|>'", hf(byte_level())),
+    "end: a piece of texts": ("hf:tokenizer.json --eos the", hf(byte_level())),
+    "end: a piece of a model": (
+        "sentencepiece:a.model --eos a",
+        holding("a.model", MODEL.read_bytes()),
+    ),
+    "end: of an encoding": ("tiktoken:r50k_base.tiktoken --eos '</s>'", ranks(BYTES)),
+    "end: config cut off": (
+        "hf:tokenizer.json",
+        together(
+            changed(lambda description: description.update(added_tokens=[])),
+            holding("tokenizer_config.json", "{"),
+        ),
+    ),
+    "end: config of another type": (
+        "hf:tokenizer.json",
+        together(
+            changed(lambda description: description.update(added_tokens=[])),
+            holding("tokenizer_config.json", '{"eos_token": {"text": "the"}}'),
+        ),
+    ),
+}
+"""What --tokenizer and --eos say, and what is there."""
+
 VOCABULARIES = {
     "vocab: two special tokens missing": bert_lines("[PAD]\n[CLS]\n[SEP]\na\n"),
     "vocab: not UTF-8": bert_lines(b"[PAD]\n\xb5\xc4\n"),
@@ -158,5 +183,8 @@ ROWS = (
     *(opened(name, R50K, scene=scene) for name, scene in RANKS.items()),
     *(opened(name, HF, scene=scene) for name, scene in HUGGING_FACE.items()),
     *(opened(name, VOCAB, scene=scene) for name, scene in VOCABULARIES.items()),
-    *(opened(name, f"{RUN} {spec}", scene=scene) for name, (spec, scene) in OF_ANY_KIND.items()),
+    *(
+        opened(name, f"{RUN} {spec}", scene=scene)
+        for name, (spec, scene) in {**OF_ANY_KIND, **ENDS}.items()
+    ),
 )
