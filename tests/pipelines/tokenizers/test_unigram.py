@@ -1,6 +1,7 @@
 """Unigram's `tokenizer.json`, as of T5, XLM-R and ALBERT, against the library."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from pipelines.tokenizers.agreement import CHECK_TEXTS
-from pipelines.tokenizers.tokenizer import load_tokenizer
+from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
 from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, SENTENCES, ids
 
 _NAMES = ("<pad>", "</s>", "<s>", "<unk>", "<mask>", "<extra_id_0>")
@@ -36,6 +37,11 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("unigram"))
 
 
+@cache
+def loaded(path: Path) -> tuple[tokenizers.Tokenizer, Tokenizer]:
+    return tokenizers.Tokenizer.from_file(str(path)), load_tokenizer(f"hf:{path}")
+
+
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -43,8 +49,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_texts_get_the_ids_of_the_library(path: Path, text: str) -> None:
     for name in _NAMES:
         text = text.replace(name, "")
-    library = tokenizers.Tokenizer.from_file(str(path))
-    tokenizer = load_tokenizer(f"hf:{path}")
+    library, tokenizer = loaded(path)
     for each in (text, f"plainly added {text}plainly added"):
         assert ids(tokenizer, each) == library.encode(each, add_special_tokens=False).ids
 
