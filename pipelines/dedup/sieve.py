@@ -1,12 +1,14 @@
-"""Dedup within a segment: equal texts are dropped at once, and all others are handed on.
+"""Dedup within a file of a segment: equal texts are dropped at once, and all others are handed on.
 
-    .hashes   the distinct text hashes, sorted, with order, row and number of copies
+    .hashes   the distinct text hashes of each file, sorted, with order, row and number of copies
     .slots    the signed documents: order, row, slots          (near-duplicates only, bands.py)
     .bands    their bands' hashes, sorted, by signer           (near-duplicates only, bands.py)
 
 Rows are those of .documents. Which documents share a segment decides nothing: of equal texts the
-first of all is the first of its segment, too. Of similar texts it may be another one, with which
-some of them have less in common, so these are compared over all segments only (near.py).
+first of all is the first of its file, too. Of similar texts it may be another one, with which some
+of them have less in common, so these are compared over all segments only (near.py). Equal texts of
+several files are left to dedup, so that what a file adds to the tokens of a source, by which shards
+and generations are cut, does not depend on the files that share its segment.
 """
 
 import numpy as np
@@ -43,22 +45,26 @@ def _rows(packed: pa.Array) -> np.ndarray:
 
 
 class Sieve:
-    """Dedup among the documents of one segment."""
+    """Dedup among the documents of each file of one segment."""
 
-    def __init__(self, documents: pa.Table) -> None:
+    def __init__(self, documents: pa.Table, *, files: np.ndarray | None = None) -> None:
         """Find the equal texts.
 
         Args:
             documents: Sorted by order, with hash_high and hash_low; near-duplicates are prepared
                 for if there is a column `signature` of SIGNATURE.
+            files: int[n], the number of each one's file; None: all are of one.
         """
         self._order = documents["order"].to_numpy()
         self._high, self._low = (documents[f"hash_{half}"].to_numpy() for half in ("high", "low"))
         # Sorting is stable: of equal hashes the first has the smallest order.
-        self._by_hash = np.lexsort((self._low, self._high))
-        self._first = run_starts(self._high[self._by_hash], self._low[self._by_hash])
+        keys = [self._low, self._high]
+        if files is not None and files.any():
+            keys.insert(0, files)
+        self._by_hash = np.lexsort(keys)
+        self._first = run_starts(*(key[self._by_hash] for key in keys))
         self.kept = np.zeros(len(self._order), bool)
-        """bool[n]: its text is not that of a document before."""
+        """bool[n]: its text is not that of a document of its file before."""
         self.kept[self._by_hash[self._first]] = True
         self.files: dict[str, FileEntry] = {}
         """What was written, by suffix."""

@@ -27,7 +27,7 @@ def figures(phase: str, record: Mapping[str, Any]) -> Counter[str]:
     if phase == "map":
         segments = record["segments"]
         _add_verdicts(counts, [tally for each in segments for tally in each["tallies"]])
-        counts["records not sampled"] = record["unsampled"]
+        counts["records not sampled"] = sum(split["unsampled"] for split in record["splits"])
         counts["tokens out"] = sum(each["tokens"] for each in segments)
     elif phase == "merge":
         shards = [*record["shards"], *record["validation"]]

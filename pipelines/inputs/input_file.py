@@ -18,7 +18,7 @@ _LOG = logging.getLogger("corpusmill")
 _MOST_CHARACTERS = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
     """One file of an input."""
 

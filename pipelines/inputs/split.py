@@ -18,7 +18,7 @@ from shards.errors import UserError
 from shards.storage.address import is_url
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """The bytes [start, end) of an input file; of a Parquet file its rows [start, end)."""
 
@@ -30,6 +30,16 @@ class Split:
     end: int
     mtime_ns: int
     etag: str = ""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Source and path of its file, as `InputFile.name`."""
+        return self.source, self.relative
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """By what the splits of a corpus are in order."""
+        return self.source, self.relative, self.start
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,40 +1,56 @@
-"""How much of a split was read: records that --sample leaves out, and bytes."""
+"""How much of files was read: records that --sample leaves out, and bytes."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
-from pipelines.readers.record import CUT, Damage, Record
-from pipelines.segments.rows import REJECTS, Verdict
+from pipelines.map.intake import Piece
+from pipelines.readers.record import CUT
+from pipelines.segments.rows import PATH, REJECTS, Verdict
 
 _COUNTED = REJECTS - CUT
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Amounts:
-    """How much of a split was read so far."""
+    """How much of some files of one source was read so far, by path."""
 
-    unsampled: int = 0
+    unsampled: Counter[str] = field(default_factory=Counter)
     """Records that --sample leaves out."""
-    bytes: int = 0
+    bytes: Counter[str] = field(default_factory=Counter)
     """About how many bytes of input the other records take."""
-    unread_bytes: int = 0
+    unread_bytes: Counter[str] = field(default_factory=Counter)
     """About how many of them those take that cannot be read, without the ends of cut files."""
 
-    def add(self, items: Sequence[Record | Damage], verdicts: Iterable[Verdict]) -> None:
+    def add(self, pieces: Sequence[Piece], verdicts: Iterable[Verdict]) -> None:
         """Add records that --sample takes.
 
         Args:
-            items: The records.
+            pieces: The records.
             verdicts: On those that are left out.
         """
-        self.bytes += sum(item.size for item in items)
-        for verdict in verdicts:
-            reasons = verdict.reasons.to_pylist()
-            if not _COUNTED.isdisjoint(reasons):
-                positions = verdict.batch["position"].to_pylist()
-                rejected = {
-                    position
-                    for position, reason in zip(positions, reasons, strict=True)
-                    if reason in _COUNTED
-                }
-                self.unread_bytes += sum(item.size for item in items if item.offset in rejected)
+        for piece in pieces:
+            self.bytes[piece.split.relative] += sum(item.size for item in piece.items)
+        rejected = {place for verdict in verdicts for place in _rejected(verdict)}
+        if rejected:
+            for piece in pieces:
+                path = piece.split.relative
+                sizes = (item.size for item in piece.items if (path, item.offset) in rejected)
+                self.unread_bytes[path] += sum(sizes)
+
+    def of(self, path: str) -> dict[str, int]:
+        """Return the amounts of one file, by name."""
+        return {each.name: getattr(self, each.name)[path] for each in fields(self)}
+
+
+def _rejected(verdict: Verdict) -> list[tuple[str, int]]:
+    """Return the path and position of records that cannot be read."""
+    reasons = verdict.reasons.to_pylist()
+    if _COUNTED.isdisjoint(reasons):
+        return []
+    places = (verdict.batch[name].to_pylist() for name in (PATH.name, "position"))
+    return [
+        (path, position)
+        for path, position, reason in zip(*places, reasons, strict=True)
+        if reason in _COUNTED
+    ]

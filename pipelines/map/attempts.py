@@ -53,8 +53,19 @@ def begin_attempt(work: AnyPath, task: str, *, run: str, description: str) -> It
         path.unlink(missing_ok=True)
 
 
+def num_deaths(work: AnyPath, task: str, *, run: str) -> int:
+    """Return how many attempts at a task died; arguments as in begin_attempt."""
+    return len(_notes(work / "attempts", f"{task}-{run}-"))
+
+
+def forget_attempts(work: AnyPath, task: str, *, run: str) -> None:
+    """Delete the notes of a task, which is done; arguments as in begin_attempt."""
+    for note in _notes(work / "attempts", f"{task}-{run}-"):
+        note.unlink(missing_ok=True)
+
+
 def died_before(work: AnyPath) -> bool:
-    """Return whether processes died here while they mapped a split."""
+    """Return whether processes died here while they mapped something."""
     return bool(_notes(work / "attempts", ""))
 
 

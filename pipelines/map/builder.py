@@ -4,6 +4,7 @@ A segment ends after a fixed number of records or tokens, so that a split of any
 memory. Equal texts of the same segment are not handed on.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,10 +14,10 @@ import pyarrow.compute as pc
 
 from pipelines.dedup.sieve import Sieve
 from pipelines.readers.record import WHOLE_BYTES
-from pipelines.segments.audit import AUDIT, audit_rows, path_column, tally
+from pipelines.segments.audit import AUDIT, audit_rows, tally
 from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.examples import Examples
-from pipelines.segments.rows import NAME, RAW, REJECTS, Verdict, whole_texts
+from pipelines.segments.rows import PATH, RAW, REJECTS, Verdict, whole_texts
 from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
 from pipelines.segments.unknown import UNKNOWN, count_unknown
 from shards.merged import gather
@@ -33,12 +34,11 @@ MAX_HELD_BYTES = 128 << 20
 
 
 class SegmentBuilder:
-    """Collects judged batches until a segment is full: of one split, or of one source."""
+    """Collects judged batches of one source until a segment is full."""
 
     def __init__(
         self,
         *,
-        relative: str | None,
         dedup: bool,
         schema: pa.Schema = AUDIT,
         keep_texts: bool = False,
@@ -46,17 +46,17 @@ class SegmentBuilder:
         """Make a builder.
 
         Args:
-            relative: The path of the file that the batches come from; None: they have a column
-                `path`.
-            dedup: Drop equal texts within a segment, and write the files that dedup reads.
+            dedup: Drop equal texts of a file within a segment, and write the files that dedup
+                reads.
             schema: Columns of the audit table.
             keep_texts: Write .texts.
         """
-        self._relative = relative
         self._dedup = dedup
         self._schema = schema
         self._keep_texts = keep_texts
-        self._examples = Examples(relative)
+        self.tokens_by_path: Counter[str] = Counter()
+        """Tokens of each file's documents in the segments that are closed."""
+        self._examples = Examples()
         self._clear()
 
     def _clear(self) -> None:
@@ -117,24 +117,22 @@ class SegmentBuilder:
         """Keep for rejects/ what has the first bytes of its record."""
         if RAW.name not in verdict.batch.schema.names:
             return
-        names = ["order", "position", "length", RAW.name]
-        rows = verdict.batch.select([*names, *(["path"] if self._relative is None else [])])
+        rows = verdict.batch.select(["order", PATH.name, "position", "length", RAW.name])
         for row, reason in zip(rows.to_pylist(), verdict.reasons.to_pylist(), strict=True):
             if reason in REJECTS:
                 self.reject(row, reason=reason, raw=row[RAW.name] or b"")
 
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
         """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""
-        place = {name: row[name] for name in ("order", "position", "length")}
-        path = row["path"] if self._relative is None else self._relative
+        place = {name: row[name] for name in ("order", PATH.name, "position", "length")}
         raw = raw[:WHOLE_BYTES]
         self._held_bytes += len(raw)
-        self._rejects.append({**place, "path": path, "reason": reason, "raw": raw})
+        self._rejects.append({**place, "reason": reason, "raw": raw})
 
     def close(self, stem: AnyPath) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
         documents = self._sorted_documents()
-        sieve = Sieve(documents) if self._dedup else None
+        sieve = Sieve(documents, files=_numbers(documents)) if self._dedup else None
         reasons = sieve.reasons if sieve else pa.nulls(documents.num_rows, pa.string())
         audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
@@ -149,6 +147,7 @@ class SegmentBuilder:
         files = self._write_documents(stem, survivors)
         files |= {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
         lengths = survivors["tokens"].to_numpy()
+        self._count_tokens(survivors)
         segment = Segment(
             stem=stem.name,
             documents=len(lengths),
@@ -173,8 +172,13 @@ class SegmentBuilder:
         documents = documents.append_column("start", pa.array(starts))
         return documents.take(np.argsort(documents["order"].to_numpy(), kind="stable"))
 
+    def _count_tokens(self, documents: pa.Table) -> None:
+        sums = documents.group_by(PATH.name).aggregate([("tokens", "sum")])
+        for row in sums.to_pylist():
+            self.tokens_by_path[row[PATH.name]] += row["tokens_sum"]
+
     def _audited(self, rows: pa.RecordBatch | pa.Table, reasons: pa.Array) -> pa.Table:
-        audit = audit_rows(rows, reasons, relative=self._relative, schema=self._schema)
+        audit = audit_rows(rows, reasons, schema=self._schema)
         if not self._keep_texts:
             return audit
         return audit.append_column("text", whole_texts(rows))
@@ -190,14 +194,20 @@ class SegmentBuilder:
                 handle.write(chunk)
         order = documents["order"].to_numpy()
         metrics = self._schema.names[len(AUDIT) :]
-        unused = {"start", "length", "group", "prompt", "text", "path", *metrics}
+        unused = {"start", "length", "group", "prompt", "text", PATH.name, *metrics}
         unused |= {"hash_high", "hash_low", "signature", UNKNOWN}
         rest = documents.drop_columns(sorted(unused & set(documents.column_names)))
-        path = path_column(documents, self._relative)
         tables = {
             "bins": bins_table(order, lengths),
             "holdout": holdout_table(order, documents["holdout"].to_numpy()),
-            "documents": rest.append_column("path", path.cast(NAME)),
+            "documents": rest.append_column(PATH, documents[PATH.name]),
         }
         files = {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
         return {"tokens": handle.entry, **files}
+
+
+def _numbers(documents: pa.Table) -> np.ndarray:
+    """Return the number of each document's file: the same for documents of the same file."""
+    paths = documents[PATH.name].combine_chunks()
+    numbers: np.ndarray = paths.indices.to_numpy()
+    return numbers

@@ -25,8 +25,9 @@ from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import begin_attempt
-from pipelines.map.intake import Intake
+from pipelines.map.intake import Intake, Piece
 from pipelines.map.mapper import Job
+from pipelines.map.packs import packs
 from pipelines.map.phase import map_tasks
 from pipelines.map.unread import Unread
 from pipelines.map.wanted import Wanted, check_wanted
@@ -64,13 +65,13 @@ class FirstFiles:
     """Sources that the dataset has already: of these a few bad records stop no run."""
 
     def unmapped(self, facts: Mapping[str, Any]) -> "FirstFiles":
-        """Return this without the sources whose first split an earlier run has mapped.
+        """Return this without the sources whose first task an earlier run has finished.
 
         Args:
             facts: Fingerprints in place of the options that are paths.
         """
         groups = _by_source(self.files)
-        new = [own for own in groups if not _is_mapped(own[0], self.job, facts)]
+        new = [own for own in groups if not _is_mapped(own, self.job, facts)]
         return replace(self, files=[*itertools.chain.from_iterable(new)])
 
 
@@ -101,12 +102,13 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
     return [files[index * len(files) // number] for index in range(number)]
 
 
-def _is_mapped(file: InputFile, job: Job, facts: Mapping[str, Any]) -> bool:
-    """Return whether the first split of a file is mapped by an earlier run."""
-    reading = job.corpora[file.source].reading
-    check_head(file, reading)
-    tasks = map_tasks(splits(file, reading, split_bytes=job.options.split_bytes)[:1], job, facts)
-    return any((job.work / "map" / f"{task.name}.json").exists() for task in tasks)
+def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -> bool:
+    """Return whether an earlier run has finished the first task of a source."""
+    reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
+    check_head(files[0], reading)
+    chains = (splits(file, reading, split_bytes=size) for file in files)
+    (first,) = map_tasks([next(packs(chains, split_bytes=size))], job, facts)
+    return (job.work / "map" / f"{first.name}.json").exists()
 
 
 def _look(first: FirstFiles) -> list[str]:
@@ -171,7 +173,7 @@ def _read_first(corpus: Corpus, files: Sequence[InputFile], found: Unread, wante
     intake = Intake(corpus)
     is_read = False
     for split, item in _in_turn(corpus, files):
-        verdict = intake.read([item], split)
+        verdict = intake.read([Piece(split, [item])])
         reasons = verdict.reasons.to_pylist()
         if REJECTS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")

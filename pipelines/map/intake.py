@@ -1,7 +1,9 @@
 """From records to batches: a corpus's documents with their identity and three hashes of it."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +17,20 @@ from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.rows import CLEAN, RAW, READ, REJECTS, Verdict
+from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, Verdict
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Records of a split that become rows of a batch; a batch may have some of several files."""
+
+    split: Split
+    items: Sequence[Record | Damage]
 
 
 class Intake:
@@ -32,37 +42,50 @@ class Intake:
         self._columns = corpus.columns
         self._options = corpus.options
 
-    def sampled(
-        self, items: Sequence[Record | Damage], split: Split
-    ) -> tuple[Sequence[Record | Damage], int]:
-        """Return the records that --sample takes, and how many it leaves out."""
-        if self._options.sample >= 1:
-            return items, 0
-        positions = np.array([item.offset for item in items], np.int64)
-        hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
-        limit = np.uint64(hash_bound(self._options.sample))
-        taken = [item for item, sampled in zip(items, hashes < limit, strict=True) if sampled]
-        return taken, len(items) - len(taken)
+    def sampled(self, pieces: Sequence[Piece], unsampled: Counter[str]) -> Sequence[Piece]:
+        """Return the records that --sample takes.
 
-    def read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
-        """Return the documents of records as a batch of READ, and why some are left out."""
-        by_record = [self._documents(item, split) for item in items]
+        Args:
+            pieces: Records.
+            unsampled: How many are left out is added here, by the path of their file.
+        """
+        if self._options.sample >= 1:
+            return pieces
+        limit = np.uint64(hash_bound(self._options.sample))
+        sampled = []
+        for piece in pieces:
+            split, items = piece.split, piece.items
+            positions = np.array([item.offset for item in items], np.int64)
+            hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
+            taken = [item for item, kept in zip(items, hashes < limit, strict=True) if kept]
+            unsampled[split.relative] += len(items) - len(taken)
+            sampled.append(Piece(split, taken))
+        return sampled
+
+    def read(self, pieces: Sequence[Piece]) -> Verdict:
+        """Return the documents of records as a batch of READ, and why some are left out.
+
+        Args:
+            pieces: Of files of one source; none is of the file of the piece before.
+        """
+        by_record = [self._documents(item, piece.split) for piece in pieces for item in piece.items]
         try:
-            batch, reasons = self._batch(items, by_record, split)
+            batch, reasons = self._batch(pieces, by_record)
         except (TypeError, ValueError, AttributeError, pa.ArrowException) as error:
             if isinstance(error, MemoryError):
                 raise
-            doing = f"it makes documents of {split.path} that fit no table"
+            if len(pieces) > 1:
+                for piece in pieces:  # the one at fault raises it with its name
+                    self.read([piece])
+            doing = f"it makes documents of {pieces[0].split.path} that fit no table"
             raise code_failure(self._module, error, doing=doing) from error
         return Verdict(batch, reasons)
 
     def _batch(
-        self,
-        items: Sequence[Record | Damage],
-        by_record: Sequence[Sequence[Document]],
-        split: Split,
+        self, pieces: Sequence[Piece], by_record: Sequence[Sequence[Document]]
     ) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return a batch of READ with provenance, and why documents are left out."""
+        """Return a batch of READ with provenance and PATH, and why documents are left out."""
+        items = [item for piece in pieces for item in piece.items]
         documents = list(itertools.chain.from_iterable(by_record))
         counts = [len(group) for group in by_record]
         texts = pa.array([document.text for document in documents], pa.large_string())
@@ -71,17 +94,14 @@ class Intake:
         lengths = np.repeat(np.array([item.length for item in items], np.int64), counts)
         firsts = np.cumsum(counts) - counts
         ordinals = (np.arange(len(documents)) - np.repeat(firsts, counts)).astype(np.int32)
-        seed = self._options.seed
+        files = _files_of(pieces, counts)
+        order, holdout = self._hashes(pieces, files, positions=positions, ordinals=ordinals)
         columns = [
             pa.array(positions),
             pa.array(lengths),
             pa.array(ordinals),
-            pa.array(
-                order_hashes(
-                    split.source, split.relative, positions=positions, ordinals=ordinals, seed=seed
-                )
-            ),
-            pa.array(holdout_hashes(split.source, split.relative, positions, seed=seed)),
+            pa.array(order),
+            pa.array(holdout),
             pc.add(pc.binary_length(texts), pc.binary_length(prompts)),
             self._provenance(documents, self._recipe.group, pa.large_string()),
             prompts,
@@ -90,12 +110,35 @@ class Intake:
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
         for name, data_type in self._columns.items():
             batch = batch.append_column(name, self._provenance(documents, name, data_type))
-        given = given_level(self._options.clean, split.source)
+        given = given_level(self._options.clean, pieces[0].split.source)
         levels = [level_of(document, given) for document in documents]
         if any(level != REPAIR for level in levels):
             batch = batch.append_column(CLEAN, pa.array(levels, CLEAN.type))
+        paths = pa.array([piece.split.relative for piece in pieces], pa.large_string())
+        batch = batch.append_column(PATH, pa.DictionaryArray.from_arrays(files, paths))
         reasons = pa.array([document.reason for document in documents], pa.string())
         return batch, reasons
+
+    def _hashes(
+        self,
+        pieces: Sequence[Piece],
+        files: np.ndarray,
+        *,
+        positions: np.ndarray,
+        ordinals: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return order and holdout of documents; `files` has the number of each one's piece."""
+        order, holdout = (np.empty(len(files), np.uint64) for _ in range(2))
+        seed = self._options.seed
+        edges = np.searchsorted(files, np.arange(len(pieces) + 1)).tolist()
+        for piece, (start, end) in zip(pieces, itertools.pairwise(edges), strict=True):
+            name = piece.split.source, piece.split.relative
+            at = positions[start:end]
+            order[start:end] = order_hashes(
+                *name, positions=at, ordinals=ordinals[start:end], seed=seed
+            )
+            holdout[start:end] = holdout_hashes(*name, at, seed=seed)
+        return order, holdout
 
     def _documents(self, item: Record | Damage, split: Split) -> Sequence[Document]:
         if isinstance(item, Damage):
@@ -130,34 +173,54 @@ class Intake:
         return pa.array([document.provenance.get(name, empty) for document in documents], data_type)
 
 
-def with_raws(verdict: Verdict, items: Sequence[Record | Damage]) -> Verdict:
+def _files_of(pieces: Sequence[Piece], counts: Sequence[int]) -> np.ndarray:
+    """Return the number (int32) of each document's piece, given the documents of each record."""
+    by_record = np.repeat(np.arange(len(pieces), dtype=np.int32), [len(p.items) for p in pieces])
+    return np.repeat(by_record, counts)
+
+
+def with_raws(verdict: Verdict, pieces: Sequence[Piece]) -> Verdict:
     """Return a verdict with a column RAW of the first bytes of records that are quarantined.
 
     Args:
         verdict: On some of the records; without quarantined ones it stays as it is.
-        items: The records.
+        pieces: The records.
     """
     reasons = verdict.reasons.to_pylist()
     if REJECTS.isdisjoint(reasons):
         return verdict
-    by_place = {(item.offset, item.length): item for item in items}
-    places = verdict.batch.select(["position", "length"]).to_pylist()
+    by_place = {
+        (piece.split.relative, item.offset, item.length): item
+        for piece in pieces
+        for item in piece.items
+    }
+    places = zip(
+        *(verdict.batch[name].to_pylist() for name in (PATH.name, "position", "length")),
+        strict=True,
+    )
     raws = [
-        by_place[place["position"], place["length"]].head if reason in REJECTS else None
+        by_place[place].head if reason in REJECTS else None
         for place, reason in zip(places, reasons, strict=True)
     ]
     return Verdict(verdict.batch.append_column(RAW, pa.array(raws, RAW.type)), verdict.reasons)
 
 
-def group_records(reader: Iterable[Record | Damage]) -> Iterator[list[Record | Damage]]:
+def group_records(
+    readers: Iterable[tuple[Split, Iterable[Record | Damage]]],
+) -> Iterator[list[Piece]]:
     """Yield runs of at most BATCH_RECORDS records and little more than 4 MiB of input."""
-    batch: list[Record | Damage] = []
-    size = 0
-    for item in reader:
-        batch.append(item)
-        size += item.size
-        if len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
+    batch: list[Piece] = []
+    count = size = 0
+    for split, reader in readers:
+        items: list[Record | Damage] = []
+        for item in reader:
+            items.append(item)
+            count += 1
+            size += item.size
+            if count >= BATCH_RECORDS or size >= BATCH_BYTES:
+                yield [*batch, Piece(split, items)]
+                batch, items, count, size = [], [], 0, 0
+        if items:
+            batch.append(Piece(split, items))
     if batch:
         yield batch

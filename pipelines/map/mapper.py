@@ -1,14 +1,16 @@
-"""The worker's side of the map: a split is read, judged batch by batch and written as segments.
+"""The worker's side of the map: splits are read, judged batch by batch and written as segments.
 
-The split's record is written last. Its name is a fingerprint of everything that decides the bytes
-of the segments, so a later run finds it and skips the split.
+A task maps a split of a large file, or many small files (packs.py). Its record is written last; the
+name of the record is a fingerprint of everything that decides the bytes of the segments, so a later
+run finds it and skips the task.
 """
 
 import hashlib
 import time
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -21,11 +23,11 @@ from pipelines.engine.workers import MOST_DEATHS
 from pipelines.filters.step import Clock, run, split_verdict
 from pipelines.inputs.split import Link, Split
 from pipelines.map.amounts import Amounts
-from pipelines.map.attempts import begin_attempt
+from pipelines.map.attempts import begin_attempt, forget_attempts, num_deaths
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
-from pipelines.map.intake import Intake, group_records, with_raws
-from pipelines.readers.record import Damage, Reader, Record
+from pipelines.map.intake import Intake, Piece, group_records, with_raws
+from pipelines.readers.record import Reader
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import Verdict
 from pipelines.segments.segment import Segment
@@ -69,20 +71,34 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapTask:
-    """A split and the name of its record."""
+    """What is mapped at once, and the name of its record."""
 
     name: str
-    split: Split
+    splits: tuple[Split, ...]
+    """A split, or small files of one source: one split each."""
     most_deaths: int = MOST_DEATHS
     """How many worker processes of this machine may die of it before it is given up."""
 
     def __str__(self) -> str:
-        return f"map of bytes {self.split.start} to {self.split.end} of {self.split.path}"
+        first, last = self.splits[0], self.splits[-1]
+        if len(self.splits) == 1:
+            return f"map of bytes {first.start} to {first.end} of {first.path}"
+        return f"map of {len(self.splits)} files, from {first.path} to {last.path}"
+
+    @property
+    def source(self) -> str:
+        """The source of its files."""
+        return self.splits[0].source
+
+    @property
+    def size(self) -> int:
+        """Bytes that it maps; rows, of a table."""
+        return sum(split.end - split.start for split in self.splits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitRecord:
-    """The result of a split; the last file that its task writes."""
+    """The result of a split."""
 
     source: str
     relative: str
@@ -98,11 +114,8 @@ class SplitRecord:
     """Offset at which reading stopped, -1 when there was no record to start from."""
     unsampled: int = 0
     """Records that --sample left out; they are counted nowhere else."""
-    seconds: float = 0.0
-    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
-    """CPU seconds of the process, by stage."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    segments: tuple[Segment, ...] = ()
+    tokens: int = 0
+    """Of its documents, without those that repeat a text of the same segment."""
     bytes: int = 0
     """About how many bytes of input its records take."""
     unread_bytes: int = 0
@@ -110,7 +123,7 @@ class SplitRecord:
     cut: str = ""
     """Why an unknown number of records is missing at its end; empty if none is."""
     failure: str = ""
-    """Why a watch leaves the file out for now; the record is then of no use but to say so."""
+    """Why a watch leaves the file out for now: no segment has any of it."""
 
     @classmethod
     def failed(cls, split: Split, message: str) -> "SplitRecord":
@@ -136,7 +149,7 @@ class SplitRecord:
         Args:
             split: The split.
             reader: What read it.
-            results: The fields that tell what came of it, from `unsampled` on.
+            results: The fields that say how much it holds.
         """
         link = reader.link
         if link is None or reader.crc32c is None:
@@ -162,10 +175,38 @@ class SplitRecord:
         return f"{_CUT[self.cut]}: an unknown number of records is missing" if self.cut else ""
 
     @property
+    def name(self) -> tuple[str, str]:
+        """Source and path of its file, as `InputFile.name`."""
+        return self.source, self.relative
+
+    @property
     def link(self) -> Link:
         """The split's place in the chain of its file."""
         first = None if self.first < 0 else self.first
         return Link(end=self.end, first=first, next=None if self.next < 0 else self.next)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRecord:
+    """The result of a task; the last file that it writes."""
+
+    splits: tuple[SplitRecord, ...]
+    """In the order of the task."""
+    seconds: float = 0.0
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of the process, by stage."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    segments: tuple[Segment, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The source of its splits."""
+        return self.splits[0].source
+
+    @property
+    def unsampled(self) -> int:
+        """Records that --sample left out."""
+        return sum(split.unsampled for split in self.splits)
 
 
 def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) -> dict[str, str]:
@@ -185,33 +226,59 @@ def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) 
     }
 
 
-def record_name(
-    split: Split, corpus: Corpus, *, versions: Mapping[str, str], facts: Mapping[str, Any]
-) -> str:
-    """Return the fingerprint of a split: the same on every machine, for every number of workers.
+def record_names(
+    tasks: Iterable[Sequence[Split]],
+    corpus: Corpus,
+    *,
+    versions: Mapping[str, str],
+    facts: Mapping[str, Any],
+) -> list[str]:
+    """Return the fingerprints of tasks: the same on every machine, for every number of workers.
 
     Args:
-        split: The split.
-        corpus: The corpus of its source.
+        tasks: The splits of each.
+        corpus: The corpus of their source.
         versions: The versions that decide bytes.
         facts: Fingerprints in place of the options that are paths.
     """
-    identity = {
+    shared = {
         "corpus": corpus.recipe.name,
-        "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
         "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
         "versions": dict(versions),
     }
-    return hashlib.sha256(canonical(identity)).hexdigest()[:24]
+    start = hashlib.sha256(canonical(shared))
+    names = []
+    for splits in tasks:
+        digest = start.copy()
+        digest.update(
+            canonical(
+                [
+                    [split.source, split.relative, split.file_bytes, split.start, split.end]
+                    for split in splits
+                ]
+            )
+        )
+        names.append(digest.hexdigest()[:24])
+    return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The segments of some splits."""
+
+    segments: list[Segment] = field(default_factory=list)
+    tokens: Counter[str]
+    """By path, as SplitRecord has them."""
+    amounts: Amounts = field(default_factory=Amounts)
 
 
 def prepare_map(job: Job) -> Callable[[MapTask], None]:
-    """Return the function that maps splits of the job."""
+    """Return the function that runs map tasks of the job."""
     return Mapper(job).map
 
 
 class Mapper:
-    """Maps splits; holds the models of one worker process."""
+    """Runs map tasks; holds the models of one worker process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -234,78 +301,151 @@ class Mapper:
         )
 
     def map(self, task: MapTask) -> None:
-        """Write the segments of a split, and last its record.
+        """Write the segments of a task, and last its record.
 
-        In a watch a split that cannot be mapped has a record that says why: one file must not stop
-        the others. Trouble with the output is no fault of the file.
+        In a watch a file that cannot be mapped has a record that says why: one file must not stop
+        the others. Trouble with the output is no fault of the file. Where a process has died at
+        many files, or a watch cannot map them, they are mapped one by one, to find the one at
+        fault.
         """
+        work, run = self._job.work, self._job.run
+        is_pack = len(task.splits) > 1
+        if is_pack and num_deaths(work, task.name, run=run):
+            self._write(task, self._mapped_one_by_one(task))
+            forget_attempts(work, task.name, run=run)
+            return
         try:
-            with begin_attempt(self._job.work, task.name, run=self._job.run, description=str(task)):
-                self._map(task)
+            with begin_attempt(work, task.name, run=run, description=str(task)):
+                self._write(task, self._mapped(task))
         except Exception as error:
-            options = self._job.options
-            of_output = str(options.output) in str(error)
-            if not options.watch or of_output or is_lack_of_memory(error):
+            if not self._leaves_out(error):
                 raise
-            message = str(error) if isinstance(error, UserError) else last_line(error)
-            self._write(task, SplitRecord.failed(task.split, message))
+            self._write(task, self._mapped_one_by_one(task) if is_pack else _failed(task, error))
 
-    def _write(self, task: MapTask, record: SplitRecord) -> None:
+    def _leaves_out(self, error: Exception) -> bool:
+        """Return whether an error leaves out a file, and does not end the run."""
+        options = self._job.options
+        of_output = str(options.output) in str(error)
+        return options.watch and not of_output and not is_lack_of_memory(error)
+
+    def _write(self, task: MapTask, record: MapRecord) -> None:
         write_json(self._folder / f"{task.name}.json", sealed(record))
 
-    def _map(self, task: MapTask) -> None:
+    def _mapped_one_by_one(self, task: MapTask) -> MapRecord:
+        """Map each file of a task by itself, with a note of its own, and return one record."""
+        parts: list[MapRecord] = []
+        for number, split in enumerate(task.splits):
+            name = hashlib.sha256(f"{task.name} {number}".encode()).hexdigest()[:24]
+            one = replace(task, splits=(split,))
+            try:
+                with begin_attempt(self._job.work, name, run=self._job.run, description=str(one)):
+                    first = sum(len(part.segments) for part in parts)
+                    parts.append(self._mapped(one, first=first))
+            except Exception as error:
+                if not self._leaves_out(error):
+                    raise
+                parts.append(_failed(one, error))
+        cpu_seconds: Counter[str] = Counter()
+        for part in parts:
+            cpu_seconds.update(part.cpu_seconds)
+        return MapRecord(
+            splits=tuple(split for part in parts for split in part.splits),
+            seconds=round(sum(part.seconds for part in parts), 3),
+            cpu_seconds=dict(cpu_seconds),
+            versions=dict(self._job.versions),
+            segments=tuple(segment for part in parts for segment in part.segments),
+        )
+
+    def _mapped(self, task: MapTask, *, first: int = 0) -> MapRecord:
+        """Write the segments of a task, numbered from `first` on, and return its record."""
         started = time.monotonic()
         clock = Clock()
-        split = task.split
-        reader = self._job.corpora[split.source].reader(split)
-        segments, amounts = self.segments(reader, task, clock)
-        record = SplitRecord.of(
-            split,
-            reader,
-            **asdict(amounts),
+        corpus = self._job.corpora[task.source]
+        readers = [(split, corpus.reader(split)) for split in task.splits]
+        written = self.segments(readers, task.name, clock=clock, first=first)
+        splits = tuple(
+            SplitRecord.of(
+                split,
+                reader,
+                tokens=written.tokens[split.relative],
+                **written.amounts.of(split.relative),
+            )
+            for split, reader in readers
+        )
+        if self._job.options.watch and not self._job.options.skip_unreadable:
+            _check_ends(splits)
+        return MapRecord(
+            splits=splits,
             seconds=round(time.monotonic() - started, 3),
             cpu_seconds=clock.shares("read"),
             versions=dict(self._job.versions),
-            segments=tuple(segments),
+            segments=tuple(written.segments),
         )
-        self._write(task, record)
 
     def segments(
-        self, reader: Reader, task: MapTask, clock: Clock
-    ) -> tuple[list[Segment], Amounts]:
-        """Write the segments of what a reader yields; return them, and how much was read."""
-        split = task.split
-        builder = self._make_builder(relative=split.relative)
-        segments: list[Segment] = []
+        self,
+        readers: Iterable[tuple[Split, Reader]],
+        name: str,
+        *,
+        clock: Clock,
+        first: int = 0,
+    ) -> Written:
+        """Write the segments of what readers yield of files of one source.
+
+        Args:
+            readers: Each split with its reader.
+            name: Of the task.
+            clock: Counts the time of each stage.
+            first: The number of the first segment.
+        """
+        builder = self._make_builder()
+        written = Written(tokens=builder.tokens_by_path)
 
         def close() -> None:
             with clock.time("segment"):
-                segments.append(builder.close(self._folder / f"{task.name}-{len(segments):04}"))
+                number = first + len(written.segments)
+                written.segments.append(builder.close(self._folder / f"{name}-{number:04}"))
 
-        intake = self._intakes[split.source]
-        amounts = Amounts()
-        for batch in group_records(reader):
-            items, skipped = intake.sampled(batch, split)
-            amounts.unsampled += skipped
-            amounts.add(items, self._add(builder, items, split=split, clock=clock))
+        for group in group_records(readers):
+            intake = self._intakes[group[0].split.source]
+            pieces = intake.sampled(group, written.amounts.unsampled)
+            verdicts = self._add(builder, pieces, intake=intake, clock=clock)
+            written.amounts.add(pieces, verdicts)
             if builder.full:
                 close()
         if not builder.empty:
             close()
-        return segments, amounts
+        return written
 
     def _add(
         self,
         builder: SegmentBuilder,
-        items: Sequence[Record | Damage],
+        pieces: Sequence[Piece],
         *,
-        split: Split,
+        intake: Intake,
         clock: Clock,
     ) -> list[Verdict]:
         """Judge a batch and add it; return the verdicts on what is left out."""
-        documents, rejected = split_verdict(self._intakes[split.source].read(items, split))
+        documents, rejected = split_verdict(intake.read(pieces))
         kept, dropped = run(documents, self._chain.steps, clock)
-        verdicts = [with_raws(verdict, items) for verdict in (rejected, *dropped)]
+        verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
         with clock.time("segment"):
             builder.add(kept, verdicts)
         return verdicts
+
+
+def _check_ends(splits: Iterable[SplitRecord]) -> None:
+    """Check that the end of no file is missing.
+
+    Raises:
+        UserError: One is; the file's name goes before the message.
+    """
+    for split in splits:
+        if split.cut:
+            raise UserError(split.why_cut)
+
+
+def _failed(task: MapTask, error: Exception) -> MapRecord:
+    """Return the record of a task of one split that cannot be mapped."""
+    message = str(error) if isinstance(error, UserError) else last_line(error)
+    return MapRecord(splits=(SplitRecord.failed(task.splits[0], message),))

@@ -1,40 +1,44 @@
 """A run in parts: the share of a corpus that a machine maps, and what is missing at the end.
 
-All splits of all files stand in one row, each as long as it has bytes. Share i of N is the i-th of
-N equal lengths of that row and takes the splits whose middle lies in it: neighbours, so that a
-machine reads mostly files of its own. A share depends only on the corpus and on N, and shares of
-different N cover the corpus together if their lengths do.
+All tasks of the map stand in one row, each as long as it has bytes. Share i of N is the i-th of N
+equal lengths of that row and takes the tasks whose middle lies in it: neighbours, so that a machine
+reads mostly files of its own. A share depends only on the corpus and on N, and shares of different
+N cover the corpus together if their lengths do.
 """
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from pipelines.corpus.part import share_bounds
-from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
+from pipelines.map.mapper import MapTask
 
 _MAX_RANGES = 8
 
-Chains = Mapping[InputFile, Sequence[Split]]
-"""The splits of every file, in order."""
 
+def tasks_of_part(tasks: Sequence[MapTask], part: Sequence[str]) -> list[MapTask]:
+    """Return the tasks of some shares, in order.
 
-def splits_of_part(chains: Chains, part: Sequence[str]) -> list[Split]:
-    """Return the splits of some shares, in order."""
+    Args:
+        tasks: All of a corpus, in order.
+        part: The shares.
+    """
     bounds = [share_bounds(share) for share in part]
-    return [
-        split
-        for split, middle in _middles(chains).items()
-        if any(low <= middle < high for low, high in bounds)
-    ]
+    middles = _middles(tasks)
+    return [task for task in tasks if any(low <= middles[task.name] < high for low, high in bounds)]
 
 
-def shares_for(chains: Chains, missing: Sequence[Split]) -> str:
-    """Return the value of --part whose shares hold these splits and as few others as possible."""
-    middles = _middles(chains)
+def shares_for(tasks: Sequence[MapTask], missing: Sequence[MapTask]) -> str:
+    """Return the value of --part whose shares hold some tasks and as few others as possible.
+
+    Args:
+        tasks: All of a corpus, in order.
+        missing: Some of them.
+    """
+    middles = _middles(tasks)
 
     def shares(num: int) -> list[int]:
-        return sorted({int(middles[split] * num) for split in missing})
+        return sorted({int(middles[task.name] * num) for task in missing})
 
     def num_others(num: int) -> int:
         held = {*shares(num)}
@@ -62,13 +66,23 @@ def _unit(name: str) -> str:
     return "rows" if name.lower().endswith(".parquet") else "bytes"
 
 
-def _middles(chains: Chains) -> dict[Split, Fraction]:
-    """Return where the middle of each split lies in the row, from 0 to 1."""
-    total, before, middles = sum(file.bytes for file in chains), 0, {}
-    for file, chain in chains.items():
-        end = max(1, chain[-1].end)  # in rows, for a table
-        for split in chain:
-            inside = Fraction(split.start + split.end, 2 * end) * file.bytes
-            middles[split] = (before + inside) / total
-        before += file.bytes
+def _middles(tasks: Sequence[MapTask]) -> dict[str, Fraction]:
+    """Return where the middle of each task lies in the row, from 0 to 1, by name."""
+    ends: dict[tuple[str, str], int] = {}
+    for split in (split for task in tasks for split in task.splits):
+        ends[split.name] = max(split.end, ends.get(split.name, 1))  # in rows, for a table
+    lengths = {task.name: _length(task, ends) for task in tasks}
+    total, before, middles = sum(lengths.values()) or 1, Fraction(0), {}
+    for name, length in lengths.items():
+        middles[name] = (before + length / 2) / total
+        before += length
     return middles
+
+
+def _length(task: MapTask, ends: Mapping[tuple[str, str], int]) -> Fraction:
+    """Return the bytes that a task maps, given where each file ends."""
+    parts = (
+        Fraction((split.end - split.start) * split.file_bytes, ends[split.name])
+        for split in task.splits
+    )
+    return sum(parts, Fraction(0))

@@ -1,17 +1,21 @@
-"""The driver's side of the map: the splits of all files, those mapped before and the rest."""
+"""The driver's side of the map: the tasks of all files, those finished before and the rest."""
 
+import itertools
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from pipelines.corpus.options import Options
 from pipelines.corpus.part import MERGE
 from pipelines.engine.phases import Phases
-from pipelines.engine.records import read_record
+from pipelines.engine.records import finished_record, read_record
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.inputs.split import Split, seamless
-from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
-from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
+from pipelines.map.mapper import Job, MapRecord, MapTask, prepare_map, record_names
+from pipelines.map.packs import packs
+from pipelines.map.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.readers.reading import check_head, splits
 from shards.errors import UserError
@@ -21,6 +25,9 @@ from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 
 _LOG = logging.getLogger("corpusmill")
+
+Chains = Mapping[InputFile, Sequence[Split]]
+"""The splits of every file, in order."""
 
 
 class MapPhase:
@@ -47,7 +54,7 @@ class MapPhase:
         """
         self._job = job
         self._facts = facts
-        self._files = files
+        self._files = sorted(files, key=lambda file: file.name)
         self._phases = phases
         self._failed = failed
         self._names: set[str] = set()
@@ -56,79 +63,101 @@ class MapPhase:
         self._part = job.options.part
         self._merging = self._part == (MERGE,)
 
-    def map_all(self) -> list[SplitRecord]:
-        """Map what is not mapped yet, and return the records of all splits, by file and place.
+    def map_all(self) -> list[MapRecord]:
+        """Map what is not mapped yet, and return the records of all tasks, by file and place.
 
         Raises:
             UserError: A file cannot be mapped, unless this is a watch; or, with --part merge, some
                 splits have not been mapped by any part.
         """
         chains = self._chains(check=not self._merging)
-        tasks = self._tasks([split for chain in chains.values() for split in chain])
+        tasks = self._tasks(self._cut(chains))
         todo = self._unfinished(tasks)
         if todo and self._merging:
-            raise self._incomplete(chains, todo)
+            raise self._incomplete(tasks, todo)
         records = self._map(tasks, todo)
-        self._leave_out_failed(chains, records)
-        for file, chain in chains.items():
-            links = [records[split].link for split in chain]
-            if not seamless(links):
-                _LOG.info(
-                    "%s: its splits do not join up, because nested arrays look like records: it is "
-                    "mapped again, read as one split",
-                    file.relative,
-                )
-                chains[file] = self._splits_of(file, split_bytes=file.bytes)
-        redone = self._tasks([chain[0] for chain in chains.values() if chain[0] not in records])
-        records |= self._map(redone, self._unfinished(redone)) if redone else {}
-        self._leave_out_failed(chains, records)
-        self._check_ends(chains, records)
-        return [records[split] for chain in chains.values() for split in chain]
+        if again := self._unjoined(chains, tasks, records):
+            whole = [self._splits_of(file, split_bytes=file.bytes) for file in again]
+            redone = self._tasks((split,) for chain in whole for split in chain)
+            names = {file.name for file in again}
+            kept = [task for task in tasks if task.splits[0].name not in names]
+            tasks = sorted([*kept, *redone], key=lambda task: task.splits[0].place)
+            records |= self._map(redone, self._unfinished(redone))
+        self._note_failed(records.values())
+        left = {file.name for file in self._failed}
+        found = [_without(records[task.name], left) for task in tasks]
+        self._check_ends(found)
+        return [record for record in found if record.splits]
 
     def map_part(self) -> None:
-        """Map the splits of the run's shares, and log what to do next."""
+        """Map the tasks of the run's shares, and log what to do next."""
         chains = self._chains()
-        own = {*splits_of_part(chains, self._part)}
-        self._check_heads([file for file, chain in chains.items() if not own.isdisjoint(chain)])
-        all_tasks = self._tasks([split for chain in chains.values() for split in chain])
-        tasks = [task for task in all_tasks if task.split in own]
+        all_tasks = self._tasks(self._cut(chains))
+        tasks = tasks_of_part(all_tasks, self._part)
+        own = {split.name for task in tasks for split in task.splits}
+        self._check_heads([file for file in chains if file.name in own])
         records = self._map(tasks, self._unfinished(tasks, all_tasks=all_tasks))
-        own_chains = {file: [*own.intersection(chain)] for file, chain in chains.items()}
-        self._check_ends(own_chains, records)
+        self._check_ends(records.values())
         names = file_names(self._folder)
-        missing = sum(f"{task.name}.json" not in names for task in all_tasks)
+        missing = [task for task in all_tasks if f"{task.name}.json" not in names]
         kept = sum(segment.documents for record in records.values() for segment in record.segments)
         _LOG.info(
             "part %s: %d of %d splits, %s documents, are mapped; %d splits are not in %s yet. When "
             "every part has ended: the same command with --part merge (of parts with an output of "
             "their own, copy what is in .work/map of each into one first)",
             ",".join(self._part),
-            len(tasks),
-            len(all_tasks),
+            len(_splits_of(tasks)),
+            len(_splits_of(all_tasks)),
             f"{kept:,}",
-            missing,
+            len(_splits_of(missing)),
             self._job.options.output,
         )
 
     def forget(self) -> None:
-        """Delete the records and segments of what was mapped; those of other files stay."""
+        """Delete the records and segments of what was mapped; those of other files stay.
+
+        What was mapped before in other packs goes, too.
+        """
+        files = {file.name for file in self._files}
+        for name in file_names(self._folder):
+            task, _, ending = name.partition(".")
+            if ending == "json" and task not in self._names:
+                record = finished_record(MapRecord, self._folder / name)
+                if record and any(split.name in files for split in record.splits):
+                    self._names.add(task)
         forget_records(self._folder, self._names)
 
-    def _leave_out_failed(
-        self, chains: dict[InputFile, list[Split]], records: Mapping[Split, SplitRecord]
-    ) -> None:
-        """Move files of which a split has failed out of the chains."""
-        for file, chain in [*chains.items()]:
-            why = next((found.failure for split in chain if (found := records[split]).failure), "")
-            if self._job.options.watch and not self._job.options.skip_unreadable:
-                why = why or _why_cut(chain, records)
-            if why:
-                self._failed[file] = why
-                del chains[file]
+    def _note_failed(self, records: Iterable[MapRecord]) -> None:
+        """Note the files of which a split has failed."""
+        why: dict[tuple[str, str], str] = {}
+        for split in (split for record in records for split in record.splits):
+            if split.failure:
+                why.setdefault(split.name, split.failure)
+        self._failed.update({file: why[file.name] for file in self._files if file.name in why})
 
-    def _check_ends(
-        self, chains: Mapping[InputFile, Iterable[Split]], records: Mapping[Split, SplitRecord]
-    ) -> None:
+    def _unjoined(
+        self, chains: Chains, tasks: Sequence[MapTask], records: Mapping[str, MapRecord]
+    ) -> list[InputFile]:
+        """Return the files whose splits do not join, to be read as one split each."""
+        found = {
+            split: record
+            for task in tasks
+            for split, record in zip(task.splits, records[task.name].splits, strict=True)
+        }
+        again = []
+        for file, chain in chains.items():
+            parts = [found[split] for split in chain]
+            failed = any(part.failure for part in parts)
+            if len(parts) > 1 and not failed and not seamless([part.link for part in parts]):
+                _LOG.info(
+                    "%s: its splits do not join up, because nested arrays look like records: it is "
+                    "mapped again, read as one split",
+                    file.relative,
+                )
+                again.append(file)
+        return again
+
+    def _check_ends(self, records: Iterable[MapRecord]) -> None:
         """Check that the end of no file is missing, unless the run may continue without it.
 
         Raises:
@@ -136,7 +165,10 @@ class MapPhase:
         """
         if self._job.options.skip_unreadable:
             return
-        cut = {file: why for file, chain in chains.items() if (why := _why_cut(chain, records))}
+        why = {
+            split.name: split.why_cut for record in records for split in record.splits if split.cut
+        }
+        cut = {file: why[file.name] for file in self._files if file.name in why}
         Listing(files=[], refused=cut).check(
             ", or give --skip-unreadable to continue with the records that can be read (finished "
             "work is kept)"
@@ -163,8 +195,11 @@ class MapPhase:
     def _splits_of(self, file: InputFile, *, split_bytes: int) -> list[Split]:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
 
-    def _tasks(self, splits: Sequence[Split]) -> list[MapTask]:
-        return map_tasks(splits, self._job, self._facts)
+    def _cut(self, chains: Chains) -> Iterable[tuple[Split, ...]]:
+        return packs(chains.values(), split_bytes=self._job.options.split_bytes)
+
+    def _tasks(self, cut: Iterable[tuple[Split, ...]]) -> list[MapTask]:
+        return map_tasks(cut, self._job, self._facts)
 
     def _unfinished(
         self, tasks: Sequence[MapTask], *, all_tasks: Sequence[MapTask] = ()
@@ -185,8 +220,9 @@ class MapPhase:
                 task,
                 self._folder,
                 # A merge does not look at the files: on its machine they may have other times.
-                reading=None if self._merging else self._readings[task.split.source],
+                reading=None if self._merging else self._readings[task.source],
                 sizes=sizes,
+                cut=self._job.options.skip_unreadable or not self._job.options.watch,
             ):
                 return True
             # Deleted at once: later another part may have written it again.
@@ -204,33 +240,31 @@ class MapPhase:
             _LOG.info("%s changed: %d segments %s", text, segments, effect)
         return todo
 
-    def _map(self, tasks: Sequence[MapTask], todo: Sequence[MapTask]) -> dict[Split, SplitRecord]:
-        """Return the records of tasks by split, after running those tasks that are `todo`."""
+    def _map(self, tasks: Sequence[MapTask], todo: Sequence[MapTask]) -> dict[str, MapRecord]:
+        """Return the records of tasks by name, after running those tasks that are `todo`."""
         self._names |= {task.name for task in tasks}
         self._phases.run(
             "map",
             todo,
             prepare_map,
             self._job,
-            weights=[task.split.end - task.split.start for task in todo],
+            weights=[task.size for task in todo],
             done=len(tasks) - len(todo),
         )
         records = side_by_side(
-            lambda task: read_record(SplitRecord, self._folder / f"{task.name}.json"),
+            lambda task: read_record(MapRecord, self._folder / f"{task.name}.json"),
             tasks,
             where=self._folder,
         )
-        return {task.split: record for task, record in zip(tasks, records, strict=True)}
+        return {task.name: record for task, record in zip(tasks, records, strict=True)}
 
-    def _incomplete(
-        self, chains: Mapping[InputFile, Sequence[Split]], todo: Sequence[MapTask]
-    ) -> UserError:
-        missing = [task.split for task in todo]
+    def _incomplete(self, tasks: Sequence[MapTask], todo: Sequence[MapTask]) -> UserError:
+        missing = _splits_of(todo)
         unusable = sum((self._folder / f"{task.name}.json").exists() for task in todo)
         return UserError(
-            f"{len(missing)} of {sum(map(len, chains.values()))} splits are not mapped in "
+            f"{len(missing)} of {len(_splits_of(tasks))} splits are not mapped in "
             f"{self._folder}: {describe_ranges(missing)}. Run the same command with --part "
-            f"{shares_for(chains, missing)}, or run the parts that did not finish again (what they "
+            f"{shares_for(tasks, todo)}, or run the parts that did not finish again (what they "
             "finished is kept). If their files are on other machines, copy those of .work/map "
             "here. Then give --part merge again"
             + (
@@ -241,30 +275,44 @@ class MapPhase:
         )
 
 
-def _why_cut(chain: Iterable[Split], records: Mapping[Split, SplitRecord]) -> str:
-    """Return why an unknown number of records of a file is missing; "" if none is."""
-    return next((why for split in chain if (why := records[split].why_cut)), "")
-
-
-def map_tasks(splits: Iterable[Split], job: Job, facts: Mapping[str, Any]) -> list[MapTask]:
-    """Return the tasks of splits.
+def map_tasks(
+    cut: Iterable[tuple[Split, ...]], job: Job, facts: Mapping[str, Any]
+) -> list[MapTask]:
+    """Return the tasks of a job.
 
     Args:
-        splits: Of the files of the job.
+        cut: The splits that each task maps, by source.
         job: What all tasks share.
         facts: Fingerprints in place of the options that are paths.
     """
-    most_deaths = MOST_DEATHS
-    if job.options.watch:  # the attempt after those deaths names the file, and the rest goes on
-        most_deaths += MOST_DEATHS
-    return [
-        MapTask(
-            name=record_name(split, job.corpora[split.source], versions=job.versions, facts=facts),
-            split=split,
-            most_deaths=most_deaths,
-        )
-        for split in splits
-    ]
+    tasks = []
+    for source, group in itertools.groupby(cut, key=lambda splits: splits[0].source):
+        own = [*group]
+        names = record_names(own, job.corpora[source], versions=job.versions, facts=facts)
+        tasks += [
+            MapTask(name=name, splits=splits, most_deaths=_most_deaths(splits, job.options))
+            for name, splits in zip(names, own, strict=True)
+        ]
+    return tasks
+
+
+def _most_deaths(splits: Sequence[Split], options: Options) -> int:
+    """Return how many processes may die of a task: where several must, to find the file at fault.
+
+    The attempt after those deaths names it, and in a watch the others are mapped.
+    """
+    alone = len(splits) == 1 and not options.watch
+    return MOST_DEATHS if alone else MOST_DEATHS * (1 + len(splits))
+
+
+def _splits_of(tasks: Iterable[MapTask]) -> list[Split]:
+    return [split for task in tasks for split in task.splits]
+
+
+def _without(record: MapRecord, left_out: Collection[tuple[str, str]]) -> MapRecord:
+    """Return a record without the splits of some files, of which it has no segment but theirs."""
+    splits = tuple(split for split in record.splits if split.name not in left_out)
+    return record if len(splits) == len(record.splits) else replace(record, splits=splits)
 
 
 def forget_records(folder: AnyPath, names: Collection[str]) -> None:

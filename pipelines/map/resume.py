@@ -1,11 +1,11 @@
-"""Which splits earlier runs have mapped, and which versions changed since."""
+"""Which tasks of the map earlier runs have finished, and which versions changed since."""
 
 from collections.abc import Iterable, Mapping
 
 from pipelines.engine.records import finished_record, intact_files, read_record
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
-from pipelines.map.mapper import MapTask, SplitRecord
+from pipelines.map.mapper import MapRecord, MapTask, SplitRecord
 from pipelines.readers.reading import Reading, stored_crc32c
 from shards.errors import DamageError
 from shards.storage.files import files
@@ -18,21 +18,26 @@ def is_usable(
     *,
     reading: Reading | None,
     sizes: Mapping[str, int] | None = None,
+    cut: bool = True,
 ) -> bool:
-    """Return whether an earlier run finished the split, on the file as it is now.
+    """Return whether an earlier run finished a task, on its files as they are now.
 
     A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
     of the same file. Without a reading its name and size, which the task's name covers, suffice. A
     split that failed is tried again.
 
     Args:
-        task: The split's task.
+        task: The task.
         folder: Where its record lies.
-        reading: How the file is read; None if it is not to be looked at.
+        reading: How its files are read; None if they are not to be looked at.
         sizes: The size of every file in the folder; None asks for each.
+        cut: Whether it is of use where the end of a file is missing.
     """
-    record = finished_record(SplitRecord, folder / f"{task.name}.json")
-    if record is None or record.failure or not _of_this_file(record, task.split, reading):
+    record = finished_record(MapRecord, folder / f"{task.name}.json")
+    if record is None or not all(
+        not found.failure and (cut or not found.cut) and _of_this_file(found, split, reading)
+        for found, split in zip(record.splits, task.splits, strict=True)
+    ):
         return False
     written = {
         f"{segment.stem}.{suffix}": entry
@@ -60,25 +65,26 @@ def changed_versions(
     *,
     all_tasks: Iterable[MapTask],
 ) -> dict[str, int]:
-    """Return which versions changed since splits were mapped, and how many segments that concerns.
+    """Return which versions changed since files were mapped, and how many segments that concerns.
 
     Args:
-        todo: The tasks of the splits that are to be mapped again.
+        todo: The tasks that are to be run again.
         folder: Where records lie.
         versions: The current versions.
         all_tasks: All tasks of the run: records of their names are of the current versions.
     """
-    unfinished = {_range(task.split) for task in todo}
+    unfinished = {_range(split) for task in todo for split in task.splits}
     current = {f"{task.name}.json" for task in all_tasks}
     changed: dict[str, int] = {}
     for file in files(folder) if unfinished else ():
         if not file.endswith(".json") or file in current:
             continue
         try:
-            record = read_record(SplitRecord, folder / file)
+            record = read_record(MapRecord, folder / file)
         except DamageError:  # of a version with another form of record
             continue
-        if _range(record) in unfinished and record.versions != versions:
+        of_these = any(_range(split) in unfinished for split in record.splits)
+        if of_these and record.versions != versions:
             for name in sorted(versions):
                 if record.versions.get(name) != versions[name]:
                     text = f"{name} ({record.versions.get(name)}, now {versions[name]})"

@@ -14,6 +14,7 @@ from pipelines.map.description import try_models
 from pipelines.map.first_records import FirstFiles, check_sources
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.native import native_pays
+from pipelines.map.packs import packs
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, sample
 from pipelines.planning.sizes import run_extent
@@ -34,11 +35,14 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         UserError: The input cannot be read, or an option does not fit.
     """
     files, corpora = match_corpora(module, options)
-    cut: dict[str, list[Split]] = {source: [] for source in corpora}
+    chains = []
     for file in files:
         reading = corpora[file.source].reading
         check_head(file, reading)
-        cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
+        chains.append(splits(file, reading, split_bytes=options.split_bytes))
+    cut: dict[str, list[tuple[Split, ...]]] = {source: [] for source in corpora}
+    for pack in packs(chains, split_bytes=options.split_bytes):
+        cut[pack[0].source].append(pack)
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     run = uuid.uuid4().hex
     # The sample is timed by the code that the run would use.

@@ -18,7 +18,7 @@ from pipelines.dedup.bands import EDGES
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.filters.step import Clock
 from pipelines.inputs.split import Split
-from pipelines.map.mapper import Job, Mapper, MapTask
+from pipelines.map.mapper import Job, Mapper
 from pipelines.planning.sizes import SourceSize, num_segments
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
@@ -42,6 +42,20 @@ BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 """Of the .bands of a segment, whatever its rows."""
 
 
+Pack = tuple[Split, ...]
+"""What a task maps."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is read of a split."""
+
+    split: Split
+    reader: BoundedReader
+    ratio: float
+    """Bytes as stored of a byte of the split; of a table, of a row."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """What was read at one place."""
@@ -54,7 +68,7 @@ class _Piece:
 
 def sample(
     corpora: Mapping[str, Corpus],
-    splits: Mapping[str, Sequence[Split]],
+    tasks: Mapping[str, Sequence[Pack]],
     *,
     job: Job,
     seconds: float = SECONDS,
@@ -63,7 +77,7 @@ def sample(
 
     Args:
         corpora: The corpus of each source.
-        splits: Its splits, by source.
+        tasks: What each task of a source maps, by source.
         job: The run.
         seconds: How long to sample, roughly.
     """
@@ -73,36 +87,36 @@ def sample(
         segments.mkdir(parents=True)
         mapper = Mapper(replace(job, options=replace(job.options, output=folder)))
         sizes: dict[str, SourceSize] = {}
-        for source, cut in splits.items():
-            pieces = list(_pieces(mapper, corpora[source], cut, seconds=seconds / len(splits)))
+        for source, cut in tasks.items():
+            pieces = list(_pieces(mapper, corpora[source], cut, seconds=seconds / len(tasks)))
             sizes[source] = _source_size(pieces, cut, segments)
         return sizes
 
 
 def _pieces(
-    mapper: Mapper, corpus: Corpus, splits: Sequence[Split], *, seconds: float
+    mapper: Mapper, corpus: Corpus, tasks: Sequence[Pack], *, seconds: float
 ) -> Iterator[_Piece]:
     """Yield what was read at places of a source, until its time is over."""
-    started, chosen = time.monotonic(), _chosen(splits)
-    ends = {split.path: split.end for split in splits}
-    for index, split in enumerate(chosen):
+    started, chosen = time.monotonic(), _chosen(tasks)
+    ends = {split.path: split.end for pack in tasks for split in pack}
+    for index, pack in enumerate(chosen):
         left = seconds - (time.monotonic() - started)
         if index and left < 0:
             return
         until = time.monotonic() + max(LEAST_SECONDS, left / (len(chosen) - index))
-        task = MapTask(name=f"{split.source}-{index}", split=split)
-        yield _piece(mapper, corpus, task, until=until, end=ends[split.path])
+        parts = [_part(corpus, split, until=until, end=ends[split.path]) for split in pack]
+        yield _piece(mapper, parts, f"{pack[0].source}-{index}")
 
 
-def _chosen(splits: Sequence[Split]) -> list[Split]:
-    """Return at most PIECES splits, spread evenly."""
-    number = min(PIECES, len(splits))
-    return [splits[(2 * index + 1) * len(splits) // (2 * number)] for index in range(number)]
+def _chosen(tasks: Sequence[Pack]) -> list[Pack]:
+    """Return at most PIECES tasks, spread evenly."""
+    number = min(PIECES, len(tasks))
+    return [tasks[(2 * index + 1) * len(tasks) // (2 * number)] for index in range(number)]
 
 
-def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: int) -> _Piece:
-    """Read at one place; `end` is that of the file's last split."""
-    split, form = task.split, format_of(task.split.path, corpus.reading)
+def _part(corpus: Corpus, split: Split, *, until: float, end: int) -> _Part:
+    """Return what reads a part of a split; `end` is that of the file's last split."""
+    form = format_of(split.path, corpus.reading)
     packed = compression(split.path) is not None or form == "own"
     ratio = split.file_bytes / max(end, 1)  # of a table: bytes a row
     if not packed and form != "parquet":
@@ -110,18 +124,25 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
         first = max(split.start, (split.start + split.end) // 2 - PIECE_BYTES)
         split = replace(split, start=first if first > split.start + PIECE_BYTES else split.start)
     units = max(1, round(PIECE_BYTES / ratio))
-    part = BoundedReader(corpus.reader(split), until=until, units=units, packed=packed)
+    reader = BoundedReader(corpus.reader(split), until=until, units=units, packed=packed)
+    return _Part(split, reader, ratio)
+
+
+def _piece(mapper: Mapper, parts: Sequence[_Part], name: str) -> _Piece:
+    """Read at one place."""
     started = time.monotonic()
-    segments, _ = mapper.segments(part, replace(task, split=split), Clock())
+    readers = [(part.split, part.reader) for part in parts]
+    written = mapper.segments(readers, name, clock=Clock())
     return _Piece(
-        stored=part.consumed(split) * ratio,
+        stored=sum(part.reader.consumed(part.split) * part.ratio for part in parts),
         seconds=time.monotonic() - started,
-        segments=tuple(segments),
+        segments=tuple(written.segments),
     )
 
 
-def _source_size(pieces: Sequence[_Piece], splits: Sequence[Split], folder: Path) -> SourceSize:
+def _source_size(pieces: Sequence[_Piece], tasks: Sequence[Pack], folder: Path) -> SourceSize:
     """Return the size of a source from pieces whose segments lie in a folder."""
+    splits = [split for pack in tasks for split in pack]
     files = {split.path: split.file_bytes for split in splits}
     ends = {split.path: split.end for split in splits}
     stored = sum(files.values())
@@ -138,8 +159,9 @@ def _source_size(pieces: Sequence[_Piece], splits: Sequence[Split], folder: Path
     records = sum(tally.rows for segment in segments for tally in segment.tallies) * times
     tokens = sum(segment.tokens for segment in segments) * times
     shares = (
-        (split.end - split.start) / max(ends[split.path], 1) * split.file_bytes / max(stored, 1)
-        for split in splits
+        sum((part.end - part.start) / max(ends[part.path], 1) * part.file_bytes for part in pack)
+        / max(stored, 1)
+        for pack in tasks
     )
     number = sum(num_segments(records * part, tokens * part) for part in shares)
     audit = _audit_bytes(folder, segments)
@@ -147,7 +169,7 @@ def _source_size(pieces: Sequence[_Piece], splits: Sequence[Split], folder: Path
         share=share,
         files=len(files),
         stored_bytes=stored,
-        splits=len(splits),
+        splits=len(tasks),
         segments=number,
         records=records,
         documents=sum(segment.documents for segment in segments) * times,

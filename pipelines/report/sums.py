@@ -15,7 +15,7 @@ from typing import Any
 from pipelines.filters.blocklist import BLOCKED
 from pipelines.filters.decontaminate import CONTAMINATED
 from pipelines.filters.scorer import reasons_of
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS
@@ -60,7 +60,7 @@ _REASON_RANK = {reason: rank for rank, reason in enumerate(_STAGE_OF)}
 
 
 def figures(
-    records: Sequence[SplitRecord],
+    records: Sequence[MapRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
     *,
     quality: Quality,
@@ -69,7 +69,7 @@ def figures(
     """Return what report.json says of a run besides its account, JSON-able.
 
     Args:
-        records: Of all splits.
+        records: Of all tasks of the map.
         merged: Of all shards, by source.
         quality: The rules of the run.
         filters: Names of its own filters.
@@ -175,7 +175,7 @@ def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
     return histograms
 
 
-def cpu_seconds(records: Iterable[SplitRecord]) -> dict[str, dict[str, float]]:
+def cpu_seconds(records: Iterable[MapRecord]) -> dict[str, dict[str, float]]:
     """Return the CPU seconds that each stage of the map took, by source."""
     sums: dict[str, Counter[str]] = {}
     for record in records:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipelines.dedup.tasks import TaskRecord
 from pipelines.inputs.files import Listing
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.write import PAGE, REPORT
 from pipelines.run.unknown import Unknown, unknown_lines
@@ -25,7 +25,7 @@ Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
 
 
-def expected_account(records: Iterable[SplitRecord], dedup: Iterable[TaskRecord]) -> Account:
+def expected_account(records: Iterable[MapRecord], dedup: Iterable[TaskRecord]) -> Account:
     """Return the account that the records of the map and of dedup add up to."""
     account = _summed(mapped(records))
     for drops in dedup:
@@ -42,7 +42,7 @@ def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
 
 
 def check_account(
-    records: Sequence[SplitRecord],
+    records: Sequence[MapRecord],
     dedup: Sequence[TaskRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
@@ -77,14 +77,14 @@ def _unbalanced(what: str, expected: int, actual: int) -> DamageError:
 
 def accounting(
     account: Account,
-    records: Sequence[SplitRecord],
+    records: Sequence[MapRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> dict[str, Any]:
     """Return the account as the manifest holds it: per source, every figure in rows.
 
     Args:
         account: Rows by source, verdict and reason.
-        records: Of all splits.
+        records: Of all tasks of the map.
         merged: The records of the merge, by source.
     """
     sizes: Counter[tuple[str, str]] = Counter()
@@ -102,7 +102,7 @@ def accounting(
                 if record.source == source
                 for segment in record.segments
             ),
-            "not_sampled": sum(split.unsampled for split in records if split.source == source),
+            "not_sampled": sum(task.unsampled for task in records if task.source == source),
             "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
             "groups": _groups(merged.get(source, ())),
         }
@@ -195,7 +195,7 @@ def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
     return sum(t.rows for r in every for t in r.tallies if t.verdict == DROPPED) - kept
 
 
-def mapped(records: Iterable[SplitRecord]) -> Iterator[tuple[str, Tally]]:
+def mapped(records: Iterable[MapRecord]) -> Iterator[tuple[str, Tally]]:
     """Yield the sums of all segments, each with its source."""
     for record in records:
         for segment in record.segments:

@@ -321,6 +321,6 @@ def _count_tokens(run: Build, files: Sequence[InputFile], tokens: dict[InputFile
     new = [file for file in files if file not in tokens]
     counts: Counter[tuple[str, str]] = Counter()
     for record in run.map_phase(new).map_all() if new else ():
-        for segment in record.segments:
-            counts[record.source, record.relative] += segment.tokens
+        for split in record.splits:
+            counts[split.name] += split.tokens
     tokens.update({file: counts[file.name] for file in new if file not in run.failed})

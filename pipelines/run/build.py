@@ -31,7 +31,7 @@ from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run, try_models
 from pipelines.map.first_records import FirstFiles, look
-from pipelines.map.mapper import Job, SplitRecord, segment_versions
+from pipelines.map.mapper import Job, MapRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
 from pipelines.merge.holdout import holdout_threshold, num_shards
@@ -266,11 +266,11 @@ class Build:
         self.check_first(self.files)
         return self.make_of(self.map_phase(self.files).map_all())
 
-    def make_of(self, records: Sequence[SplitRecord]) -> Manifest:
+    def make_of(self, records: Sequence[MapRecord]) -> Manifest:
         """Make the dataset of splits that are mapped, and return its manifest.
 
         Args:
-            records: Of all splits, those of one file side by side and in order.
+            records: Of the map, by file and place.
 
         Raises:
             UserError: Too many records cannot be read, or none is left.
@@ -284,7 +284,7 @@ class Build:
 
     def grow_by(
         self,
-        records: Sequence[SplitRecord],
+        records: Sequence[MapRecord],
         *,
         base: Manifest | None,
         arrivals: Sequence[float],
@@ -352,7 +352,7 @@ class Build:
         self.phases = Phases(self.work, self.runner)
         return made
 
-    def _check_rejects(self, records: Sequence[SplitRecord], files: Sequence[InputFile]) -> None:
+    def _check_rejects(self, records: Sequence[MapRecord], files: Sequence[InputFile]) -> None:
         """Check that not too many records are unreadable; say what those hold that all are.
 
         Raises:
@@ -367,7 +367,7 @@ class Build:
 
     def _finish(
         self,
-        records: Sequence[SplitRecord],
+        records: Sequence[MapRecord],
         files: Sequence[InputFile],
         *,
         base: Manifest | None,
@@ -452,7 +452,8 @@ class Build:
         if base is not None:
             made = grown(base, made)
         left_out = {**self.left_out, **self.failed}
-        whys = {(one.source, one.relative): one.why_cut for one in results.records if one.cut}
+        splits = (split for record in results.records for split in record.splits)
+        whys = {split.name: split.why_cut for split in splits if split.cut}
         cut = {file: whys[file.name] for file in files if file.name in whys}
         unknown = unknown_tokens(results.records)
         run = {
@@ -503,11 +504,11 @@ class Build:
         if not (self.options.keep_segments or is_share(self.options.part)):
             remove_work(self.work)
 
-    def plan(self, records: Sequence[SplitRecord], *, base: Manifest | None = None) -> Plan:
+    def plan(self, records: Sequence[MapRecord], *, base: Manifest | None = None) -> Plan:
         """Return the plan of the later phases; it is written where their tasks read it.
 
         Args:
-            records: Of all splits.
+            records: Of all tasks of the map.
             base: The dataset that grows; None for a new one.
         """
         identity: dict[str, Any] = {

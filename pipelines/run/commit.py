@@ -11,7 +11,7 @@ from typing import Any
 
 from pipelines.dedup.phases import Deduplicated
 from pipelines.inputs.files import InputFile
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.sums import machine
 from pipelines.report.write import REPORT, write_page
@@ -38,17 +38,18 @@ OF_THE_MAP = {"map", "progress", "attempts"}
 class Results:
     """The results of a run's phases."""
 
-    records: Sequence[SplitRecord]
+    records: Sequence[MapRecord]
     plan: Plan
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""
 
 
-def input_entries(records: Sequence[SplitRecord]) -> tuple[InputEntry, ...]:
+def input_entries(records: Sequence[MapRecord]) -> tuple[InputEntry, ...]:
     """Return the input files with the checksums of their splits."""
     by_file = itertools.groupby(
-        records, key=lambda split: (split.source, split.relative, split.file_bytes)
+        (split for record in records for split in record.splits),
+        key=lambda split: (split.source, split.relative, split.file_bytes),
     )
     return tuple(
         InputEntry(

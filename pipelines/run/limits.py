@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import InputFile
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import MapRecord
 from pipelines.map.unread import Unread
 from pipelines.quality.profile import Rule
 from pipelines.readers.record import Damage, Record
@@ -52,27 +52,28 @@ class Losses:
         return max(self.records, self.bytes)
 
 
-def losses_of(records: Iterable[SplitRecord]) -> Losses:
+def losses_of(records: Iterable[MapRecord]) -> Losses:
     """Return how much of the input cannot be read; where a file is cut off is no record.
 
     Args:
-        records: Of all splits.
+        records: Of all tasks of the map.
     """
-    splits = [*records]
-    cut = Counter(record.cut for record in splits if record.cut)
+    tasks = [*records]
+    splits = [split for task in tasks for split in task.splits]
+    cut = Counter(split.cut for split in splits if split.cut)
     reasons: Counter[str] = Counter()
     rows = 0
-    for _, tally in mapped(splits):
+    for _, tally in mapped(tasks):
         rows += tally.rows
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
     reasons, rows = reasons - cut, rows - cut.total()
-    lost = sum(record.unread_bytes for record in splits)
-    all_bytes = sum(record.bytes for record in splits)
+    lost = sum(split.unread_bytes for split in splits)
+    all_bytes = sum(split.bytes for split in splits)
     return Losses(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
 
 
-def unread_sources(records: Iterable[SplitRecord]) -> set[str]:
+def unread_sources(records: Iterable[MapRecord]) -> set[str]:
     """Return the sources that have records and of which none could be read."""
     verdicts: dict[str, set[str]] = {}
     for source, tally in mapped(records):
@@ -82,7 +83,7 @@ def unread_sources(records: Iterable[SplitRecord]) -> set[str]:
 
 
 def check_rejects(
-    records: Sequence[SplitRecord],
+    records: Sequence[MapRecord],
     files: Sequence[InputFile],
     *,
     corpora: Mapping[str, Corpus],
@@ -92,7 +93,7 @@ def check_rejects(
     """Check that not too many records are unreadable.
 
     Args:
-        records: Of all splits.
+        records: Of all tasks of the map.
         files: The input files; none of a pipeline of transforms, whose records nobody knows.
         corpora: The corpus of each source.
         most: The largest share of records, and of bytes, that may be unreadable.
@@ -119,7 +120,7 @@ def check_rejects(
 
 
 def _example(
-    records: Sequence[SplitRecord],
+    records: Sequence[MapRecord],
     reason: str,
     *,
     corpora: Mapping[str, Corpus],
@@ -141,7 +142,9 @@ def _rejected(
     segment: Segment, reason: str, *, folder: AnyPath
 ) -> list[tuple[str, Record | Damage]]:
     """Return records of a segment that were rejected for a reason, each with its file, in order."""
-    table = open_table(folder / f"{segment.stem}.rejects").sort_by("position")
+    table = open_table(folder / f"{segment.stem}.rejects").sort_by(
+        [(name, "ascending") for name in ("path", "position")]
+    )
     rows = (row for row in table.to_pylist() if row["reason"] == reason)
     return [(row["path"], _item(row)) for row, _ in zip(rows, range(_EXAMPLES), strict=False)]
 
@@ -152,11 +155,11 @@ def _item(row: Mapping[str, Any]) -> Record | Damage:
     return Damage(*place, row["reason"], raw) if value is None else Record(*place, value, raw)
 
 
-def check_kept(records: Sequence[SplitRecord], rules: Iterable[Rule]) -> None:
+def check_kept(records: Sequence[MapRecord], rules: Iterable[Rule]) -> None:
     """Check that some document is left.
 
     Args:
-        records: Of all splits.
+        records: Of all tasks of the map.
         rules: The quality rules of the run.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,7 +81,6 @@ def audit_rows(
     rows: pa.RecordBatch | pa.Table,
     reasons: pa.Array,
     *,
-    relative: str | None,
     schema: pa.Schema = AUDIT,
 ) -> pa.Table:
     """Return rows of any stage as audit rows; columns of later stages are null.
@@ -90,7 +88,6 @@ def audit_rows(
     Args:
         rows: The rows.
         reasons: Why each row was dropped, null where it was kept.
-        relative: The path of their file; None: the column `path` has that of each.
         schema: What audit_schema returns for the run.
     """
     verdicts = [
@@ -98,7 +95,6 @@ def audit_rows(
         for reason in reasons.to_pylist()
     ]
     known = {
-        "path": path_column(rows, relative),
         "verdict": pa.array(verdicts, pa.large_string()),
         "reason": reasons,
         "tokens": _token_counts(rows),
@@ -117,13 +113,6 @@ def audit_rows(
         [_cast(values, field.type) for values, field in zip(columns, schema, strict=True)],
         schema=schema,
     )
-
-
-def path_column(rows: pa.RecordBatch | pa.Table, relative: str | None) -> Any:
-    """Return the path of each row's file, arguments as in audit_rows."""
-    if relative is None:
-        return rows["path"]
-    return pa.nulls(rows.num_rows, pa.large_string()).fill_null(relative)
 
 
 def _token_counts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:

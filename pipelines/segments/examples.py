@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.segments.audit import path_column
 from pipelines.segments.rows import whole_texts
 from shards.text_hash import fold, text_hashes
 
@@ -36,12 +35,9 @@ hash that of the whole."""
 
 
 class Examples:
-    """Collects the examples of segments, those of one file or of several."""
+    """Collects the examples of segments."""
 
-    def __init__(self, relative: str | None) -> None:
-        """Make it; `relative` is the path of the file, None: the rows have it as `path`."""
-        self._relative = relative
-        self._columns = [*_COLUMNS, *(["path"] if relative is None else [])]
+    def __init__(self) -> None:
         self._by_reason: dict[str, pa.Table] = {}
 
     def add(self, rows: pa.RecordBatch, reasons: pa.Array) -> None:
@@ -58,7 +54,7 @@ class Examples:
                 chosen = chosen[orders[chosen] <= largest]
             if len(chosen):
                 names = [name for name in _HASHES if name in rows.schema.names]
-                taken = rows.select([*self._columns, *names]).take(pa.array(chosen))
+                taken = rows.select([*_COLUMNS, *names]).take(pa.array(chosen))
                 new = self._rows(taken, reason)
                 self._by_reason[reason] = _sorted(pa.concat_tables([examples, new]))[:most]
 
@@ -66,7 +62,7 @@ class Examples:
         texts = whole_texts(rows)
         columns = {
             **{name: rows[name] for name in ("order", "position", "ordinal")},
-            "path": path_column(rows, self._relative).cast(pa.large_string()),
+            "path": rows["path"].cast(pa.large_string()),
             "reason": pa.repeat(pa.scalar(reason, pa.large_string()), rows.num_rows),
             "text": pc.utf8_slice_codeunits(texts, 0, CHARACTERS),
             **_hashes(rows, texts),
@@ -80,7 +76,7 @@ class Examples:
         return pa.concat_tables([EXAMPLES.empty_table(), *parts])
 
 
-_COLUMNS = ["order", "position", "ordinal", "prompt", "text"]
+_COLUMNS = ["order", "path", "position", "ordinal", "prompt", "text"]
 _HASHES = ("hash_high", "hash_low")
 
 

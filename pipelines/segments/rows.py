@@ -35,6 +35,10 @@ CLEAN = pa.field("clean_level", pa.string())
 NAME = pa.dictionary(pa.int32(), pa.large_string())
 """Type of a string column with few distinct values."""
 
+PATH = pa.field("path", NAME)
+"""The column with the path of each row's file, relative to its input: the rows of a batch may be of
+several files of one source."""
+
 READ = pa.schema(
     [
         ("position", pa.int64()),
@@ -48,7 +52,7 @@ READ = pa.schema(
         ("text", pa.large_string()),
     ]
 )
-"""What the first stage is given; a corpus appends its columns of provenance.
+"""What the first stage is given; a corpus appends its columns of provenance, and PATH follows.
 
 position and length are in bytes of the uncompressed file (or row number and 1); bytes counts the
 UTF-8 bytes of prompt and text as read; group is the part of the corpus that the account lists

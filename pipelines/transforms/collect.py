@@ -22,13 +22,13 @@ from pipelines.filters.tokenize import TOKENIZER
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.identity import mixed
-from pipelines.segments.rows import CLEAN, RAW, READ, Verdict
+from pipelines.segments.rows import CLEAN, PATH, RAW, READ, Verdict
 from pipelines.segments.segment import Segment
 from pipelines.segments.unknown import UNKNOWN
 from pipelines.transforms.firing import lifetime
 from pipelines.transforms.judged import METRIC, REASON
 from pipelines.transforms.model import Model
-from pipelines.transforms.read import PATH, SOURCE, constant
+from pipelines.transforms.read import SOURCE, constant
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.storage.files import crc32c_of
@@ -183,7 +183,6 @@ class _Open:
     def __init__(self, sink: Sink) -> None:
         self.begun = time.time()
         self.builder = SegmentBuilder(
-            relative=None,
             dedup=sink.options.dedup != "none",
             schema=audit_schema(sink.metrics),
             keep_texts=sink.options.keep_dropped,

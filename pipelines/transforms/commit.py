@@ -13,7 +13,7 @@ from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.records import read_record
 from pipelines.engine.runner import level_kept
-from pipelines.map.mapper import SplitRecord, segment_versions
+from pipelines.map.mapper import MapRecord, SplitRecord, segment_versions
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
 from pipelines.run.append import check_base, read_base
@@ -173,8 +173,11 @@ def _grown(sink: Sink, notes: Notes, firing: Firing, *, base: Manifest | None) -
         return build.grow_by(_of_firing(notes, firing, sink), base=base, arrivals=begun)
 
 
-def _of_firing(notes: Notes, firing: Firing, sink: Sink) -> list[SplitRecord]:
-    return [replace(one, relative=firing.path) for one in _records(notes, _versions(sink))]
+def _of_firing(notes: Notes, firing: Firing, sink: Sink) -> list[MapRecord]:
+    return [
+        replace(one, splits=tuple(replace(rows, relative=firing.path) for rows in one.splits))
+        for one in _records(notes, _versions(sink))
+    ]
 
 
 def check_grows(sink: Sink) -> None:
@@ -269,7 +272,7 @@ def check_new(options: Options) -> None:
         )
 
 
-def _made_before(build: Build, records: Sequence[SplitRecord]) -> Manifest | None:
+def _made_before(build: Build, records: Sequence[MapRecord]) -> Manifest | None:
     """Return the manifest if an attempt before got that far: engines may repeat the last step."""
     if not (build.output / manifests.NAME).exists():
         return None
@@ -305,25 +308,29 @@ def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:
     }
 
 
-def _records(notes: Notes, versions: dict[str, str]) -> list[SplitRecord]:
-    """Return the records of a map that left these segments: the first of a source has them all."""
-    by_source: defaultdict[str, list[Any]] = defaultdict(list)
+def _records(notes: Notes, versions: dict[str, str]) -> list[MapRecord]:
+    """Return the records of a map that left these segments, one for each source."""
+    segments: defaultdict[str, list[Segment]] = defaultdict(list)
     for one in notes.segments:
-        by_source[one.source].append(one.segment)
-    digests = notes.digests()
-    records = []
+        segments[one.source].append(one.segment)
+    splits: defaultdict[str, list[SplitRecord]] = defaultdict(list)
     for split in notes.splits:
-        segments = tuple(by_source.pop(split.source, ()))
-        records.append(replace(split, versions=versions, segments=segments))
-    for source, left in by_source.items():
-        records.append(_of_rows(source, left, digest=digests[source], versions=versions))
-    return sorted(records, key=lambda one: (one.source, one.relative, one.start))
+        splits[split.source].append(split)
+    digests = notes.digests()
+    return [
+        MapRecord(
+            splits=tuple(
+                splits[source] or [_of_rows(source, segments[source], digest=digests[source])]
+            ),
+            versions=versions,
+            segments=tuple(segments[source]),
+        )
+        for source in sorted({*segments, *splits})
+    ]
 
 
-def _of_rows(
-    source: str, segments: Sequence[Segment], *, digest: str, versions: dict[str, str]
-) -> SplitRecord:
-    """Return the record of a source that has no files."""
+def _of_rows(source: str, segments: Sequence[Segment], *, digest: str) -> SplitRecord:
+    """Return what stands for the split of a source that has no files."""
     num_bytes = sum(tally.bytes for segment in segments for tally in segment.tallies)
     return SplitRecord(
         source=source,
@@ -334,8 +341,6 @@ def _of_rows(
         crc32c=crc32c_of(digest.encode()),
         first=0,
         next=num_bytes,
-        versions=versions,
-        segments=tuple(segments),
     )
 
 

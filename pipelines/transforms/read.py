@@ -1,7 +1,7 @@
 """A corpus as batches of documents: found, cut and read as by its command."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from os import PathLike
 from typing import Any
 
@@ -19,11 +19,11 @@ from pipelines.filters.step import split_verdict
 from pipelines.inputs.input_file import shown
 from pipelines.inputs.split import Split, seamless
 from pipelines.map.amounts import Amounts
-from pipelines.map.intake import Intake, group_records, with_raws
+from pipelines.map.intake import Intake, Piece, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
+from pipelines.map.packs import packs
 from pipelines.readers.reading import check_head, splits
-from pipelines.readers.record import Damage, Record
-from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, RAW, Verdict
+from pipelines.segments.rows import DROPPED, KEPT, NAME, PATH, QUARANTINED, RAW, Verdict
 from pipelines.transforms.judged import REASON, CorpusOutputs, count, judged_outputs
 from pipelines.transforms.model import check_known
 from shards.errors import UserError
@@ -31,9 +31,6 @@ from shards.spelling import expected
 
 SOURCE = pa.field("source", NAME)
 """The column with the name of each document's input."""
-
-PATH = pa.field("path", NAME)
-"""The column with the path of each document's file, relative to its input."""
 
 TAKEN = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
 """Columns that transforms add."""
@@ -81,11 +78,12 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
                 raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
             values = replace(values, input=(str(recipe.sample),))
         listing, self._corpora = sources.list_corpora(module, values)
-        self._splits: list[Split] = []
+        chains = []
         for file in listing.files:
             reading = self._corpora[file.source].reading
             check_head(file, reading)
-            self._splits += splits(file, reading, split_bytes=values.split_bytes)
+            chains.append(splits(file, reading, split_bytes=values.split_bytes))
+        self._packs = [*packs(chains, split_bytes=values.split_bytes)]
         for name, one in self._corpora.items():
             if taken := sorted(TAKEN & {*one.columns}):
                 raise UserError(
@@ -103,7 +101,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         )
         tagged = (
             pipeline
-            | "List splits" >> beam.Create(self._splits, reshuffle=False)
+            | "List splits" >> beam.Create(self._packs, reshuffle=False)
             | "Spread over workers" >> beam.Reshuffle()
             | "Read splits" >> reading.with_outputs(DROPPED, QUARANTINED, _SPLITS, main=KEPT)
         )
@@ -139,35 +137,36 @@ class ReadDoFn(beam.DoFn):
         check_known(segment_versions({}, self._corpora), self._versions)
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
 
-    def process(self, split: Split) -> Iterator[Any]:
-        """Yield the batches of a split, and last its record."""
-        reader = self._corpora[split.source].reader(split)
-        intake = self._intakes[split.source]
+    def process(self, pack: tuple[Split, ...]) -> Iterator[Any]:
+        """Yield the batches of splits of one source, and last their records."""
+        source = pack[0].source
+        corpus, intake = self._corpora[source], self._intakes[source]
+        readers = [(split, corpus.reader(split)) for split in pack]
         amounts = Amounts()
-        for group in group_records(reader):
-            items, skipped = intake.sampled(group, split)
-            amounts.unsampled += skipped
-            if items:
-                documents, rejected = self._read(items, split, intake)
-                amounts.add(items, [rejected])
-                yield from judged_outputs(documents, [with_raws(rejected, items)])
-        count("records not sampled", amounts.unsampled)
-        record = SplitRecord.of(split, reader, **asdict(amounts))
-        if record.cut and not self._corpora[split.source].options.skip_unreadable:
-            raise UserError(
-                f"The input {shown(split.path)} {record.why_cut}. Fetch it again, or give "
-                "ReadCorpus skip_unreadable=True to continue with the records that can be read"
-            )
-        yield beam.TaggedOutput(_SPLITS, record)
+        for group in group_records(readers):
+            pieces = intake.sampled(group, amounts.unsampled)
+            if any(piece.items for piece in pieces):
+                documents, rejected = self._read(pieces, source, intake)
+                amounts.add(pieces, [rejected])
+                yield from judged_outputs(documents, [with_raws(rejected, pieces)])
+        count("records not sampled", amounts.unsampled.total())
+        for split, reader in readers:
+            record = SplitRecord.of(split, reader, **amounts.of(split.relative))
+            if record.cut and not corpus.options.skip_unreadable:
+                raise UserError(
+                    f"The input {shown(split.path)} {record.why_cut}. Fetch it again, or give "
+                    "ReadCorpus skip_unreadable=True to continue with the records that can be read"
+                )
+            yield beam.TaggedOutput(_SPLITS, record)
 
     def _read(
-        self, items: Sequence[Record | Damage], split: Split, intake: Intake
+        self, pieces: Sequence[Piece], source: str, intake: Intake
     ) -> tuple[pa.RecordBatch, Verdict]:
         """Return the documents of records, and the verdict on what is left out."""
-        found = intake.read(items, split)
+        found = intake.read(pieces)
         batch = found.batch
-        for field, value in ((SOURCE, split.source), (PATH, split.relative)):
-            batch = batch.append_column(field, constant(value, batch.num_rows))
+        place = batch.schema.get_field_index(PATH.name)
+        batch = batch.add_column(place, SOURCE, constant(source, batch.num_rows))
         count("records read", batch.num_rows)
         count("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
         return split_verdict(Verdict(batch, found.reasons))

@@ -22,11 +22,11 @@ from pipelines.engine.beam import PCollection
 from pipelines.inputs.files import NAME as SOURCE_NAME
 from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
 from pipelines.segments.identity import holdout_hashes, order_hashes
-from pipelines.segments.rows import CLEAN, NAME, RAW, READ
+from pipelines.segments.rows import CLEAN, NAME, PATH, RAW, READ
 from pipelines.segments.unknown import UNKNOWN
 from pipelines.transforms.commit import ROWS
 from pipelines.transforms.judged import REASON
-from pipelines.transforms.read import PATH, SOURCE, constant
+from pipelines.transforms.read import SOURCE, constant
 from shards.errors import UserError
 
 IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")

@@ -15,7 +15,7 @@ def finish(work: Path, name: str, *, kept: int = 0, dropped: int = 0) -> None:
         {"verdict": "kept", "reason": "", "rows": kept, "bytes": 0},
         {"verdict": "dropped", "reason": "short", "rows": dropped, "bytes": 0},
     ]
-    record = {"unsampled": 0, "segments": [{"tokens": 0, "tallies": tallies}]}
+    record = {"splits": [{"unsampled": 0}], "segments": [{"tokens": 0, "tallies": tallies}]}
     (work / "map" / f"{name}.json").write_text(json.dumps(record))
 
 

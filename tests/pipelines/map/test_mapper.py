@@ -10,7 +10,7 @@ from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
     Job,
     prepare_map,
-    record_name,
+    record_names,
     segment_versions,
 )
 from pipelines.wudao import WudaoOptions
@@ -23,14 +23,14 @@ SPLIT = Split(
 
 
 def name_of(
-    split: Split = SPLIT,
-    *,
+    *splits: Split,
     versions: Mapping[str, str] = {"ftfy": "6.3"},
     facts: Mapping[str, str] = {},
     **options: object,
 ) -> str:
     corpus = Corpus(MODULE, WudaoOptions(**options))  # type: ignore[arg-type]  # any option
-    return record_name(split, corpus, versions=versions, facts=facts)
+    (name,) = record_names([splits or (SPLIT,)], corpus, versions=versions, facts=facts)
+    return name
 
 
 def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
@@ -41,12 +41,13 @@ def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
         name_of(dataclasses.replace(SPLIT, relative="b.json")),
         name_of(dataclasses.replace(SPLIT, start=1)),
         name_of(dataclasses.replace(SPLIT, file_bytes=10)),
+        name_of(SPLIT, dataclasses.replace(SPLIT, relative="b.json")),
         name_of(versions={"ftfy": "6.4"}),
         name_of(facts={"tokenizer": "0" * 64}),
         name_of(seed=3),
         name_of(min_chars=3),
     ]
-    assert len({same, *others}) == 8
+    assert len({same, *others}) == 9
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,18 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-def test_a_run_that_died_in_its_own_process_is_repeated_with_a_worker(tmp_path: Path) -> None:
-    path = tmp_path / "in" / "a.jsonl"
+@pytest.mark.parametrize("others", [0, 3], ids=["a file", "a file among small ones"])
+def test_a_run_that_died_in_its_own_process_is_repeated_with_a_worker(
+    tmp_path: Path, others: int
+) -> None:
+    path = tmp_path / "in" / "b.jsonl"
     path.parent.mkdir()
-    texts = [page(number)["content"] for number in range(3)] + [EXIT]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    flags = ["--input", str(path), "--tokenizer", RECIPE.sample_tokenizer, "--languages", "all"]
-    flags += ["--output", str(tmp_path / "out")]
+    texts = [page(number)["content"] for number in range(3)]
+    for name in ["a", "c", "d"][:others]:
+        write(path.with_name(f"{name}.jsonl"), texts)
+    write(path, [*texts, EXIT])
+    flags = ["--input", str(path.parent), "--tokenizer", RECIPE.sample_tokenizer]
+    flags += ["--languages", "all", "--output", str(tmp_path / "out")]
     for code in (7, 2):
         done = subprocess.run(
             [sys.executable, "-m", MODULE, *flags],
@@ -33,5 +39,10 @@ def test_a_run_that_died_in_its_own_process_is_repeated_with_a_worker(tmp_path: 
             check=False,
         )
         assert done.returncode == code, done.stderr
-    assert "a worker died 3 times at the same task" in done.stderr
+    died = "3 processes died one after the other" if others else "a worker died 3 times at the same"
+    assert died in done.stderr
     assert f"of {path}. Finished work is kept" in done.stderr
+
+
+def write(path: Path, texts: Iterable[str]) -> None:
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))

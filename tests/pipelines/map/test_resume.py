@@ -11,7 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines.corpus.options import Options
 from pipelines.engine.records import read_record
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import MapRecord
 from pipelines.run.build import build
 from shards.records import sealed
 from shards.storage.files import write_json
@@ -53,7 +53,9 @@ def test_a_split_that_failed_is_mapped_again(tmp_path: Path) -> None:
     options = small(tmp_path / "out", path.parent, split_bytes=1000, keep_segments=True)
     mapped(options)
     record = min((tmp_path / "out" / ".work" / "map").glob("*.json"))
-    write_json(record, sealed(replace(read_record(SplitRecord, record), failure="it ended")))
+    found = read_record(MapRecord, record)
+    failed = replace(found.splits[0], failure="it ended")
+    write_json(record, sealed(replace(found, splits=(failed,))))
     assert mapped(options) == 1
 
 

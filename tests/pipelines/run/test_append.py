@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from pipelines.map import packs
 from pipelines.run.append import append
-from pipelines.run.build import build
+from pipelines.run.build import Build, build
 from shards.__main__ import main
 from shards.manifest import Manifest, write_manifest
 from tests.pipelines.privileges import without_privileges
-from tests.pipelines.runs import MODULE, own_text, page, small, write_pages, write_wudao
+from tests.pipelines.runs import MODULE, content, own_text, page, small, write_pages, write_wudao
 
 
 def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
@@ -73,3 +74,25 @@ def test_what_stood_at_one_place_then_and_later_is_known_when_they_are_one(tmp_p
     write_wudao(folder / "part-2.json", [page(n, f"{own_text(n)}後") for n in (1, 3, 4)])
     made = grown(output, folder, **options)
     assert made.generations[-1].accounting["wudao"]["dropped"] == {"near-duplicate": 2}
+
+
+def test_generations_of_packed_files_are_those_of_single_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are mapped some at a time until a generation is full; nothing of it is left then."""
+    folder = tmp_path / "in"
+    for number in range(12):  # each with a text that others have, too
+        write_pages(folder / f"part-{number:02}.json", number, 100 + number % 3)
+    monkeypatch.setattr(Build, "clean_up", lambda _: None)
+
+    def generations(name: str) -> list[list[str]]:
+        output = tmp_path / name
+        made = grown(output, folder, every_tokens=1800, split_bytes=1 << 20)
+        assert not [*(output / ".work" / "map").iterdir()]
+        return [[entry.path for entry in each.inputs] for each in made.generations]
+
+    packed = generations("packed")
+    assert len(packed) >= 3
+    monkeypatch.setattr(packs, "SMALL_BYTES", 0)
+    assert generations("single") == packed
+    assert content(tmp_path / "single") == content(tmp_path / "packed")
