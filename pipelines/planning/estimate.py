@@ -42,7 +42,8 @@ IDLE_BYTES = 180e6
 """Memory of a worker that has done nothing yet, with Beam and Arrow loaded."""
 
 RECORD_BYTES, SEGMENT_BYTES = 3_000, 2_750
-"""Memory in the driver for a split, and for a segment with its sums and its place in the plan."""
+"""Memory in the driver for a task of the map, and for a segment with its sums and its place in the
+plan."""
 
 PLANNED_BYTES = 950
 """Memory in a worker for a segment of the plan: its JSON (224) and the objects."""
@@ -85,7 +86,7 @@ def estimate(extent: Extent, *, workers: int, model_bytes: float) -> Estimate:
         workers=workers,
         disk_bytes=copies + extent.total("shard_bytes") + extent.other_bytes,
         worker_bytes=idle + segments * PLANNED_BYTES + _task_memory(extent),
-        driver_bytes=idle + extent.count("splits") * RECORD_BYTES + segments * SEGMENT_BYTES,
+        driver_bytes=idle + extent.count("tasks") * RECORD_BYTES + segments * SEGMENT_BYTES,
     )
 
 
@@ -94,7 +95,7 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
     segments, signed = extent.count("segments"), extent.total("signed")
     dedup, merge = extent.dedup_tasks, extent.count("merge_tasks")
     merged_bytes = extent.total("segment_bytes") + 2 * extent.rewritten_bytes
-    tasks = {"map": extent.count("splits"), "dedup": dedup, "merge": merge}
+    tasks = {"map": extent.count("tasks"), "dedup": dedup, "merge": merge}
     work = {
         "map": extent.total("map_seconds"),
         "dedup": extent.total("texts") / TEXT_ROWS_A_SECOND

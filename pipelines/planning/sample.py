@@ -169,7 +169,7 @@ def _source_size(pieces: Sequence[_Piece], tasks: Sequence[Pack], folder: Path) 
         share=share,
         files=len(files),
         stored_bytes=stored,
-        splits=len(tasks),
+        tasks=len(tasks),
         segments=number,
         records=records,
         documents=sum(segment.documents for segment in segments) * times,

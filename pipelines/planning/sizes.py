@@ -1,7 +1,7 @@
 """How large the parts of a run become: segments, tasks, shards, files. Arithmetic alone.
 
-It all follows from a few numbers a source: splits, records, documents, tokens, and the bytes of
-what they become. They come from a sample (sample.py).
+It all follows from a few numbers a source: tasks of the map, records, documents, tokens, and the
+bytes of what they become. They come from a sample (sample.py).
 """
 
 import math
@@ -40,7 +40,8 @@ class SourceSize:
     """The part of its stored bytes that the sample read."""
     files: int
     stored_bytes: int
-    splits: int
+    tasks: int
+    """Of the map."""
     segments: int
     records: float
     """Rows of the audit: documents of all records, and records that cannot be read."""
@@ -177,5 +178,5 @@ def validation_share(source: SourceSize, fraction: float) -> float:
 
 
 def num_segments(records: float, tokens: float) -> int:
-    """Return the number of segments that a split of this many records and tokens becomes."""
+    """Return the number of segments that a task of this many records and tokens makes."""
     return max(1, math.ceil(records / MAX_RECORDS), math.ceil(tokens / MAX_TOKENS))

@@ -18,7 +18,7 @@ def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
     yield ""
     ranges = "; segments are cut by ranges first" if extent.rewritten_bytes else ""
     work = {
-        "map": f"{extent.count('splits'):,} splits",
+        "map": f"{extent.count('tasks'):,} tasks",
         "dedup": f"{extent.dedup_tasks:,} tasks",
         "merge": f"{extent.count('shards'):,} shards and {extent.count('held_shards'):,} of "
         f"validation{ranges}",
@@ -45,14 +45,14 @@ def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
 
 
 def _sources(extent: Extent) -> Iterator[str]:
-    head = ("", "files", "bytes", "sampled", "splits", "segments", "documents", "kept", "tokens")
+    head = ("", "files", "bytes", "sampled", "tasks", "segments", "documents", "kept", "tokens")
     rows = [
         (
             name,
             f"{source.files:,}",
             bytes_text(source.stored_bytes),
             f"{100 * source.share:.3g} %",
-            f"{source.splits:,}",
+            f"{source.tasks:,}",
             f"{source.segments:,}",
             f"{source.records:,.0f}",
             f"{source.documents:,.0f}",
@@ -67,9 +67,9 @@ def _sources(extent: Extent) -> Iterator[str]:
 def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
     """Yield what in the estimate is worth changing, and how."""
     extent = estimate.extent
-    if (splits := extent.count("splits")) < estimate.workers:
+    if (tasks := extent.count("tasks")) < estimate.workers:
         yield (
-            f"only {splits} of {estimate.workers} workers have a split to map: choose a "
+            f"only {tasks} of {estimate.workers} workers have something to map: choose a "
             "smaller --split-bytes"
         )
     rejects = extent.total("rejects") / max(extent.total("records"), 1)

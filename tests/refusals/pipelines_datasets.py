@@ -151,8 +151,10 @@ ROWS = (
         "part: merge without one part",
         before=f"{LISTED}$",
         writes=("data/.work/*",),
-        command=f"{RUN} --part merge",
-        scene=left_by(f"{RUN} --part 1/2", together(wudao, pages("part-2.json", 6, 9))),
+        command=f"{RUN} --split-bytes 2k --part merge",  # else one task maps both files
+        scene=left_by(
+            f"{RUN} --split-bytes 2k --part 1/2", together(wudao, pages("part-2.json", 6, 9))
+        ),
     ),
     refused(
         "plan: records that another corpus reads",
