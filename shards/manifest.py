@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -291,7 +292,7 @@ class Manifest:
         """The number that the last generation came with; removals may have come since."""
         return max(generation.number for generation in self.generations)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """SHA-256 of everything but numbers and lineage: equal data have equal identities."""
         content = _content(self)
