@@ -99,9 +99,8 @@ class RunData:
         """Return how batches are made, as arguments of `Loader` and `read_once`."""
         return {
             "batch_size": size,
-            "rank": ranks.first_part,
-            "world": ranks.all_parts,
-            "parts": ranks.num_parts,
+            "rank": ranks.rank,
+            "world": ranks.world,
             "boundaries": self.isolate and self.blanks is None,
             "blanks": self.blanks,
         }

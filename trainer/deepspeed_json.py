@@ -265,7 +265,7 @@ def with_precision(
 
 
 def micro_batch_of(
-    content: Mapping[str, Any], wanted: int | None, *, sizes: tuple[int, ...], world: int
+    content: Mapping[str, Any], wanted: int | None, *, sizes: Sequence[int], world: int
 ) -> int:
     """Return how many samples a rank computes at a time, for all sizes of the global batch.
 
@@ -280,38 +280,28 @@ def micro_batch_of(
     """
     at_most = max(1, sizes[0] // (world * content.get(_ACCUMULATION, 1)))
     micro: int = wanted or content.get(_MICRO) or at_most
-    check_batches(content, (micro,) * world, sizes=sizes)
+    _check_batches(content, micro, sizes=sizes, world=world)
     return micro
 
 
-def check_batches(
-    content: Mapping[str, Any], micros: Sequence[int], *, sizes: Sequence[int]
+def _check_batches(
+    content: Mapping[str, Any], micro: int, *, sizes: Sequence[int], world: int
 ) -> None:
     """Check that micro-batches make up the global batch.
 
-    Args:
-        content: DeepSpeed's settings.
-        micros: samples that each rank computes at a time, by rank.
-        sizes: of the global batch.
-
     Raises:
-        UserError: a size is no multiple of what all ranks compute at a time, or the file
-            contradicts it.
+        UserError: a size is no multiple of what all ranks compute at once, or the file contradicts
+            it.
     """
-    at_once, are_equal = sum(micros), len(set(micros)) == 1
-    shown = (
-        f"(micro-batch {micros[0]}) x (accumulation) x ({len(micros)} ranks)"
-        if are_equal
-        else f"(micro-batches {'+'.join(map(str, micros))} of the ranks) x (accumulation)"
-    )
+    at_once, shown = micro * world, f"(micro-batch {micro}) x (accumulation) x ({world} ranks)"
     for size in sizes:
         if size % at_once:
             below = size // at_once * at_once
             near = " or ".join(f"{n:,}" for n in (below, below + at_once) if n)
-            other = f" that divides {size:,} / {len(micros)} ranks" if are_equal else ""
             raise UserError(
                 f"a global batch of {size:,} samples is not {shown}: {at_once:,} does not divide "
-                f"it. Give --batch-size {near}, or a --micro-batch{other or ' of other sizes'}."
+                f"it. Give --batch-size {near}, or a --micro-batch that divides {size:,} / {world} "
+                "ranks."
             )
     steps, stated = sizes[0] // at_once, content.get(_ACCUMULATION)
     if stated not in (None, steps):

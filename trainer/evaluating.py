@@ -77,14 +77,14 @@ def evaluate(
     Args:
         losses: what the model gives of windows, without gradients.
         data: holds the windows.
-        at_once: windows that this rank computes at once.
+        at_once: windows that a rank computes at once.
         ranks: all of them call this; each computes its part.
         stop: called between batches, with the same result on all ranks; nonzero: return None.
     """
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    size = ranks.at_once(at_once)
+    size = at_once * ranks.world
     batches = data.validation(size, ranks)
     if ranks.is_first:
         total = math.ceil(len(data.held_out) / size) * size

@@ -165,20 +165,16 @@ class Follower:
 
     def _share(self, run: Run) -> NodeShare:
         """Return what the ranks of this node read of the data."""
-        ranks, nodes = self.ranks, self.ranks.nodes()
-        parts, own = ranks.parts or (1,) * ranks.world, nodes[ranks.rank]
-        ranges = (
-            scatters_read(
-                batch.size,
-                run.scatters,
-                world=ranks.all_parts,
-                rank=sum(parts[: nodes.index(own)]),
-                parts=sum(part for part, node in zip(parts, nodes, strict=True) if node == own),
-            )
+        ranks = self.ranks.ranks_of_node()
+        scatters = {
+            scatter
             for batch in run.batches
-        )
-        widest = max(ranges, key=len)
-        return NodeShare(scatters=tuple(widest), num_scatters=run.scatters)
+            for rank in ranks
+            for scatter in scatters_read(
+                batch.size, run.scatters, world=self.ranks.world, rank=rank
+            )
+        }
+        return NodeShare(scatters=tuple(sorted(scatters)), num_scatters=run.scatters)
 
     def _stop_following(self, directory: str, number: int) -> None:
         self._problem = (

@@ -110,9 +110,6 @@ class Loader(IterableDataset[Tensors]):
     """This process, from 0."""
     world: int = 1
     """Processes that share each batch."""
-    parts: int = 1
-    """This process stands for so many, from `rank` on: b is `parts` times as large. So one that
-    computes faster gets more of the same batch."""
     boundaries: bool = False
     """Report where documents begin in causal windows."""
     blanks: BlankMaker | None = None
@@ -134,9 +131,7 @@ class Loader(IterableDataset[Tensors]):
     def _check_layout(self) -> None:
         num_scatters = self.sampler.num_scatters
         note = check_layout(self.batch_size, num_scatters, world=self.world, placed=False)
-        scatters = scatters_read(
-            self.batch_size, num_scatters, world=self.world, rank=self.rank, parts=self.parts
-        )
+        scatters = scatters_read(self.batch_size, num_scatters, world=self.world, rank=self.rank)
         for dataset in datasets_of(self.sampler.streams):
             try:
                 require(dataset, NodeShare(scatters=tuple(scatters), num_scatters=num_scatters))
@@ -186,7 +181,7 @@ class Loader(IterableDataset[Tensors]):
     @property
     def _share(self) -> int:
         """Rows of a batch."""
-        return self.batch_size // self.world * self.parts
+        return self.batch_size // self.world
 
     def _num_batches_at_once(self) -> int:
         """Return how many batches to read at once: for small ones calls cost more than copying.
@@ -223,7 +218,6 @@ class Loader(IterableDataset[Tensors]):
             world=self.world,
             rank=self.rank,
             position=first,
-            parts=self.parts,
         )
         return slots + first
 
@@ -241,9 +235,7 @@ def _read_ahead(blocks: Iterator[_T], ahead: int) -> Iterator[_T]:
             yield block
 
 
-def scatters_read(
-    batch_size: int, num_scatters: int, *, world: int, rank: int, parts: int = 1
-) -> range:
+def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) -> range:
     """Return the scatters that a rank reads in a run of this batch size: all, if it does not fit.
 
     Raises:
@@ -251,24 +243,23 @@ def scatters_read(
     """
     if check_layout(batch_size, num_scatters, world=world, placed=False) is not None:
         return range(num_scatters)
-    return scatters_of_rank(num_scatters, world=world, rank=rank, parts=parts)
+    return scatters_of_rank(num_scatters, world=world, rank=rank)
 
 
-def read_once(  # noqa: PLR0913 - as many as Loader has fields
+def read_once(
     windows: OnePass,
     *,
     batch_size: int,
     rank: int = 0,
     world: int = 1,
-    parts: int = 1,
     boundaries: bool = False,
     blanks: BlankMaker | None = None,
 ) -> Iterator[Tensors]:
     """Yield a rank's part of all windows, each exactly once, as `Loader` does: for validation.
 
-    Every rank gets the same number of batches of `batch_size / world * parts` rows, so that none
-    waits for one that has finished; rows at the end may be empty (length 0) and carry no loss. A
-    window has the same blanks each time, whatever the seed of the run.
+    Every rank gets the same number of batches of `batch_size / world` rows, so that none waits for
+    one that has finished; rows at the end may be empty (length 0) and carry no loss. A window has
+    the same blanks each time, whatever the seed of the run.
 
     Raises:
         ValueError: `world` does not divide `batch_size`.
@@ -277,8 +268,7 @@ def read_once(  # noqa: PLR0913 - as many as Loader has fields
         raise ValueError(f"a batch of {batch_size} cannot be dealt to {world} ranks")
     reader = WindowReader(windows, boundaries=boundaries, blanks=blanks)
     for first in range(0, len(windows), batch_size):
-        dealt = np.arange(first, first + batch_size).reshape(-1, world)
-        positions = dealt[:, rank : rank + parts].reshape(-1)
+        positions = np.arange(first + rank, first + batch_size, world)
         located = reader.locate(positions[positions < len(windows)])
         yield _pad_rows(reader.read(located), len(positions))
 

@@ -5,14 +5,12 @@ without a launcher there is a single process. The device comes from `deepspeed.a
 """
 
 import logging
-import math
 import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -47,23 +45,6 @@ class Ranks:
     local_rank: int
     """Its number on this node."""
     device: torch.device
-    parts: tuple[int, ...] = ()
-    """By rank, how many equal parts of a batch it computes; (): one each."""
-
-    @property
-    def first_part(self) -> int:
-        """The number of this rank's first part of a batch, from 0."""
-        return sum(self.parts[: self.rank]) if self.parts else self.rank
-
-    @property
-    def num_parts(self) -> int:
-        """Parts of a batch that are this rank's."""
-        return self.parts[self.rank] if self.parts else 1
-
-    @property
-    def all_parts(self) -> int:
-        """Parts that a batch is dealt in."""
-        return sum(self.parts) if self.parts else self.world
 
     @classmethod
     def join(cls) -> "Ranks":
@@ -98,26 +79,19 @@ class Ranks:
         """Whether this process reports on behalf of all."""
         return self.rank == 0
 
-    def dealt(self, micros: Sequence[int]) -> "Ranks":
-        """Return this process in a run whose ranks compute unequal shares of each batch.
-
-        Args:
-            micros: by rank, to which its share is in proportion.
-        """
-        unit = math.gcd(*micros)
-        return replace(self, parts=tuple(micro // unit for micro in micros))
-
-    def at_once(self, micro: int) -> int:
-        """Return how many samples all ranks compute at once where this one computes `micro`."""
-        return micro // self.num_parts * self.all_parts
-
-    def nodes(self) -> list[int]:
-        """Return the number of each rank's node, by rank: ranks are numbered node by node.
+    def ranks_of_node(self) -> range:
+        """Return the ranks of this rank's node: ranks are numbered node by node.
 
         Both launchers count the processes of a node from 0.
         """
-        firsts = [local_rank == 0 for local_rank in self.gather(self.local_rank)]
-        return [number - 1 for number in accumulate(firsts, initial=0)][1:]
+        local_ranks = self.gather(self.local_rank)
+        firsts = [rank for rank, local in enumerate(local_ranks) if local == 0]
+        ends = [*firsts[1:], self.world]
+        return next(
+            range(first, end)
+            for first, end in zip(firsts, ends, strict=True)
+            if first <= self.rank < end
+        )
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Return the sum over all ranks of a small tensor, on the CPU."""

@@ -21,7 +21,6 @@ from shards.flags import (
     option,
     options_of,
     positive,
-    positives,
     same_option,
 )
 from shards.manifest import NAME
@@ -159,9 +158,8 @@ class Learning(RankCommand):
     """DeepSpeed's JSON: a file, or the name of a preset."""
     precision: str | None = option(None, choices=(AUTO, BF16, FP16, FP32))
     """Precision of the computation. Default: what the JSON says, else the best of the device."""
-    micro_batch: tuple[int, ...] | None = option(None, type=positives)
-    """Samples that a rank computes at once. N,N,...: those of each node, in the order of the
-    launcher; the loss is the same."""
+    micro_batch: int | None = option(None, type=positive)
+    """Samples that a rank computes at once."""
     checkpoint_activations: bool = option(False)
     """Recompute layers in the backward pass to save memory."""
     compile: bool = option(False)
@@ -395,13 +393,7 @@ def _with_end(settings: Settings) -> Settings:
 
 def _batch_size(settings: Settings, *, world: int) -> tuple[str, ...]:
     """Return --batch-size, or what --micro-batch and the DeepSpeed JSON imply."""
-    micros = settings.micro_batch or ()
     if settings.batch_size:
         return settings.batch_size
-    if len(micros) > 1:
-        raise UserError(
-            f"--micro-batch {','.join(map(str, micros))} is by node: give --batch-size N with it, "
-            "a multiple of what all ranks compute at once."
-        )
-    size = batch_size_of(settings.deepspeed or {}, *micros or (None,), world=world)
+    size = batch_size_of(settings.deepspeed or {}, settings.micro_batch, world=world)
     return () if size is None else (str(size),)

@@ -36,7 +36,6 @@ from trainer.checkpoints.universal import convert, needs_conversion, remove
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
     FP32,
-    check_batches,
     engine_settings,
     micro_batch_of,
     precision_of,
@@ -128,12 +127,9 @@ def _shown(held_out: OnePass) -> str:
 
 def batch_line(ready: Ready, size: int) -> str:
     """Return how the ranks of a run share a batch of a size."""
-    micro, ranks = ready.stepper.micro_batch, ready.ranks
-    times = f"x accumulation {size // ranks.at_once(micro)}"
-    if ranks.parts:
-        micros = "+".join(str(micro // ranks.num_parts * parts) for parts in ranks.parts)
-        return f"batch {size:,} = micro-batches {micros} {times}"
-    return f"batch {size:,} = micro-batch {micro} {times} x {ranks.world} ranks"
+    micro, world = ready.stepper.micro_batch, ready.ranks.world
+    times = size // (micro * world)
+    return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"
 
 
 def span_line(ready: Ready, epochs: str) -> str:
@@ -168,7 +164,7 @@ class Subject:
     """The weights that it begins with; None: they are drawn."""
     extend_positions: bool = False
     micro: int
-    """Samples that this rank computes at once."""
+    """Samples that a rank computes at once."""
     size: int
     """Of its first batch."""
     steps: int
@@ -199,7 +195,7 @@ def make_ready(
         subject: what it learns.
         disk: where it is saved.
         checkpoint: to resume from; None: the run begins.
-        ranks: of the run, with their shares of a batch.
+        ranks: of the run.
         trains: whether it is to take steps, so that it may not have passed its end.
 
     Raises:
@@ -232,8 +228,7 @@ def make_ready(
     deepspeed = engine_settings(
         deepspeed,
         micro=subject.micro,
-        # DeepSpeed knows equal ranks only; what ours compute is weighed by their tokens with loss.
-        size=subject.size // ranks.at_once(subject.micro) * subject.micro * ranks.world,
+        size=subject.size,
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
@@ -272,7 +267,7 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     epoch = ranks.together(lambda: _epoch(run)) if settings.counts_epochs else 0
     run = _ended(run, settings.epochs, epoch=epoch)
     config = replace(config, run=run)
-    ranks, micro = dealt(settings, [batch.size for batch in run.batches], ranks)
+    micro = agreed_micro_batch(settings, [batch.size for batch in run.batches], ranks)
     now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
     data = ranks.together(lambda: open_data(replace(config, run=now)))
     ranks.together(lambda: data.check_layout(ranks))
@@ -354,34 +349,22 @@ def _with_agreed_precision(settings: Learning, ranks: Ranks) -> tuple[dict[str, 
     return content, precision
 
 
-def dealt(settings: Learning, sizes: Sequence[int], ranks: Ranks) -> tuple[Ranks, int]:
-    """Return the ranks with their shares of a batch, and how many samples this one computes.
+def agreed_micro_batch(settings: Learning, sizes: Sequence[int], ranks: Ranks) -> int:
+    """Return how many samples a rank computes at once; all ranks call this.
 
     Args:
         settings: of the run.
         sizes: of its batches.
-        ranks: all of them call this.
+        ranks: of the run.
 
     Raises:
-        AgreedError: the micro-batches are for another number of nodes, or do not make up a batch.
+        AgreedError: the micro-batches of all ranks do not make up a batch.
     """
-    content, micros = settings.deepspeed or {}, settings.micro_batch or ()
-    if len(micros) <= 1:
-        wanted = micros[0] if micros else None
-        return ranks, ranks.together(
-            lambda: micro_batch_of(content, wanted, sizes=tuple(sizes), world=ranks.world)
+    return ranks.together(
+        lambda: micro_batch_of(
+            settings.deepspeed or {}, settings.micro_batch, sizes=sizes, world=ranks.world
         )
-    nodes = ranks.nodes()
-    if len(micros) != nodes[-1] + 1:
-        shown = ",".join(map(str, micros))
-        raise AgreedError(
-            f"--micro-batch {shown} is for {len(micros)} nodes, and this run has {nodes[-1] + 1}: "
-            "give one number for each, in the order of the launcher, or a single one for all."
-        )
-    by_rank = [micros[node] for node in nodes]
-    ranks.together(lambda: check_batches(content, by_rank, sizes=sizes))
-    ranks = ranks.dealt(by_rank)
-    return ranks, math.gcd(*micros) * ranks.num_parts
+    )
 
 
 def find_start(

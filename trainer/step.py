@@ -213,8 +213,8 @@ class Stepper:
         self._check(batch)
         counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
         total, num_tokens = self._ranks.sum(counts).tolist()
-        share = len(batch["tokens"]) // self._ranks.num_parts
-        first = self._ranks.first_part * share
+        share = len(batch["tokens"])
+        first = self._ranks.rank * share
         results = []
 
         def loss_of(part: Tensors, seeds: Seeds) -> Tensor:
@@ -241,7 +241,7 @@ class Stepper:
         outcome = Outcome(
             loss=tally.loss,
             num_tokens=num_tokens,
-            num_samples=share * self._ranks.all_parts,
+            num_samples=share * self._ranks.world,
             applied=applied,
             grad_norm=grad_norm,
         )

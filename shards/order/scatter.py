@@ -21,9 +21,9 @@ from shards.errors import UserError
 
 
 def rank_slots(
-    batch_size: int, num_scatters: int, *, world: int, rank: int, position: int, parts: int = 1
+    batch_size: int, num_scatters: int, *, world: int, rank: int, position: int
 ) -> NDArray[np.int64]:
-    """Return int64[batch_size / world * parts]: the slots of a rank, by scatter and then by slot.
+    """Return int64[batch_size / world]: the slots of a rank, by scatter and then by slot.
 
     Args:
         batch_size: B, samples in the batch of all ranks; a multiple of `world`.
@@ -31,27 +31,23 @@ def rank_slots(
         world: W, the number of ranks.
         rank: from 0.
         position: of the batch's first sample.
-        parts: of so many ranks, from this one on.
 
     Raises:
         ValueError: there is no such rank, or the batch cannot be dealt evenly.
     """
-    _check_rank(rank + parts - 1, world)
+    _check_rank(rank, world)
     if batch_size % world:
         raise ValueError(f"a batch of {batch_size} cannot be dealt to {world} ranks")
     slots = np.arange(batch_size)
     share = batch_size // world
     order = np.argsort((slots + position) % num_scatters, kind="stable")
-    return order[rank * share : (rank + parts) * share]
+    return order[rank * share : (rank + 1) * share]
 
 
-def scatters_of_rank(num_scatters: int, *, world: int, rank: int, parts: int = 1) -> range:
-    """Return the scatters that a rank reads in a run whose batch sizes are multiples of S.
-
-    With `parts`, those of so many ranks, from this one on.
-    """
-    _check_rank(rank + parts - 1, world)
-    return range(rank * num_scatters // world, -(-(rank + parts) * num_scatters // world))
+def scatters_of_rank(num_scatters: int, *, world: int, rank: int) -> range:
+    """Return the scatters that a rank reads in a run whose batch sizes are multiples of S."""
+    _check_rank(rank, world)
+    return range(rank * num_scatters // world, -(-(rank + 1) * num_scatters // world))
 
 
 def scatters_of_node(num_scatters: int, *, nodes: Sequence[int], node: int) -> range:
@@ -70,7 +66,11 @@ def scatters_of_node(num_scatters: int, *, nodes: Sequence[int], node: int) -> r
     if not 0 <= node < len(nodes):
         raise UserError(f"there is no node {node}: the nodes are 0 to {len(nodes) - 1}")
     world, first = sum(nodes), sum(nodes[:node])
-    return scatters_of_rank(num_scatters, world=world, rank=first, parts=nodes[node])
+    last = first + nodes[node] - 1
+    return range(
+        scatters_of_rank(num_scatters, world=world, rank=first).start,
+        scatters_of_rank(num_scatters, world=world, rank=last).stop,
+    )
 
 
 def check_layout(batch_size: int, num_scatters: int, *, world: int, placed: bool) -> str | None:

@@ -131,7 +131,6 @@ _BATCHES = (
         "--batch-size 4",
     ),
     _batch("half precision at stage 0", {_ZERO: {"stage": 0}}, "--batch-size 4 --precision bf16"),
-    _batch("micro-batches for two nodes", {}, "--batch-size 4 --micro-batch 2,1"),
 )
 
 ROWS = (

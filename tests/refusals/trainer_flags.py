@@ -25,7 +25,7 @@ _COMMANDS = (
     f"{_TRAIN} --modle x",
     f"{_TRAIN} --betas 0.9",
     f"{_TRAIN} --schedule cosin",
-    f"{_TRAIN} --micro-batch 2,0",
+    f"{_TRAIN} --micro-batch 2,1",
     f"{_TRAIN} --save-every 0",
     f"{_TRAIN} --save s3://b/run",
     f"{_TRAIN} --eval-task lambada=x --eval-every 0",
@@ -37,7 +37,6 @@ _COMMANDS = (
     "trainer.train --data hf:words --model tiny --batch-size 4",
     "trainer.train --model tiny --batch-size 4",
     "trainer.train --model tiny --data data",
-    "trainer.train --model tiny --data data --micro-batch 2,1",
     # When it ends.
     f"{_TRAIN} --epochs 1",
     f"{_TRAIN} --max-tokens 9 --epochs 1",

@@ -61,10 +61,6 @@ def _seed(text: str) -> int:
     return value
 
 
-def _alone(text: str) -> tuple[int, ...]:
-    return (positive(text),)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Finetune(Learning, Asking):
     """Trains a model on a task."""
@@ -85,8 +81,6 @@ class Finetune(Learning, Asking):
     """Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there."""
     init_from: Path = option(MISSING, metavar="PATH", type=local_path)
     """The trained model: a run of trainer.train, one of its checkpoints, or a published one."""
-    micro_batch: tuple[int, ...] | None = option(None, metavar="N", type=_alone)
-    """Samples that a rank computes at once."""
     epochs: int = option(50, type=positive, group=LEARNING)
     """How often each item is learnt."""
     batch_size: int = option(
@@ -148,8 +142,7 @@ class Finetune(Learning, Asking):
         Args:
             world: The number of ranks.
         """
-        micro = self.micro_batch[0] if self.micro_batch else None
-        size = self.batch_size or batch_size_of(self.deepspeed or {}, micro, world=world)
+        size = self.batch_size or batch_size_of(self.deepspeed or {}, self.micro_batch, world=world)
         return replace(self, batch_size=size or _BATCH_SIZE)
 
     @cached_property

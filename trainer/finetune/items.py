@@ -39,7 +39,15 @@ from trainer.rank_writer import RankWriter
 from trainer.ranks import AgreedError, Ranks
 from trainer.run import Ready, Running, Work
 from trainer.settings import EPOCH
-from trainer.start import Subject, batch_line, dealt, find_start, log_of, make_ready, span_line
+from trainer.start import (
+    Subject,
+    agreed_micro_batch,
+    batch_line,
+    find_start,
+    log_of,
+    make_ready,
+    span_line,
+)
 from trainer.step import Outcome, make_model
 from trainer.stop import Stop
 from trainer.tasks.rows import Prediction, Question
@@ -284,7 +292,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
         seed=flags.seed,
         across_epochs=flags.across_epochs,
     )
-    ranks, micro = dealt(flags, [flags.batch_size], ranks)
+    micro = agreed_micro_batch(flags, [flags.batch_size], ranks)
     progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
     decided = decisive(flags, questions)
     subject = Subject(
