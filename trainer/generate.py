@@ -11,10 +11,9 @@ The command, and the same from Python:
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import WORD, local_path, option, options_of, positive
 from shards.interrupt import ended_by_interrupt
-from shards.shown import PartPrinter, json_text, print_line, print_lines, tell
+from shards.shown import PartPrinter, json_text, print_line, print_lines
 from trainer.decode.decoding import Decoding
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.opening import OPENED, Opening
@@ -32,7 +31,6 @@ from trainer.tasks.items import read_prompts
 if TYPE_CHECKING:
     from trainer.decode.prompt import Prompt
     from trainer.decode.writer import Generation, Writer
-    from trainer.trained import Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +39,6 @@ class Generate(Command, Decoding, Opening):
 
     STOPPED = "the text is not whole"
     USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"
-    EPILOG = "Without prompts they are read from the standard input, one a line."
     GROUPS = ("prompts and answers", "how tokens are chosen", OPENED)
     OLD = FOREIGN_FLAGS
 
@@ -69,6 +66,11 @@ class Generate(Command, Decoding, Opening):
                 f"--samples {self.samples}: they would all be the same, as the most probable text "
                 "is taken. Give --temperature, --top-k or --top-p."
             )
+        if not self.texts and not self.prompt and self.prompts is None:
+            raise UserError(
+                "there is no prompt: write one behind the model, or give --prompts FILE (--prompts "
+                "/dev/stdin reads the standard input)."
+            )
 
     @classmethod
     def parse(cls, words: Sequence[str], program: str) -> "Generate":
@@ -90,45 +92,12 @@ class Generate(Command, Decoding, Opening):
         trained = open_trained(self.path, self)
         writer = Writer(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
         make = partial(make_prompt, tokenizer=trained.tokenizer, reading=trained.reading)
-        if not given:
-            self._converse(writer, make, trained)
-        elif len(given) * self.samples == 1:
-            self._answer(writer, make(given[0]), number=0)
+        if len(given) * self.samples == 1 and not self.json:
+            _print_parts(writer, make(given[0]))
         else:
             ready = [make(text) for text in given for _ in range(self.samples)]
             for generation in writer.write(ready, batch_size=self.batch_size):
                 self._print(generation)
-
-    def _converse(
-        self, writer: "Writer", make: "Callable[[str], Prompt]", trained: "Trained"
-    ) -> None:
-        """Answer the lines of the standard input, one by one."""
-        is_person = sys.stdin.isatty()
-        step = "" if trained.step is None else f", step {trained.step:,}"
-        ending = "; Ctrl-D ends" if is_person else " of the standard input"
-        tell(f"{trained.origin}{step}: waiting for prompts, one a line{ending}.")
-        numbers = count()
-        for line in _lines("> " if is_person else ""):
-            try:
-                prompt = make(line)
-            except UserError as error:
-                if not is_person:
-                    raise
-                tell(str(error))
-                continue
-            for _ in range(self.samples):
-                self._answer(writer, prompt, number=next(numbers))
-
-    def _answer(self, writer: "Writer", prompt: "Prompt", *, number: int) -> None:
-        """Print what the model makes of a prompt, as it comes."""
-        if self.json:
-            self._print(next(writer.write([prompt], batch_size=1, first=number)))
-            return
-        printer = PartPrinter()
-        try:
-            writer.stream(prompt, printer.add, number=number)
-        finally:
-            printer.add("\n")
 
     def _print(self, generation: "Generation") -> None:
         if self.json:
@@ -138,16 +107,13 @@ class Generate(Command, Decoding, Opening):
             sys.stdout.flush()
 
 
-def _lines(sign: str) -> Iterator[str]:
-    """Return the lines of the standard input that have text, as they come."""
-    while True:
-        if sign:
-            tell(sign, end="")
-        line = sys.stdin.readline()
-        if not line:
-            return
-        if line.strip():
-            yield line.rstrip("\r\n")
+def _print_parts(writer: "Writer", prompt: "Prompt") -> None:
+    """Print what the model makes of a prompt, as it comes."""
+    printer = PartPrinter()
+    try:
+        writer.stream(prompt, printer.add)
+    finally:
+        printer.add("\n")
 
 
 if __name__ == "__main__":

@@ -42,8 +42,6 @@ class RankWriter:
     """A rank that is asked to stop writes no further token."""
     batch_size: int
     """Prompts that a rank fills at once; the same on all ranks."""
-    counts_start: bool = True
-    """As of `search.fill`."""
 
     def fill(
         self, num_prompts: int, prompt_of: Callable[[int], Prompt]
@@ -74,9 +72,8 @@ class RankWriter:
         """Return what fills a batch, once all ranks have filled theirs."""
         reader = Reader(self._call, self.shape, self.ranks.device)
         prompts = [prompt_of(number) for number in numbers]
-        write = partial(fill, first=numbers.start, counts_start=self.counts_start)
         try:
-            return write(reader, prompts, self.decoding) if prompts else []
+            return fill(reader, prompts, self.decoding, first=numbers.start) if prompts else []
         except _StoppedError:
             return []  # all ranks stop after this batch
         finally:

@@ -241,7 +241,7 @@ _MODEL_ROWS = (
         corpora=(items.tasks, items.tuned),
         commands=(
             f"{_WRITTEN} --task seq2seq --data more-pairs --label-smoothing 0.1 --beams 2"
-            " --beam-penalty 0.7 --no-repeat-ngram 2 --min-answer 2 --max-answer 8 --save pairs",
+            " --no-repeat-ngram 2 --min-answer 2 --max-answer 8 --save pairs",
             f"{_LEARNT} --task prompted --data more-said --length 40 --seed 1 --by-loss"
             " --max-answer 8 --save said",
             f"{_LEARNT} --task prompted --data more-said --length 40 --init-from left --dropout 0"

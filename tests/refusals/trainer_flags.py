@@ -50,7 +50,6 @@ _COMMANDS = (
     _FILE,
     # Fine-tuning.
     f"{_TUNE} --length-penalty -1",
-    f"{_TUNE} --beam-penalty 1",
     f"{_TUNE} --seed 9223372036854775808",
     f"{_TUNE} --min-answer 9 --max-answer 8",
     f"{_TUNE} --loss hing",
@@ -62,7 +61,7 @@ _COMMANDS = (
     "trainer.generate run x --top-p -0.1",
     "trainer.generate run x --min-new-tokens 9 --max-new-tokens 8",
     "trainer.generate run x --beams 2 --temperature 1",
-    "trainer.generate run x --length-penalty 1",
+    "trainer.generate run",
     "trainer.generate run x --samples 2",
     "trainer.generate run x --prompts gone",
     # Exports, plots, tasks.

@@ -1,4 +1,3 @@
-import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,40 +32,6 @@ def main(words: list[str]) -> int:
     return run_module("trainer.generate", words)
 
 
-def test_lines_of_the_standard_input(
-    published: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([TWO[0], "", TWO[2]])))
-    assert main(published) == 0
-    streamed, told = capsys.readouterr()
-    assert told.endswith("waiting for prompts, one a line of the standard input.\n")
-    assert main([*published, TWO[0], TWO[2]]) == 0
-    assert streamed == capsys.readouterr().out.replace("\n\n", "\n")
-    assert main([*published, "--prompt", TWO[0], "--prompt", TWO[2]]) == 0
-    assert streamed == capsys.readouterr().out.replace("\n\n", "\n")
-
-
-class Terminal(io.StringIO):
-    """What a person types."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_conversation(
-    published: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal("\n".join(["Bread", "word " * 99, "Paper"])))
-    assert main([*published, "--samples", "2", "--top-k", "5"]) == 0
-    shown = capsys.readouterr()
-    answers = shown.out.splitlines()
-    assert [answer[:5] for answer in answers] == ["Bread", "Bread", "Paper", "Paper"]
-    assert len(set(answers)) == 4
-    assert shown.err.count("> ") == 4
-    assert "waiting for prompts, one a line; Ctrl-D ends" in shown.err
-    assert "shorten it by hand" in shown.err
-
-
 class Speller:
     """In place of a model: what it finds most probable is spelt out."""
 
@@ -88,7 +53,7 @@ def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
         speller: Any = Speller(spelt)
         decoding = Decoding(max_new_tokens=len(spelt))
         writer = Writer(model=speller, tokenizer=tokenizer, decoding=decoding)
-        writer.stream(prompt, parts.append, number=0)
+        writer.stream(prompt, parts.append)
         assert "".join(parts).endswith(end)
         assert "" in parts[1:-1]
 

@@ -24,8 +24,6 @@ class Decoding:
     """Draw among the most probable tokens that have this probability together; 0: all."""
     beams: int = option(1, metavar="N", type=positive)
     """Follow this many texts at once, and take the most probable."""
-    length_penalty: float = option(0.0, metavar="X", type=float)
-    """Divide what a beam is worth by its number of tokens to this power: 0 prefers short texts."""
     no_repeat_ngram: int = option(0, metavar="N", type=count)
     """Within a blank, no sequence of this many tokens twice."""
     seed: int = option(0, metavar="N", type=int)
@@ -36,8 +34,6 @@ class Decoding:
             raise UserError(f"--temperature {self.temperature}: a number from 0 on.")
         if not 0 <= self.top_p <= 1:
             raise UserError(f"--top-p {self.top_p}: a probability, from 0 to 1.")
-        if not math.isfinite(self.length_penalty):
-            raise UserError(f"--length-penalty {self.length_penalty}: a number.")
         if self.min_new_tokens > self.max_new_tokens:
             raise UserError(
                 f"--min-new-tokens {self.min_new_tokens} is more than --max-new-tokens "
@@ -48,8 +44,6 @@ class Decoding:
                 f"--beams {self.beams} takes the most probable text, and --temperature, --top-k "
                 "and --top-p say how to draw one: give the one or the others."
             )
-        if self.length_penalty and self.beams == 1:
-            raise UserError("--length-penalty compares beams: give --beams N with it.")
 
     @property
     def effective_temperature(self) -> float:

@@ -2,12 +2,11 @@
 
 At each step the best 2 x n continuations of a prompt's n beams are looked at, best first: one that
 ends its text finishes it, if it is among the first n, and is dropped otherwise; the first n others
-are the next beams. A text is worth the sum of its log probabilities, that of its end included,
-divided by its number of tokens to the power of the length penalty. The n best finished ones are
-kept; a blank is full when there are n, and no beam could become better than the worst of them by
-its present length. As in THUDM/GLM (commit 4f61ed7, generation_utils.py) with `--select-topk`;
-there generate_samples.py draws continuations at random instead. So the most probable token each
-time is one beam, and a drawn token its only continuation.
+are the next beams. The score of a text is the sum of its log probabilities, that of its end
+included. The n best finished ones are kept; a blank is full when there are n, and no beam could
+become better than the worst of them. As in THUDM/GLM (commit 4f61ed7, generation_utils.py) with
+`--select-topk`; there generate_samples.py draws continuations at random instead. So the most
+probable token each time is one beam, and a drawn token its only continuation.
 
 A prompt goes on to its next blank, and leaves when all are filled, whatever the others do. A
 blank's last token at the limit is put out but not read, so later blanks do not see it.
@@ -51,7 +50,7 @@ class Filling:
     finish: str
     """Why they end."""
     score: float | None = None
-    """What the best beam is worth; None: only one text was followed."""
+    """Of the best beam; None: only one text was followed."""
 
 
 class Beam(NamedTuple):
@@ -65,7 +64,7 @@ class Beam(NamedTuple):
 
 
 class _Finished(NamedTuple):
-    worth: float
+    score: float
     tokens: tuple[int, ...]
     reason: str
 
@@ -87,7 +86,6 @@ def fill(
     decoding: Decoding,
     *,
     first: int = 0,
-    counts_start: bool = True,
     on_token: OnToken = lambda _: None,
 ) -> list[list[Filling]]:
     """Return what fills the blanks of each prompt.
@@ -98,8 +96,6 @@ def fill(
         decoding: how tokens are chosen and texts compared.
         first: the number of the first prompt among all; what is drawn depends on it and on the
             seed, and not on the batch.
-        counts_start: the token that begins every text counts as one of its tokens; so it is in
-            generate_samples.py, and not in finetune_glm.py.
         on_token: hears of every token of a single prompt as it is chosen; with beams when the
             blank is filled.
     """
@@ -107,7 +103,7 @@ def fill(
     base = np.array([text_key(decoding.seed, "generate")], np.uint64)
     keys = derive(base, np.arange(first, first + len(prompts)))
     filled: list[list[Filling]] = [[] for _ in prompts]
-    search = _Search(decoding, reader.positions, counts_start, on_token)
+    search = _Search(decoding, reader.positions, on_token)
     writing = [search.write(*pair) for pair in zip(prompts, filled, strict=True)]
     turns = {number: next(writer) for number, writer in enumerate(writing)}
     for step in count():
@@ -136,7 +132,6 @@ class _Search:
     decoding: Decoding
     positions: int
     """Of the model."""
-    counts_start: bool
     on_token: OnToken
 
     def write(
@@ -161,8 +156,8 @@ class _Search:
                 length, unread = length + len(unread) + 1, []
                 if is_one and beams:
                     self.on_token(beams[0].tokens[-1])
-            finished += [self._finished(beam.tokens, beam.total, reason) for beam in beams]
-            best = max(finished, key=lambda one: one.worth)
+            finished += [_Finished(beam.total, beam.tokens, reason) for beam in beams]
+            best = max(finished, key=lambda one: one.score)
             if not is_one:
                 # Its beams are forgotten, and it is read once more, in one row; but for the last
                 # token at the limit.
@@ -172,7 +167,7 @@ class _Search:
                     InputToken(token, *prompt.position_of(number, at))
                     for at, token in enumerate(read)
                 ]
-            score = None if is_one else best.worth
+            score = None if is_one else best.score
             fillings.append(Filling(tokens=best.tokens, finish=best.reason, score=score))
             for chosen in (*(() if is_one else best.tokens), None):
                 self.on_token(chosen)
@@ -192,7 +187,7 @@ class _Search:
             finished: the best ones of the blank so far, best first; they become those of now.
             ends: the tokens that end a text.
         """
-        n, length = self.decoding.beams, len(beams[0].tokens)
+        n = self.decoding.beams
         candidates = [
             Beam(row, (*beam.tokens, token), total)
             for row, (beam, found) in enumerate(zip(beams, continuations, strict=True))
@@ -201,22 +196,14 @@ class _Search:
         ]
         candidates = sorted(candidates, key=lambda beam: -beam.total)[: 2 * n]
         finished += [
-            self._finished(beam.tokens[:-1], beam.total, ENDED)
+            _Finished(beam.total, beam.tokens[:-1], ENDED)
             for beam in candidates[:n]
             if beam.tokens[-1] in ends
         ]
-        finished[:] = sorted(finished, key=lambda one: -one.worth)[:n]
-        best = self._worth(candidates[0].total, length)
-        if len(finished) == n and finished[-1].worth >= best:
+        finished[:] = sorted(finished, key=lambda one: -one.score)[:n]
+        if len(finished) == n and finished[-1].score >= candidates[0].total:
             return []
         return [beam for beam in candidates if beam.tokens[-1] not in ends][:n]
-
-    def _finished(self, tokens: tuple[int, ...], total: float, reason: str) -> _Finished:
-        return _Finished(self._worth(total, len(tokens)), tokens, reason)
-
-    def _worth(self, total: float, length: int) -> float:
-        counted = max(1, length + self.counts_start)
-        return float(total / counted**self.decoding.length_penalty)
 
 
 def _continuations(

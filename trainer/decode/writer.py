@@ -80,30 +80,25 @@ class Writer:
     tokenizer: TextTokenizer
     decoding: Decoding
 
-    def write(
-        self, prompts: Sequence[Prompt], *, batch_size: int, first: int = 0
-    ) -> Iterator[Generation]:
+    def write(self, prompts: Sequence[Prompt], *, batch_size: int) -> Iterator[Generation]:
         """Yield prompts with their blanks filled, batch by batch.
 
         Args:
             prompts: one or more.
             batch_size: how many are filled at once; it does not change what is drawn.
-            first: the number of the first of them among all; what is drawn depends on it and on
-                the seed.
         """
         for begin in range(0, len(prompts), batch_size):
             batch = prompts[begin : begin + batch_size]
-            filled = fill(self._reader, batch, self.decoding, first=first + begin)
+            filled = fill(self._reader, batch, self.decoding, first=begin)
             for prompt, fillings in zip(batch, filled, strict=True):
                 yield Generation.of(prompt, fillings, self.tokenizer)
 
-    def stream(self, prompt: Prompt, on_text: Callable[[str], None], *, number: int) -> None:
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> None:
         """Fill the blanks of a prompt and give its text part by part; with beams, blank by blank.
 
         Args:
             prompt: what is filled.
             on_text: called with the next part; bytes that end within a character wait for the rest.
-            number: the prompt's among all, as of `write`.
         """
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         parts = iter(prompt.parts)
@@ -115,7 +110,7 @@ class Writer:
                 on_text(decoder.decode(_bytes_of([token], self.tokenizer)))
 
         on_text(next(parts))
-        fill(self._reader, [prompt], self.decoding, first=number, on_token=on_token)
+        fill(self._reader, [prompt], self.decoding, on_token=on_token)
 
     @property
     def _reader(self) -> Reader:

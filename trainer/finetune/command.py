@@ -7,7 +7,6 @@ The defaults are those of THUDM/GLM (commit 4f61ed7, scripts/finetune_superglue.
 """
 
 import argparse
-import math
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +33,6 @@ from trainer.settings import (
     OPTIMIZER,
     Learning,
     amount,
-    number,
     run_folder,
     share,
 )
@@ -47,7 +45,7 @@ CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "gen
 ITEMS = "the task"
 LEARNING, WRITING = "how it learns", "how texts are written"
 """Titles in `--help`, beside those of trainer.train."""
-_OF_WRITING = ("beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
+_OF_WRITING = ("beams", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
 """What says how texts are written."""
 _BATCH_SIZE = 16
 _SEEDS = 2**63
@@ -106,8 +104,6 @@ class Finetune(Learning, Asking):
     warmup: float = same_option(Learning, "warmup", default=0.1)
     betas: tuple[float, ...] = same_option(Learning, "betas", default=(0.9, 0.999))
     beams: int = same_option(Decoding, "beams", group=WRITING)
-    beam_penalty: float = option(0.0, metavar="P", type=number("a number", math.isfinite))
-    """Divide what a beam is worth by (its tokens)^P: 0 prefers short texts."""
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
     min_answer: int = option(0, type=count)
     """The fewest tokens of a text."""
@@ -122,8 +118,6 @@ class Finetune(Learning, Asking):
     keep: int = same_option(Learning, "keep", default=1)
 
     def __post_init__(self) -> None:
-        if self.beam_penalty and self.beams == 1:
-            raise UserError("--beam-penalty compares beams: give --beams N with it.")
         task = self.described_task
         for name in given(self):
             if name in _OF_WRITING and not task.is_written:
@@ -167,6 +161,5 @@ class Finetune(Learning, Asking):
             max_new_tokens=self._most,
             min_new_tokens=self.min_answer,
             beams=self.beams,
-            length_penalty=self.beam_penalty,
             no_repeat_ngram=self.no_repeat_ngram,
         )

@@ -322,7 +322,6 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
         ranks=ranks,
         stop=stop,
         batch_size=ready.stepper.micro_batch,
-        counts_start=False,
     )
     return Items(
         ready=ready,

@@ -25,7 +25,7 @@ from trainer.weights.weights import listed
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
 _LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
-_JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
+_JUDGING = ("by_loss", "beams", "no_repeat_ngram", "min_answer", "max_answer")
 _DECISIVE = ("seed", *_LEARNING, *_JUDGING)
 
 

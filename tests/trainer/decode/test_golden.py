@@ -40,8 +40,7 @@ def check(filled: list[list[Filling]], cases: list[dict[str, Any]]) -> None:
     [
         ("greedy", Decoding(max_new_tokens=24)),
         ("greedy_short", Decoding(max_new_tokens=6)),
-        ("beams_4", Decoding(max_new_tokens=24, beams=4, length_penalty=0.7)),
-        ("beams_4_no_penalty", Decoding(max_new_tokens=24, beams=4, length_penalty=0.0)),
+        ("beams_4_no_penalty", Decoding(max_new_tokens=24, beams=4)),
     ],
 )
 @pytest.mark.parametrize("size", [1, 5, 12])
@@ -53,22 +52,7 @@ def test_blanks_are_filled(name: str, decoding: Decoding, size: int) -> None:
         check(filled, cases[first : first + size])
 
 
-@pytest.mark.parametrize(
-    ("name", "decoding"),
-    [
-        ("beams_4_ngram_3", {"beams": 4, "length_penalty": 0.7, "no_repeat_ngram": 3}),
-        (
-            "beams_4_ngram_3_min_6",
-            {"beams": 4, "length_penalty": 0.7, "no_repeat_ngram": 3, "min_new_tokens": 6},
-        ),
-        ("beams_1_ngram_3", {"no_repeat_ngram": 3}),
-        (
-            "beams_5_ngram_2_penalty_1.5",
-            {"beams": 5, "length_penalty": 1.5, "no_repeat_ngram": 2},
-        ),
-    ],
-)
-def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
+def test_sources_are_answered() -> None:
     content = figures("seq2seq.json")
     prompts = []
     for row in content["cases"]["gigaword.test"]["samples"]:
@@ -86,14 +70,9 @@ def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
                 causal=False,
             )
         )
-    options = Decoding(max_new_tokens=16, **decoding)
-    found = fill(reader(), prompts, options, counts_start=False)
-    expected = content["decoding"][name]
-    assert [list(filling.tokens) for (filling,) in found] == expected["output_ids"]
-    if options.beams == 1:
-        return
-    scores = [filling.score for (filling,) in found]
-    assert scores == pytest.approx(expected["scores"], abs=3e-3)
+    found = fill(reader(), prompts, Decoding(max_new_tokens=16, no_repeat_ngram=3))
+    expected = content["decoding"]["beams_1_ngram_3"]["output_ids"]
+    assert [list(filling.tokens) for (filling,) in found] == expected
 
 
 def test_filtered_probabilities() -> None:
