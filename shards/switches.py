@@ -28,20 +28,6 @@ Weight = str | float
 """`UNSEEN`, or how much a window that came with the switch weighs beside an older one."""
 
 
-def parse_weight(text: str) -> Weight:
-    """Return the weight between old and new text that a text means.
-
-    Raises:
-        ValueError: it is neither `unseen` nor a number above 0.
-    """
-    if text == UNSEEN:
-        return UNSEEN
-    weight = float(text)
-    if not 0 < weight <= 2**16:
-        raise ValueError(f"{text} is not a number above 0")
-    return weight
-
-
 def pinned(run: Run) -> Run:
     """Return the run with the manifest numbers that its data have now, where it names none.
 
@@ -187,13 +173,6 @@ def switched(run: Run, position: int, *, numbers: Mapping[str, int], weight: Wei
     return replace(run, mixes=(*earlier, *mixes))
 
 
-def planned(run: Run) -> Run:
-    """Return a run with one mix in whose first epoch all windows are drawn before any is again."""
-    sampler = _sampler(run, run.mixes)
-    mixes = _weighed(sampler, run.mixes[0], fresh=(), weight=UNSEEN)
-    return replace(run, mixes=tuple(mixes))
-
-
 def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
     """Return a sampler of all streams: what is drawn before the last mix begins decides there."""
     mixture = open_mixture(mixes, stride=run.window.stride)
@@ -254,6 +233,5 @@ def check_can_follow(run: Run) -> None:
     if run.max_epochs:
         raise UserError(
             "--follow reads text that nobody knows yet, so that --max-epochs cannot be checked: "
-            "leave it out (--at-end wait reads text once, unless --follow-weight or weights of "
-            "data make some repeat before the rest ends)."
+            "leave it out."
         )

@@ -1,16 +1,12 @@
-"""A DeepSpeed JSON file: read, checked, and completed with what the run decides.
+"""A DeepSpeed JSON file: read, and completed with what the run decides.
 
 DeepSpeed (0.19) checks the values of its sections, but ignores top-level keys that it does not
-know, and takes "false" in quotes for false in one section and for true in another. So here unknown
-keys and quoted values are refused, and what has no place here is refused with its reason. "auto"
-and null stand for a key that is left out.
+know. So these are refused here, and what has no place here is refused with its reason. "auto" and
+null stand for a key that is left out.
 """
 
-import json
 import logging
 import os
-import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +23,8 @@ CONFIGS = Path(__file__).parent / "configs"
 FINETUNE = CONFIGS / "finetune"
 """The recipes of trainer.finetune."""
 
+_LONGEST = 60
+"""Characters of a value that a message shows."""
 BF16, FP16, FP32 = "bf16", "fp16", "fp32"
 AUTO = "auto"
 
@@ -42,24 +40,26 @@ FP16_SECTION: Mapping[str, Any] = {
 _MICRO = "train_micro_batch_size_per_gpu"
 _ACCUMULATION = "gradient_accumulation_steps"
 _GLOBAL = "train_batch_size"
+_BATCHES = (_MICRO, _ACCUMULATION, _GLOBAL)
 _ZERO = "zero_optimization"
 _RECOMPUTING = "activation_checkpointing"
 """A section that changes no result: --checkpoint-activations is what recomputes layers here."""
 
-SECTIONS = (
-    *("optimizer", BF16, FP16, "data_types", _ZERO, "aio", "checkpoint", "flops_profiler"),
-    *("comms_logger", "timers", "compile", "tensorboard", "csv_monitor", "wandb", "comet"),
-)
-_TOP = (
-    *(*SECTIONS, _RECOMPUTING, _MICRO, _ACCUMULATION, _GLOBAL, "gradient_clipping"),
-    *("gradient_predivide_factor", "prescale_gradients", "communication_data_type"),
-    *("zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "disable_allgather"),
-    *("wall_clock_breakdown", "memory_breakdown", "dump_state", "steps_per_print", "log_level"),
+SECTIONS = ("optimizer", BF16, FP16, _ZERO)
+"""Those that the trainer reads; each is an object."""
+_KNOWN = (
+    *(*SECTIONS, *_BATCHES, _RECOMPUTING, "gradient_clipping", "data_types", "aio"),
+    *("flops_profiler", "comms_logger", "timers", "compile", "tensorboard", "csv_monitor"),
+    *("wandb", "comet", "gradient_predivide_factor", "prescale_gradients"),
+    *("communication_data_type", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer"),
+    *("disable_allgather", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
+    *("steps_per_print", "log_level"),
 )
 """The top-level keys of DeepSpeed that have a place here."""
 
 _REFUSED: Mapping[str, str] = {
     "scheduler": "this trainer sets the learning rate: --schedule, --warmup, --decay-steps",
+    "checkpoint": "the trainer writes and converts checkpoints itself",
     "elasticity": "a run resumes on any number of ranks anyway",
     "data_efficiency": "the sampler decides the order of the data",
     "curriculum_learning": "the sampler decides the order of the data: --data-from",
@@ -70,33 +70,12 @@ _REFUSED: Mapping[str, str] = {
     "sparse_attention": "the model brings its own attention",
     "pipeline": "there is no pipeline parallelism here",
     "tensor_parallel": "there is no tensor parallelism here",
-    "checkpoint.load_universal": "the trainer converts checkpoints itself",
-    "checkpoint.writer": "the trainer writes checkpoints itself, while training goes on",
-    "checkpoint.use_node_local_storage": "the trainer finds out whether nodes share a folder",
-    "zero_optimization.compute_grad_norm": "the log has the norm of the gradients",
-    "zero_optimization.zenflow": "exact resume was never tried with it",
 }
-"""Keys that DeepSpeed knows, by their place, and why they have none here."""
-
-_ADAM: Mapping[str, bool] = {
-    "optimizer.params.adam_w_mode": True,
-    "optimizer.params.bias_correction": True,
-    "optimizer.params.amsgrad": False,
-}
-"""Flags of DeepSpeed's Adam, and what they are in this trainer's."""
-
-_LEAST = {_MICRO: 1, _ACCUMULATION: 1, _GLOBAL: 1, f"{_ZERO}.stage": 0}
-"""Whole numbers that the trainer itself computes with, and the least that they may be."""
+"""Top-level keys that DeepSpeed knows, and why they have no place here."""
 
 _FORMER = {"cpu_offload": "offload_optimizer", "cpu_offload_param": "offload_param"}
 """In zero_optimization: flags of DeepSpeed before 0.4, which THUDM/GLM's files have, and the
 sections that they are now."""
-
-_SCALAR = re.compile(r"(?i)true|false|[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
-"""A text that spells what JSON writes without quotes."""
-
-_shown = reprlib.Repr()
-_shown.maxstring = 60
 
 
 def read_json(name: str) -> dict[str, Any]:
@@ -133,16 +112,16 @@ def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
         where: its name.
 
     Raises:
-        UserError: a key is not known or has no place here, or a value is in quotes; names both.
+        UserError: a top-level key is not known or has no place here, or a batch size is none.
     """
-    try:
-        settings = _section(
-            {name: value for name, value in content.items() if not _is_off(name, value)}
-        )
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-    settings.pop(_RECOMPUTING, None)
-    for name in settings.keys() & _LEAST:
+    for name, value in content.items():
+        _check(name, value, where=where)
+    settings = {
+        name: _without_auto(value)
+        for name, value in content.items()
+        if name in _KNOWN and name != _RECOMPUTING and not _is_left_out(value)
+    }
+    for name in settings.keys() & set(_BATCHES):
         settings[name] = int(settings[name])  # it may be written 5e2
     for name in settings.get(_ZERO, {}).keys() & _FORMER:
         if settings[_ZERO].pop(name):
@@ -150,72 +129,61 @@ def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
     return settings
 
 
-def _is_off(name: str, value: Any) -> bool:
-    """Return whether a top-level key only says that what has no place here is off."""
-    return name in _REFUSED and isinstance(value, Mapping) and value.get("enabled") is False
+def _is_left_out(value: Any) -> bool:
+    """Return whether a value stands for a key that is left out."""
+    is_auto = isinstance(value, Mapping) and value.get("enabled") == AUTO
+    return value is None or value == AUTO or is_auto
 
 
-def _section(content: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Return a section without what is left to the trainer and to defaults.
-
-    Args:
-        content: of the section.
-        above: its place, with a dot, as `zero_optimization.`
-
-    Raises:
-        ValueError: a key or a value is refused.
-    """
-    kept = {}
-    for name, value in content.items():
-        _check(f"{above}{name}", value)
-        if value is None or value == AUTO:
-            continue
-        if isinstance(value, Mapping):
-            inner = _section(value, f"{above}{name}.")
-            # What else stands in a section is for when it is enabled.
-            if value.get("enabled") != AUTO and (inner or not value):
-                kept[name] = inner
-        else:
-            kept[name] = value
-    return kept
+def _without_auto(value: Any) -> Any:
+    """Return a value without the keys that stand for ones that are left out."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _without_auto(inner) for name, inner in value.items() if not _is_left_out(inner)}
 
 
-def _check(place: str, value: Any) -> None:
-    """Check a key and its value, as far as that is not left to DeepSpeed.
+def _check(name: str, value: Any, *, where: str) -> None:
+    """Check a top-level key, and its value as far as the trainer itself reads it.
 
     Raises:
-        ValueError: it is refused; says why.
+        UserError: it is refused; says why.
     """
-    shown = f"{ascii(place)[1:-1]} is {_shown.repr(value)}"
-    if place in _REFUSED:
-        raise ValueError(f"{place!r} has no place here: {_REFUSED[place]}. Remove it.")
-    if "." not in place and place not in _TOP:
-        near = nearest(place, _TOP, most=1)
+    is_off = isinstance(value, Mapping) and value.get("enabled") is False
+    if name in _REFUSED and not is_off:
+        raise UserError(f"{where}: {name!r} has no place here: {_REFUSED[name]}. Remove it.")
+    if name not in _KNOWN and name not in _REFUSED:
+        near = nearest(name, _KNOWN, most=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ValueError(
-            f"{_shown.repr(place)} is not a top-level key of DeepSpeed, which would ignore it"
+        raise UserError(
+            f"{where}: {_shown(name)} is not a top-level key of DeepSpeed, which would ignore it"
             f"{hint} Correct or remove it."
         )
-    if place in SECTIONS and not isinstance(value, Mapping | None):
-        raise ValueError(f"{shown}; expected {{…}} with its keys.")
-    if isinstance(value, str) and _SCALAR.fullmatch(value):
-        raise ValueError(f"{shown}: write it without quotes, or leave the key out for its default.")
-    if place in _ADAM and value is not _ADAM[place]:
-        raise ValueError(
-            f"{shown}; expected {json.dumps(_ADAM[place])}, as in this trainer's Adam."
-        )
-    if place in _LEAST and value not in (None, AUTO) and not _is_whole(value, _LEAST[place]):
-        raise ValueError(f"{shown}; expected a whole number from {_LEAST[place]} on.")
+    if _is_left_out(value):
+        return
+    if name in SECTIONS and not isinstance(value, Mapping):
+        raise UserError(f"{where}: {name} is {_shown(value)}; expected {{…}} with its keys.")
+    if name in _BATCHES and not _is_whole(value):
+        raise UserError(f"{where}: {name} is {_shown(value)}; expected a whole number from 1 on.")
 
 
-def _is_whole(value: Any, least: int) -> bool:
+def _is_whole(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and value >= least and value % 1 == 0
+    return is_number and value >= 1 and value % 1 == 0
+
+
+def _shown(value: Any) -> str:
+    shown = ascii(value)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
 def stage_of(content: Mapping[str, Any]) -> int:
     """Return the ZeRO stage."""
-    return int(content.get("zero_optimization", {}).get("stage", 0))
+    stage = content.get(_ZERO, {}).get("stage", 0)
+    if stage not in (0, 1, 2, 3):
+        raise UserError(
+            f"the DeepSpeed JSON says {_ZERO}.stage {_shown(stage)}; expected 0, 1, 2 or 3."
+        )
+    return int(stage)
 
 
 def precision_of(content: Mapping[str, Any]) -> str | None:
@@ -223,6 +191,12 @@ def precision_of(content: Mapping[str, Any]) -> str | None:
     enabled = {
         name: content[name].get("enabled", False) for name in (BF16, FP16) if name in content
     }
+    for name, is_on in enabled.items():
+        if not isinstance(is_on, bool):
+            raise UserError(
+                f"the DeepSpeed JSON says {name}.enabled {_shown(is_on)}; expected true or false, "
+                "without quotes."
+            )
     if all(enabled.get(name) for name in (BF16, FP16)):
         raise UserError("the DeepSpeed JSON enables both bf16 and fp16: keep only one of them.")
     return next((name for name, is_on in enabled.items() if is_on), FP32 if enabled else None)
@@ -255,12 +229,12 @@ def with_precision(
     if choice not in kept and choice != FP32:
         kept[choice] = dict(FP16_SECTION) if choice == FP16 else {"enabled": True}
     if choice != FP32 and stage_of(kept) == 0:
-        if "zero_optimization" in kept:
+        if _ZERO in kept:
             raise UserError(
                 f"{choice} needs ZeRO stage 1 or more, even on one device: at stage 0 DeepSpeed's "
                 "optimizer starts with one step already counted. Set zero_optimization.stage to 1."
             )
-        kept["zero_optimization"] = {"stage": 1}
+        kept[_ZERO] = {"stage": 1}
     return kept
 
 
@@ -320,7 +294,7 @@ def batch_size_of(content: Mapping[str, Any], micro: int | None, *, world: int) 
 
 
 def engine_settings(
-    content: Mapping[str, Any], *, micro: int, size: int, world: int, node_local: bool
+    content: Mapping[str, Any], *, micro: int, size: int, world: int
 ) -> dict[str, Any]:
     """Return the complete settings for `deepspeed.initialize`."""
     kept = {key: value for key, value in content.items() if key != "optimizer"}
@@ -331,7 +305,6 @@ def engine_settings(
         _MICRO: micro,
         _ACCUMULATION: size // (micro * world),
         _GLOBAL: size,
-        "checkpoint": {**content.get("checkpoint", {}), "use_node_local_storage": node_local},
     }
 
 

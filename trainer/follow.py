@@ -15,7 +15,6 @@ from pathlib import Path
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
 from shards.mixture import parse_mix
-from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
 from shards.reader import Dataset
 from shards.run import NAME, Run
@@ -25,21 +24,17 @@ from shards.switches import (
     agreed,
     before_later_switches,
     check_can_follow,
-    eras,
     numbers_of,
-    parse_weight,
     pinned,
-    planned,
     resumed,
     same_until,
     switched,
 )
 from trainer.checkpoints.checkpoint import Checkpoint
-from trainer.checkpoints.disk import Disk
 from trainer.data import RunData, brought, open_data
 from trainer.loader import scatters_read
 from trainer.ranks import AgreedError, Ranks
-from trainer.settings import WAIT, Config, Settings
+from trainer.settings import Config, Settings
 
 
 @dataclass(eq=False)
@@ -49,7 +44,8 @@ class Follower:
     config: Config
     """Its run has all switches that are decided."""
     _: KW_ONLY
-    disk: Disk | None
+    folder: Path | None
+    """Where the run is saved."""
     ranks: Ranks
     say: Callable[[str], None]
 
@@ -57,7 +53,7 @@ class Follower:
         self._run, self._settings = self.config.run, self.config.settings
         self._opened: RunData | None = None
         self._said: set[str] = set()
-        self._problem: str | None = None
+        self._is_over = False
 
     def run_before(self, end: int) -> Run:
         """Return the run with the switches that lie before a position."""
@@ -65,12 +61,9 @@ class Follower:
 
     def save(self) -> None:
         """Record what is decided in the run's folder; all ranks call this."""
-
-        def write() -> None:
-            if self.disk is not None and self.ranks.rank == self.disk.leader:
-                self._run.save(self.disk.folder / NAME)
-
-        self.ranks.together(write)
+        if self.folder is not None:
+            path = self.folder / NAME
+            self.ranks.on_first(lambda: self._run.save(path))
 
     def open(self, run: Run) -> RunData:
         """Return the data of a run after a switch, opened once; all ranks call this.
@@ -89,25 +82,10 @@ class Follower:
 
     def look(self, data: RunData, position: int) -> None:
         """Decide whether newer manifests are read from a position on, unless that is decided."""
-        if not self._settings.follow or self._problem or position <= (self._run.followed or 0):
+        if not self._settings.follow or self._is_over or position <= (self._run.followed or 0):
             return
         newer = self._newer(data, position)
-        self._record(data.run if newer is None else newer.run, position)
-
-    def look_again(self, data: RunData, position: int, *, size: int) -> None:
-        """Take newer manifests once they bring enough text for a batch of a size.
-
-        Raises:
-            AgreedError: none can come any more.
-        """
-        if self._problem:
-            raise AgreedError(self._problem)
-        newer = self._newer(data, position)
-        if newer is not None and position + size <= text_ends(newer):
-            self._record(newer.run, position)
-
-    def _record(self, run: Run, position: int) -> None:
-        self._run = replace(run, followed=position)
+        self._run = replace(data.run if newer is None else newer.run, followed=position)
         self.save()
 
     def _newer(self, data: RunData, position: int) -> RunData | None:
@@ -118,9 +96,8 @@ class Follower:
             return None
         shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
         try:
-            weight = parse_weight(self._settings.follow_weight)
             run = self.ranks.together(
-                lambda: switched(data.run, position, numbers=numbers, weight=weight)
+                lambda: switched(data.run, position, numbers=numbers, weight=UNSEEN)
             )
         except AgreedError as error:
             self._say_once(f"{shown} is not taken: {error}")
@@ -128,11 +105,12 @@ class Follower:
         try:
             return self.open(run)
         except AgreedError as error:
-            self._problem = (
+            self._is_over = True
+            self._say_once(
                 f"{shown} cannot be read, and the run does not follow its data any more: {error} "
-                "Put that right, stop the run, and start it again: it resumes and follows."
+                "Put that right, stop the run, and start it again: it resumes and follows. Until "
+                "then it continues with what it has."
             )
-            self._say_once(f"{self._problem} Until then it goes on with what it has.")
             return None
 
     def _numbers_everywhere(self, data: RunData, current: Mapping[str, int]) -> dict[str, int]:
@@ -177,23 +155,19 @@ class Follower:
         return NodeShare(scatters=tuple(sorted(scatters)), num_scatters=run.scatters)
 
     def _stop_following(self, directory: str, number: int) -> None:
-        self._problem = (
+        self._is_over = True
+        self._say_once(
             f"{directory} was overwritten or compacted since it was opened as "
             f"{directory}@{number}: the run does not follow it any more, and cannot resume later, "
             "because its generations are gone. Start a new run on the new dataset from the weights "
-            "of its last checkpoint: --init-from RUN/step-N --save OTHER."
+            "of its last checkpoint: --init-from RUN/step-N --save OTHER. Until then it continues "
+            "with the files that it has."
         )
-        self._say_once(f"{self._problem} Until then it goes on with the files that it has.")
 
     def _say_once(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
             self.say(text)
-
-
-def text_ends(data: RunData) -> int:
-    """Return the position before which all text since the last switch is seen."""
-    return end_of_epochs(data.sampler, start=eras(data.run)[-1][0])
 
 
 def _highest_whole(directory: str, number: int, lineage: str, share: NodeShare) -> int | str | None:
@@ -238,11 +212,7 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
         here = brought(given, ranks, saved=saved)
         decided = ranks.together(lambda: _resumed(here, saved, checkpoint.folder))
     run = agreed(ranks.gather(decided))
-    if not settings.follow or run.followed is not None:
-        return run
-    if checkpoint is None and settings.at_end == WAIT and settings.follow_weight == UNSEEN:
-        run = ranks.together(lambda: planned(run))
-    return replace(run, followed=0)
+    return replace(run, followed=0) if settings.follow and run.followed is None else run
 
 
 def _resumed(given: Run, saved: Run, folder: Path) -> Run:
@@ -267,14 +237,11 @@ def _resumed(given: Run, saved: Run, folder: Path) -> Run:
 
 
 def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run:
-    """Return the run of a checkpoint, with the switches that any node's folder records."""
+    """Return the run of a checkpoint, with the later switches that its folder records."""
     saved = ranks.together(lambda: checkpoint.part("run", Run))
     position = int(checkpoint.state["loader"]["position"])
     path = checkpoint.folder.parent / NAME
-    recorded = ranks.gather(ranks.together(lambda: Run.load(path) if path.is_file() else None))
-    candidates = [
-        run
-        for run in recorded
-        if run is not None and run.followed is not None and same_until(run, saved, position)
-    ]
-    return max(candidates, key=lambda run: run.followed or 0, default=saved)
+    recorded = ranks.on_first(lambda: Run.load(path) if path.is_file() else None)
+    if recorded is None or recorded.followed is None:
+        return saved
+    return recorded if same_until(recorded, saved, position) else saved

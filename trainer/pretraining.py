@@ -1,8 +1,7 @@
 """A run that learns the windows of a dataset."""
 
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,25 +14,20 @@ from trainer.benchmarks import benchmarks_of, main_figures
 from trainer.checkpoints.disk import run_folder_locked
 from trainer.data import source_names
 from trainer.evaluating import evaluate
-from trainer.follow import Follower, text_ends
+from trainer.follow import Follower
 from trainer.log import TASKS, VALIDATION, RunLog
 from trainer.loss_tally import LossTally
 from trainer.model.flops import peak_flops
 from trainer.ranks import DTYPES, Ranks
 from trainer.run import Running, Work
 from trainer.samples import open_samples
-from trainer.settings import EPOCH, WAIT, Config
+from trainer.settings import EPOCH, Config
 from trainer.start import StartedRun, log_of, start
 from trainer.step import Outcome
 from trainer.stop import Stop
 
 if TYPE_CHECKING:
     from trainer.harness import Benchmarks
-
-_POLL = 5.0
-"""Seconds between looks for a newer manifest while a run waits."""
-_SHOW_EVERY = 60.0
-"""Seconds between lines that say so."""
 
 
 @dataclass(eq=False)
@@ -52,7 +46,6 @@ class Windows(Work):
         self._settings, self._ranks = self.started.config.settings, self.started.ranks
         self._data = self.started.data
         self._batches = self._data.batches(self.started.step, self._ranks)
-        self._text_ends = self._find_end_of_text()
         self._tally = LossTally.empty(source_names(self._data.sampler.streams))
 
     def take(self, step: int, *, lr: float) -> Outcome:
@@ -80,51 +73,19 @@ class Windows(Work):
         """Return the number of samples up to a step."""
         return self._data.run.position_of(step)
 
-    def wait(self, step: int, *, look: bool, save: Callable[[], None]) -> None:
-        """Return once the next step has its batch, or the run is asked to stop."""
-        if look:
+    def prepare(self, step: int, *, is_saved: bool) -> None:
+        """Read the data that are decided for the step after one; a checkpoint decides."""
+        if is_saved:
             self.follower.look(self._data, self.position(step))
-        self._switch_if_decided(step)
-        if self._lacks_text(step):
-            save()
-            self._wait_for_text(step)
-
-    def _switch_if_decided(self, step: int) -> None:
-        """Read the data that are decided for the step after one."""
         run = self.follower.run_before(self.position(step + 1))
         if run.mixes == self._data.run.mixes:
             self._data = replace(self._data, run=run)
             return
         self._data = self.follower.open(run)
         self._batches = self._data.batches(step, self._ranks)
-        self._text_ends = self._find_end_of_text()
         self._tally = self._tally.with_sources(source_names(self._data.sampler.streams))
         shown = ", ".join(f"{folder}@{number}" for folder, number in numbers_of(run).items())
         self.log.say(f"from step {step + 1:,} on: {shown}")
-
-    def _find_end_of_text(self) -> int | None:
-        """Return the position before which all text is new; None: it may be repeated."""
-        return text_ends(self._data) if self._settings.at_end == WAIT else None
-
-    def _lacks_text(self, step: int) -> bool:
-        return self._text_ends is not None and self.position(step + 1) > self._text_ends
-
-    def _wait_for_text(self, step: int) -> None:
-        """Return once newer manifests have brought a batch, or the run is asked to stop."""
-        begin, shown = time.perf_counter(), -math.inf
-        position = self.position(step)
-        size = self.position(step + 1) - position
-        while self._lacks_text(step) and not self.stop.exit_code():
-            waited = time.perf_counter() - begin
-            if waited - shown >= _SHOW_EVERY:
-                self.log.say(
-                    f"step {step:,}: all text has been seen; waiting for a newer manifest "
-                    f"({waited / 60:,.0f} minutes so far)"
-                )
-                shown = waited
-            time.sleep(_POLL)
-            self.follower.look_again(self._data, position, size=size)
-            self._switch_if_decided(step)
 
     def saves(self, step: int) -> bool:
         """Return whether a checkpoint is due."""
@@ -199,7 +160,7 @@ def _train(started: StartedRun) -> int:
     ranks = started.ranks
     benchmarks = ranks.together(lambda: benchmarks_of(started))
     with Stop(ranks) as stop, closing(log_of(started, started.lines())) as log:
-        follower = Follower(started.config, disk=started.disk, ranks=ranks, say=log.say)
+        follower = Follower(started.config, folder=started.folder, ranks=ranks, say=log.say)
         follower.save()
         windows = Windows(started, benchmarks=benchmarks, follower=follower, log=log, stop=stop)
         ready = replace(started, peak_flops=_peak_flops(started))

@@ -131,6 +131,14 @@ class Ranks:
             raise AgreedError(describe_problems(problems))
         return result  # type: ignore[return-value]  # without a problem, work has returned
 
+    def on_first(self, work: Callable[[], T]) -> T:
+        """Return to all ranks the result of `work` on the first one.
+
+        Raises:
+            AgreedError: it failed; raised on all.
+        """
+        return self.gather(self.together(lambda: work() if self.is_first else None))[0]  # type: ignore[return-value]  # of the first
+
     def precisions(self) -> tuple[str, ...]:
         """Return the precisions that the devices of all ranks support, best first."""
         by_rank = self.gather(_supported_precisions(self.device))

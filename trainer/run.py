@@ -1,6 +1,6 @@
 """The steps of a run, whatever it learns, from where it starts to its end.
 
-    take a step ─▶ judge when due ─▶ save when due ─▶ make the next step possible ─▶ …
+    take a step ─▶ judge when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
 What is learnt is a `Work`: the windows of a dataset (training.py), or the items of a task
 (finetune/items.py).
@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from trainer.checkpoints.checkpoint import BAD_STREAK, steps_in
-from trainer.checkpoints.disk import Disk
-from trainer.checkpoints.saver import Saver, completed_on_error
+from trainer.checkpoints.saver import Saver
 from trainer.log import SPEED, TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
@@ -35,7 +35,7 @@ class Ready:
     stepper: Stepper
     schedule: Schedule
     ranks: Ranks
-    disk: Disk | None
+    folder: Path | None
     """Where it is saved; None: nowhere."""
     step: int
     """The last step taken; 0 at the beginning."""
@@ -67,13 +67,12 @@ class Work(Protocol):
     def position(self, step: int) -> int:
         """Return how many samples were taken up to a step."""
 
-    def wait(self, step: int, *, look: bool, save: Callable[[], None]) -> None:  # noqa: ARG002
-        """Return once the step after this one has its data, or the run is asked to stop.
+    def prepare(self, step: int, *, is_saved: bool) -> None:  # noqa: ARG002
+        """Prepare the step after one.
 
         Args:
             step: the last one.
-            look: whether newer data may be taken, as at a checkpoint.
-            save: makes a checkpoint of the step, whole, for a wait.
+            is_saved: whether there is a checkpoint of it, so that newer data may be taken.
         """
         return
 
@@ -93,7 +92,7 @@ class Work(Protocol):
         """Return what a checkpoint records of the run."""
 
     def saved(self) -> None:
-        """Hear that a checkpoint may have become whole."""
+        """Hear that a checkpoint is whole."""
         return
 
     def hint(self, step: int) -> str:  # noqa: ARG002
@@ -117,20 +116,17 @@ class Running:
         self._warm = ready.step + min(_WARM_UP, (ready.steps - ready.step) // 2)
         self._saver = (
             None
-            if ready.disk is None
+            if ready.folder is None
             else Saver(
-                ready.stepper.engine, ready.disk, keep=ready.settings.keep, ranks=ready.ranks
+                ready.stepper.engine, ready.folder, keep=ready.settings.keep, ranks=ready.ranks
             )
         )
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
-        with completed_on_error(self._finish_saving):
-            return self._take_steps()
-
-    def _take_steps(self) -> int:
         self._work.saved()
-        code = self._judge() or self._wait(look=True)
+        code = self._judge()
+        self._prepare(is_saved=True)
         with self._profiler() as after_step:
             while self.step < self._ready.steps and not code:
                 self._take_step()
@@ -139,7 +135,7 @@ class Running:
         with self._uncounted():
             if not self._is_saved:
                 self._save()
-            self._finish_saving()
+            self._prune()
         if not code:
             self._tell_speed()
         return code
@@ -194,13 +190,12 @@ class Running:
         """Mark the checkpoint whose weights gave the last losses: none of them changed weights."""
         last = self.step - self._bad_streak
         if self._saver is not None:
-            self._finish_saving()
             self._saver.update_state(last, {BAD_STREAK: self._bad_streak})
-        disk = self._ready.disk
-        is_before = disk is not None and any(step < last for step in steps_in(disk.folder))
+        folder = self._ready.folder
+        is_before = folder is not None and any(step < last for step in steps_in(folder))
         again = (
-            f"Run it again, and {disk.folder} resumes from the newest checkpoint before that,"
-            if disk is not None and is_before
+            f"Run it again, and {folder} resumes from the newest checkpoint before that,"
+            if is_before
             else "There is no checkpoint from before: start again in another --save,"
         )
         raise AgreedError(
@@ -212,14 +207,13 @@ class Running:
     def _between_steps(self) -> int:
         """Judge and save when due; return the exit code if asked to stop, else 0."""
         with self._uncounted():
-            if self._saver is not None:
-                self._saver.advance(bad_streak=self._bad_streak)
-                self._work.saved()
+            self._prune()
             code = self._judge(is_taken=True)
             is_due = not code and self._work.saves(self.step)
             if is_due and not self._is_saved:
                 self._save()
-            return code or self._wait(look=is_due)
+            self._prepare(is_saved=is_due)
+            return code
 
     @contextmanager
     def _uncounted(self) -> Iterator[None]:
@@ -239,17 +233,9 @@ class Running:
             self._save()
         return code
 
-    def _wait(self, *, look: bool) -> int:
-        """Wait for the data of the next step; return the exit code if asked to stop, else 0."""
-
-        def save() -> None:
-            if not self._is_saved:
-                self._save()
-            self._finish_saving()
-
+    def _prepare(self, *, is_saved: bool) -> None:
         if self.step < self._ready.steps:
-            self._work.wait(self.step, look=look, save=save)
-        return self._stop.exit_code()
+            self._work.prepare(self.step, is_saved=is_saved)
 
     def _save(self) -> None:
         self._is_saved = True
@@ -265,11 +251,10 @@ class Running:
             self._saver.save(step=self.step, state=state)
         self._work.saved()
 
-    def _finish_saving(self) -> None:
-        """Wait until the checkpoint that was begun is whole."""
-        if self._saver is not None:
-            self._saver.finish(bad_streak=self._bad_streak)
-            self._work.saved()
+    def _prune(self) -> None:
+        """Remove old checkpoints, unless nobody knows whether the last one is any good."""
+        if self._saver is not None and not self._bad_streak:
+            self._saver.prune()
 
     def _tell_speed(self) -> None:
         """Log the speed of a run that has ended."""
@@ -291,11 +276,11 @@ class Running:
 
         Yields what to call after each step.
         """
-        disk, rank = self._ready.disk, self._ready.ranks.rank
-        if not self._ready.settings.profile or disk is None:
+        folder, rank = self._ready.folder, self._ready.ranks.rank
+        if not self._ready.settings.profile or folder is None:
             yield lambda: None
             return
-        path = disk.folder / "profile" / f"rank-{rank:05d}.json"
+        path = folder / "profile" / f"rank-{rank:05d}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         with torch.profiler.profile(
             schedule=torch.profiler.schedule(wait=4, warmup=1, active=3, repeat=1),

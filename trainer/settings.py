@@ -27,7 +27,6 @@ from shards.manifest import NAME
 from shards.mixture import parse_data
 from shards.run import Run
 from shards.run_flags import BATCH, DATA, END, RunOptions
-from shards.switches import UNSEEN, parse_weight
 from trainer.command import RankCommand, with_recipe
 from trainer.deepspeed_json import (
     AUTO,
@@ -54,7 +53,6 @@ LOG = "log, and what goes wrong"
 EPOCH = "epoch"
 """What `save_every` and `eval_every` may be instead of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
-REPEAT, WAIT = "repeat", "wait"
 MASK, GMASK = "mask", "gmask"
 """What a benchmark fills in a glm."""
 BATCH_TOKENS = 8192
@@ -104,17 +102,6 @@ def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
         return text if text == EPOCH else steps(text)
 
     return read
-
-
-def _weight(text: str) -> str:
-    """Return the text of a weight between old and new text."""
-    try:
-        parse_weight(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither {UNSEEN} nor a number above 0"
-        ) from None
-    return text
 
 
 def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
@@ -181,7 +168,7 @@ class Learning(RankCommand):
     weight_decay: float = option(0.1, metavar="F", type=amount)
     """Of all weights but biases and LayerNorms."""
     save: Path | None = option(None, metavar="DIR", type=run_folder, group=CHECKPOINTS)
-    """Folder of checkpoints and logs; it may be on each node's own disk."""
+    """Folder of checkpoints and logs, which all nodes see."""
     resume: str = option(RESUME_AUTO, metavar="WHAT")
     """auto: from the newest whole checkpoint in --save, if there is any; none: --save must hold
     none; DIR: from a run's folder or one of its checkpoints."""
@@ -263,11 +250,6 @@ class Settings(Learning, RunOptions):
     """Documents in one window do not see each other."""
     follow: bool = option(False)
     """After each checkpoint, take newer manifests of the data, as a growing dataset has them."""
-    follow_weight: str = option(UNSEEN, metavar="W", type=_weight)
-    """Between old and new text. unseen: all windows are seen once before any is repeated; a number:
-    how much a window of the last switch weighs beside an older one."""
-    at_end: str = option(REPEAT, choices=(REPEAT, WAIT))
-    """When all text has been seen: repeat it, or wait for a newer manifest (with --follow)."""
     max_steps: int | None = option(None, type=count, group=END)
     """as --steps"""
     max_tokens: int | None = option(None, type=positive)
@@ -295,8 +277,6 @@ class Settings(Learning, RunOptions):
         return self.epochs is not None or EPOCH in (self.save_every, self.eval_every)
 
     def __post_init__(self) -> None:
-        if self.at_end == WAIT and not self.follow:
-            raise UserError("--at-end wait waits for a newer manifest: give --follow with it.")
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
         if self.eval_task and not self.eval_every:

@@ -23,15 +23,15 @@ from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoints.checkpoint import (
     LATEST,
+    VERSION,
     Checkpoint,
     NoCheckpointError,
     check_files,
-    find_common_checkpoint,
+    find_checkpoint,
     find_later_steps,
     usable_checkpoint,
     was_saved,
 )
-from trainer.checkpoints.disk import Disk, find_disk
 from trainer.checkpoints.universal import convert, needs_conversion, remove
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
@@ -135,15 +135,15 @@ def batch_line(ready: Ready, size: int) -> str:
 def span_line(ready: Ready, epochs: str) -> str:
     """Return where a run begins and ends, with what is said of its epochs, and is saved."""
     begin = f"resumes after step {ready.step:,}" if ready.step else "starts from the beginning"
-    saved = f"; it is saved to {ready.disk.folder}" if ready.disk else "; it is not saved"
+    saved = f"; it is saved to {ready.folder}" if ready.folder else "; it is not saved"
     return f"the run {begin} and ends after step {ready.steps:,}{epochs}{saved}"
 
 
 def log_of(ready: Ready, lines: Sequence[str]) -> RunLog:
     """Return the log of a run, open, with lines that were said first."""
-    ranks, folder = ready.ranks, ready.disk.folder if ready.disk else None
+    ranks = ready.ranks
     log = RunLog(
-        folder if ranks.is_first else None,
+        ready.folder if ranks.is_first else None,
         step=ready.step,
         steps=ready.steps,
         show=ranks.is_first,
@@ -183,7 +183,6 @@ def make_ready(
     settings: Learning,
     subject: Subject,
     *,
-    disk: Disk | None,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
     trains: bool = True,
@@ -193,7 +192,6 @@ def make_ready(
     Args:
         settings: of the run.
         subject: what it learns.
-        disk: where it is saved.
         checkpoint: to resume from; None: the run begins.
         ranks: of the run.
         trains: whether it is to take steps, so that it may not have passed its end.
@@ -230,17 +228,16 @@ def make_ready(
         micro=subject.micro,
         size=subject.size,
         world=ranks.world,
-        node_local=disk is not None and disk.node_local,
     )
     return Ready(
         stepper=make_stepper(subject, settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
         schedule=schedule,
         ranks=ranks,
-        disk=disk,
+        folder=settings.save,
         step=0 if checkpoint is None else checkpoint.step,
         steps=subject.steps,
         bad_losses=subject.bad_losses,
-        is_saved=_is_own(checkpoint, disk),
+        is_saved=checkpoint is not None and checkpoint.folder.parent == settings.save,
         settings=settings,
         precision=precision,
         fixed=fixed,
@@ -259,7 +256,7 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     settings = config.settings
-    disk, checkpoint = find_start(settings, ranks, check=_check_state)
+    checkpoint = find_start(settings, ranks, check=_check_state)
     if checkpoint is not None and settings.init_from is not None and ranks.is_first:
         source, folder = settings.init_from, checkpoint.folder
         _log.info("--init-from %s is not read: the run resumes from %s", source, folder)
@@ -288,9 +285,7 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
         },
         check=partial(_check_same_run, data=data),
     )
-    ready = make_ready(
-        settings, subject, disk=disk, checkpoint=checkpoint, ranks=ranks, trains=trains
-    )
+    ready = make_ready(settings, subject, checkpoint=checkpoint, ranks=ranks, trains=trains)
     return StartedRun(**vars(ready), config=config, data=data, epoch=epoch)
 
 
@@ -369,56 +364,61 @@ def agreed_micro_batch(settings: Learning, sizes: Sequence[int], ranks: Ranks) -
 
 def find_start(
     settings: Learning, ranks: Ranks, *, check: Callable[[Checkpoint], None]
-) -> tuple[Disk | None, Checkpoint | None]:
-    """Return where a run is saved, and the checkpoint to resume from, its files checked.
+) -> Checkpoint | None:
+    """Return the checkpoint to resume from, its files checked; None to start from the beginning.
 
     Args:
         settings: of the run.
         ranks: all of them call this.
         check: checks the state that the checkpoint records.
     """
-    disk = None if settings.save is None else find_disk(settings.save, ranks)
-    checkpoint = _find_checkpoint(settings, disk, ranks)
+    checkpoint = _find_checkpoint(settings, ranks)
     if checkpoint is not None:
-        own = disk if _is_own(checkpoint, disk) else None
-        check_files(checkpoint, ranks=ranks, disk=own)
+        check_files(checkpoint, ranks=ranks)
+        ranks.together(lambda: _check_version(checkpoint))
         ranks.together(lambda: check(checkpoint))
-    return disk, checkpoint
-
-
-def _is_own(checkpoint: Checkpoint | None, disk: Disk | None) -> bool:
-    """Return whether a checkpoint lies where its run is saved."""
-    return checkpoint is not None and disk is not None and checkpoint.folder.parent == disk.folder
-
-
-def _find_checkpoint(settings: Learning, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
-    """Return the checkpoint to resume from, None to start from the beginning."""
-    if settings.resume == RESUME_AUTO:
-        return None if disk is None else _find_newest(disk, ranks)
-    is_new = settings.resume == RESUME_NONE
-    checkpoint = None if is_new else _find_named(Path(settings.resume), ranks)
-    if disk is not None:
-        _check_no_later_steps(disk, ranks, resumed=checkpoint)
     return checkpoint
 
 
-def _find_newest(disk: Disk, ranks: Ranks) -> Checkpoint | None:
+def _check_version(checkpoint: Checkpoint) -> None:
+    if checkpoint.version != VERSION:
+        raise UserError(
+            f"{checkpoint.folder} was saved by an earlier version of corpusmill, which drew other "
+            "masks of dropout, so this version cannot resume it. Start a new run from its weights: "
+            f"--init-from {checkpoint.folder} --save OTHER."
+        )
+
+
+def _find_checkpoint(settings: Learning, ranks: Ranks) -> Checkpoint | None:
+    """Return the checkpoint to resume from, None to start from the beginning."""
+    save = settings.save
+    if settings.resume == RESUME_AUTO:
+        return None if save is None else _find_newest(save, ranks)
+    is_new = settings.resume == RESUME_NONE
+    checkpoint = None if is_new else _find_named(Path(settings.resume), ranks)
+    if save is not None:
+        ranks.on_first(lambda: _check_no_later_steps(save, resumed=checkpoint))
+    return checkpoint
+
+
+def _find_newest(folder: Path, ranks: Ranks) -> Checkpoint | None:
     """Return the newest checkpoint of a run; None if none was ever whole.
 
     Raises:
         AgreedError: one was, and none can be used any more.
     """
-    problem = f"{disk.folder} holds no checkpoint"
+    problem = f"{folder} holds no checkpoint"
+    is_saved = ranks.on_first(lambda: was_saved(folder))
     try:
-        checkpoint = find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        checkpoint = find_checkpoint(folder, ranks=ranks)
     except NoCheckpointError as error:
         checkpoint, problem = None, str(error)
-        if ranks.is_first and not was_saved(disk.folder):
+        if ranks.is_first and not is_saved:
             _log.warning("%s; the run starts from the beginning", error)
-    if checkpoint is None and any(ranks.gather(was_saved(disk.folder))):
+    if checkpoint is None and is_saved:
         raise AgreedError(
-            f"{problem}. The file {disk.folder / LATEST} shows that the run was saved before, so "
-            "it does not start from the beginning there. Restore a checkpoint, or choose another "
+            f"{problem}. The file {folder / LATEST} shows that the run was saved before, so it "
+            "does not start from the beginning there. Restore a checkpoint, or choose another "
             "--save."
         )
     return checkpoint
@@ -427,7 +427,7 @@ def _find_newest(disk: Disk, ranks: Ranks) -> Checkpoint | None:
 def _find_named(folder: Path, ranks: Ranks) -> Checkpoint:
     """Return the checkpoint that --resume names."""
     try:
-        checkpoint = find_common_checkpoint(folder, ranks=ranks, disk=None)
+        checkpoint = find_checkpoint(folder, ranks=ranks)
     except NoCheckpointError as error:
         raise AgreedError(
             f"--resume {folder}: {error}. Give a folder with a complete one."
@@ -440,16 +440,14 @@ def _find_named(folder: Path, ranks: Ranks) -> Checkpoint:
     return checkpoint
 
 
-def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | None) -> None:
+def _check_no_later_steps(folder: Path, *, resumed: Checkpoint | None) -> None:
     """Check that a run will not write its checkpoints among those of another run in --save."""
-    is_own = ranks.together(
-        lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
-    )
+    is_own = resumed is not None and resumed.folder.parent.samefile(folder)
     last = resumed.step if resumed is not None and is_own else -1
-    if steps := find_later_steps(disk.folder, after=last, ranks=ranks):
-        raise AgreedError(
-            f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
-            "another --save, or --resume auto."
+    if steps := find_later_steps(folder, after=last):
+        raise UserError(
+            f"{folder} holds step-{steps[0]} and this run would not resume from it: give another "
+            "--save, or --resume auto."
         )
 
 

@@ -5,8 +5,9 @@ the batch is split into ranks and micro-batches: the number is known before the 
 DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the number of
 ranks.
 
-Dropout is seeded from (seed, step, slot of the global batch), so it does not depend on the split
-either, and no state of a random number generator has to be saved.
+Dropout is PyTorch's own. Its generator is seeded anew for each micro-batch, from (seed, step, rank,
+number of the micro-batch), so a run that resumes on as many ranks has the same masks, and no state
+of a generator has to be saved.
 """
 
 import io
@@ -16,7 +17,6 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from trainer.deepspeed_json import FP32, precision_of, stage_of
 from trainer.loader import Tensors
 from trainer.log import TRAIN
 from trainer.loss_tally import LossTally
-from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -72,9 +71,8 @@ class Outcome:
         return math.isfinite(self.loss)
 
 
-Part = tuple[range, Callable[[Seeds], Tensor]]
-"""Of a micro-batch the slots of its rows in the global batch, and what computes its share of the
-loss, a scalar with gradients, with the seeds of dropout."""
+MicroBatchLoss = Callable[[], Tensor]
+"""Computes the share of a micro-batch in the loss of a step, a scalar with gradients."""
 
 
 def check_settings(deepspeed: Mapping[str, Any]) -> None:
@@ -123,7 +121,7 @@ def make_model(
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
-    key = seed_of(seed, "weights", step=0, slot=0)
+    key = seed_of(seed, "weights", 0, 0)
     if stage_of(deepspeed) == WEIGHTS_SPLIT:
         torch.manual_seed(key)
         with Init(config_dict_or_path=dict(deepspeed)):
@@ -213,26 +211,17 @@ class Stepper:
         self._check(batch)
         counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
         total, num_tokens = self._ranks.sum(counts).tolist()
-        share = len(batch["tokens"])
-        first = self._ranks.rank * share
         results = []
 
-        def loss_of(part: Tensors, seeds: Seeds) -> Tensor:
-            sums = self.engine(self._placed(part), seeds=seeds)
+        def loss_of(part: Tensors) -> Tensor:
+            sums = self.engine(self._placed(part))
             results.append(LossSums(*(column.detach() for column in sums)))
             loss: Tensor = sums.loss.sum() * (self._ranks.world / max(total, 1))
             return loss
 
         parts = micro_batches(batch, self.micro_batch)
-        slots = count(first, self.micro_batch)
         applied, grad_norm = self.learn(
-            [
-                (range(slot, slot + len(part["tokens"])), partial(loss_of, part))
-                for slot, part in zip(slots, parts, strict=False)
-            ],
-            lr=lr,
-            seed=seed,
-            step=step,
+            [partial(loss_of, part) for part in parts], lr=lr, seed=seed, step=step
         )
         tally = LossTally.empty(sources)
         for part, sums in zip(parts, results, strict=True):
@@ -241,14 +230,14 @@ class Stepper:
         outcome = Outcome(
             loss=tally.loss,
             num_tokens=num_tokens,
-            num_samples=share * self._ranks.world,
+            num_samples=len(batch["tokens"]) * self._ranks.world,
             applied=applied,
             grad_norm=grad_norm,
         )
         return outcome, tally
 
     def learn(
-        self, parts: Sequence[Part], *, lr: float, seed: int, step: int
+        self, parts: Sequence[MicroBatchLoss], *, lr: float, seed: int, step: int
     ) -> tuple[bool, float]:
         """Take a step of this rank's micro-batches; return whether weights changed, and the norm.
 
@@ -261,11 +250,10 @@ class Stepper:
         """
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
-        for i, (slots, loss_of) in enumerate(parts):
-            self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            # Compiled attention with dropout draws from PyTorch's generator.
-            torch.manual_seed(seed_of(seed, "dropout", step=step, slot=slots.start))
-            loss = loss_of(Seeds.of_slots(seed, step, slots, device=self._ranks.device))
+        for number, loss_of in enumerate(parts):
+            self.engine.set_gradient_accumulation_boundary(number == len(parts) - 1)
+            torch.manual_seed(seed_of(seed, "dropout", step, self._ranks.rank, number))
+            loss = loss_of()
             # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
             # step.
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
@@ -437,10 +425,12 @@ def _reach(part: Tensors) -> int:
     return min(-(-end // 64) * 64, part["tokens"].shape[1])
 
 
-def seed_of(seed: int, purpose: str, *, step: int, slot: int) -> int:
-    """Return what PyTorch's generator begins with, for a purpose in a run, at a step and slot."""
+def seed_of(seed: int, purpose: str, *place: int) -> int:
+    """Return what PyTorch's generator begins with, for a purpose at a place in a run."""
     key = np.array([text_key(seed, purpose)], np.uint64)
-    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
+    for number in place:
+        key = derive(key, np.array([number]))
+    return int(key[0])
 
 
 def _optimizer(

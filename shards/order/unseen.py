@@ -114,20 +114,6 @@ def _stage(sampler: Sampler, start: int, draws: Sequence[int]) -> MixtureStage:
     return MixtureStage(start=start, weights={name: count for name, count in named if count})
 
 
-def end_of_epochs(sampler: Sampler, *, start: int) -> int:
-    """Return the position before which every window of the current epochs is drawn.
-
-    Streams that are never drawn from `start` on do not count.
-    """
-    drawn = sampler.schedule.counts_until(start)
-    last = _epoch_ends(sampler, drawn) - 1
-    positions = (
-        sampler.schedule.position_of(int(stream), int(last[scatter, stream]), int(scatter))
-        for scatter, stream in zip(*np.nonzero(last >= drawn), strict=True)
-    )
-    return max((position + 1 for position in positions if position is not None), default=start)
-
-
 def _epoch_ends(sampler: Sampler, drawn: Integers) -> Integers:
     """Return int64[scatters, streams]: the draws at the end of each stream's current epoch."""
     scatters = np.arange(drawn.shape[0])[:, None]

@@ -78,32 +78,14 @@ _TRAINING_ROWS = (
             f"{_STEADY} --follow --save-every 2 --max-steps 4 --save run",
             Command(words=f"{_BUILD} --append", files=made.second_day),
             f"{_STEADY} --max-steps 5 --resume run/step-4 --save stays",
-            f"{_STEADY} --follow --follow-weight 3 --save-every 3 --max-steps 7 --resume run/step-4"
-            " --save weighted",
             f"{_STEADY} --follow --save-every 2 --max-steps 9 --save run",
             "shards remove data --id a101 --id a3 --reason asked",
             Command(words=f"{_BUILD} --append", files=made.third_day),
             f"{_STEADY} --follow --save-every 2 --max-steps 12 --save run",
-            f"{_TRAIN} --model plain.json --follow --at-end wait --max-steps 3 --save waits",
             "trainer.evaluate run --dtype fp32 --eval-samples 0",
             "shards trace run/run.json --step 10",
         ),
-        keeps=("run/run.json", "weighted/run.json", "waits/run.json"),
-    ),
-    Row(
-        name="training-waits",
-        about="a run that has seen all text and waits for more, which comes while it waits",
-        corpora=(made.texts, made.shapes),
-        commands=(
-            _BUILD,
-            Command(
-                words="tests.golden.meanwhile 'waiting for a newer manifest' "
-                f"{_TRAIN} --model plain.json --follow --at-end wait --max-steps 10 --eval-every 0"
-                f" --save waits -- {_BUILD} --append",
-                files=made.second_day,
-            ),
-        ),
-        keeps=("waits/run.json",),
+        keeps=("run/run.json",),
     ),
     Row(
         name="training-mixes",

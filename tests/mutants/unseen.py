@@ -31,7 +31,7 @@ UNSEEN = {
     "349f84b8f6f69c42": f"trainer/plot.py, linewidth: {_LOOK}",
     "7ecbb48e8ad233be": f"trainer/plot.py, linewidth: {_LOOK}",
     "56972c1c800ca0ec": "shards/exports/formats.py, 100_000_000: a file of that many tokens",
-    "4f1138f9a75450bf": f"trainer/pretraining.py, peak_flops: {_GPU}",
+    "a803edb5b315cad6": f"trainer/pretraining.py, peak_flops: {_GPU}",
     "ff83a78f4230096f": f"trainer/pretraining.py, flops: {_GPU}",
     "73b5df7c1eff1508": f"trainer/export/export.py, DS_ACCELERATOR: {_GPU}",
     "7d56d3969ea0ad6f": "shards/removals.py, files: a link that somebody puts into a dataset",

@@ -27,12 +27,6 @@ _VALUES = (
     ("train_micro_batch_size_per_gpu", 0),
     ("train_batch_size", 1.5),
     ("train_batch_size", True),
-    ("optimizer.params.lr", "1e-4"),
-    ("optimizer.params.adam_w_mode", False),
-    ("optimizer.params.amsgrad", True),
-    ("bf16.enabled", "true"),
-    (f"{_ZERO}.stage", -1),
-    (f"{_ZERO}.stage3_prefetch_bucket_size", "5e7"),
     (_ZERO, 2),
 )
 """Place and value."""
@@ -41,8 +35,7 @@ _PLACES = (
     "scheduler",
     "amp",
     "pipeline",
-    "checkpoint.writer",
-    f"{_ZERO}.zenflow",
+    "checkpoint",
 )
 """What DeepSpeed knows and has no place here."""
 
@@ -130,6 +123,9 @@ _BATCHES = (
         {"bf16": {"enabled": True}, "fp16": {"enabled": True}, _ZERO: {"stage": 1}},
         "--batch-size 4",
     ),
+    _batch("a precision in quotes", {"bf16": {"enabled": "true"}}, "--batch-size 4"),
+    _batch("no stage", {_ZERO: {"stage": -1}}, "--batch-size 4"),
+    _batch("what DeepSpeed refuses", {_ZERO: {"stage": 1, "cpu_offlod": 1}}, "--batch-size 4"),
     _batch("half precision at stage 0", {_ZERO: {"stage": 0}}, "--batch-size 4 --precision bf16"),
 )
 

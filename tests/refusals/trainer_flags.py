@@ -31,7 +31,6 @@ _COMMANDS = (
     f"{_TRAIN} --eval-task lambada=x --eval-every 0",
     f"{_TRAIN} --sample-every 1",
     f"{_TRAIN} --sample-prompts x",
-    f"{_TRAIN} --at-end wait",
     f"{_TRAIN} --extend-positions",
     "trainer.train --data data --batch-size 4",
     "trainer.train --data hf:words --model tiny --batch-size 4",
@@ -92,16 +91,15 @@ _NUMBERS = (
     ("--eps", ("0", "inf")),
     ("--weight-decay", ("-0.1",)),
     ("--warmup", ("-1",)),
-    ("--follow-weight", ("x", "0", "65537")),
 )
 """Flags of training, and values that they do not take."""
 
 _BOUNDS = (
     "--dropout 0 --betas 0 0.999 --eps 1e-30 --weight-decay 0 --decay-steps 1 --micro-batch 1"
     " --save-every 1 --keep 1 --eval-every 0 --eval-samples 0 --log-every 1 --max-bad-losses 1"
-    " --follow-weight 65536 --sample-tokens 1 --warmup 0 --lr-floor 0",
-    "--dropout 0.99 --betas 0.9999 0 --follow-weight unseen --save-every epoch --eval-every"
-    " epoch --lr-floor 1 --warmup 8 --follow --at-end wait --slack 0",
+    " --sample-tokens 1 --warmup 0 --lr-floor 0",
+    "--dropout 0.99 --betas 0.9999 0 --save-every epoch --eval-every epoch --lr-floor 1 --warmup 8"
+    " --follow --slack 0",
 )
 """The other side: these are taken, and then there are no data."""
 

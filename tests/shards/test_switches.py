@@ -18,7 +18,6 @@ from shards.switches import (
     eras,
     numbers_of,
     pinned,
-    planned,
     resumed,
     same_until,
     switched,
@@ -124,8 +123,7 @@ def test_a_removal_changes_no_draw(data: Path, position: int, weight: str | floa
     """Also in the middle of a planned stage, whose windows are then still read exactly once."""
     remove(data, [("web", "train", 0, 3)], number=5)
     remove(data, [("web", "train", 0, 4)], number=6)
-    run = planned(run_on(f"{data}@3"))
-    run = switched(run, 5, numbers={str(data): 4}, weight=UNSEEN)
+    run = switched(run_on(f"{data}@3"), 0, numbers={str(data): 4}, weight=UNSEEN)
     total = sum(run.sampler().cells.windows_of_streams)
     after = run
     for number in (5, 6):

@@ -8,7 +8,7 @@ import torch
 
 from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
-from trainer.checkpoints.checkpoint import FileList
+from trainer.checkpoints.checkpoint import VERSION, FileList
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 
@@ -41,9 +41,8 @@ def save_run(run: Path, model: GLM, *, objective: str, step: int = 7, **identity
     path = folder / "mp_rank_00_model_states.pt"
     torch.save({"module": model.state_dict(), "step": step}, path)
     file_list = FileList(
-        version=1,
+        version=VERSION,
         step=step,
-        ranks=(0,),
         world=1,
         stage=0,
         files={path.name: FileEntry(bytes=size(path), crc32c=crc32c(path))},

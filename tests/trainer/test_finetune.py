@@ -154,8 +154,8 @@ def test_ranks_and_micro_batches_change_nothing(trial: Trial, task: str) -> None
         said = ({"prompt": f"Say {word}.", "answer": f"A {word} it is."} for word in range(number))
         put_lines(folder / f"{split}.jsonl", said)
     texts = ("--task", task, "--data", folder, "--max-answer", 6, "--beams", 3)
-    # Dropout is on. 24 items in batches of 10: the last one is short, and one rank has more of it.
-    flags = ("--batch-size", 10, *(texts if task == "prompted" else ()))
+    # 24 items in batches of 10: the last one is short, and one rank has more of it.
+    flags = ("--batch-size", 10, "--dropout", 0, *(texts if task == "prompted" else ()))
     alone = trial.once(*flags, "--micro-batch", 10)
     both = trial.once(*flags, "--micro-batch", 1, *trial.zero(3), world=2)
     assert len(losses(alone)) == 6

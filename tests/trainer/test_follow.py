@@ -8,8 +8,6 @@ import os
 import re
 import shutil
 import signal
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,8 +20,8 @@ from shards.run import Run
 from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SIZE, build, grow
-from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
-from trainer import follow, pretraining, run
+from tests.trainer.runs import Trial, events, kill_minus_nine, losses
+from trainer import follow, run
 from trainer.data import RunData
 
 pytestmark = pytest.mark.slow
@@ -76,10 +74,8 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
     def take_step(self: run.Running) -> None:
         take(self)
         if self.step == kill_after:
-            self._saver.finish(bad_streak=0)  # else the checkpoint may not be whole yet
             kill_minus_nine()
 
-    vars(pretraining)["_POLL"] = 0.05
     before_each_look(come)
     setattr(run.Running, "_take_step", take_step)  # noqa: B010 - as above
 
@@ -175,48 +171,10 @@ def test_nodes_switch_to_what_all_of_them_have(trial: Trial) -> None:
     nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
     for rank in range(2):
         build(nodes.folder / f"node-{rank}" / "data")
-    flags = ("--data", "data", "--follow", "--save", "run", "--max-steps", 8)
+    run = nodes.folder / "run"
+    flags = ("--data", "data", "--follow", "--save", run, "--max-steps", 8)
     nodes.run(*flags, world=2, nodes=True, prepare=arrives_on_nodes)
-    for rank in range(2):
-        assert switches(nodes.folder / f"node-{rank}" / "run") == {"1": 0, "2": 48}
-
-
-def wait_for_text(running: Running, text: str, times: int = 1) -> None:
-    while running.output().count(text) < times:
-        assert set(running.codes()) == {None}, running.output()
-        time.sleep(0.02)
-
-
-WAITS = "all text has been seen; waiting for a newer manifest"
-
-
-@pytest.mark.parametrize("world", a_few([1, 2], of_each=2))
-def test_waiting_reads_all_text_exactly_once(trial: Trial, world: int) -> None:
-    run, data = trial.folder / f"waits-{world}", data_in(trial, f"waits-data-{world}")
-    flags = ("--data", data, "--follow", "--at-end", "wait", "--save", run, "--max-steps", 1000)
-    prepare = partial(generations_come, data, {})
-    running = trial.start(*flags, world=world, prepare=prepare)
-    wait_for_text(running, WAITS)
-    for times, sources in ((2, ("web", "notes")), (3, ("web",))):  # two batches, then one
-        grow(data, shards=1, sources=sources)
-        wait_for_text(running, WAITS, times)
-    running.signal(signal.SIGTERM, world - 1)
-    assert running.wait(30).codes() == [128 + signal.SIGTERM] * world
-    last = events(run, "train")[-1]["step"]
-    assert (run / f"step-{last}" / "whole-00000.json").is_file()
-    grow(data)
-    again = trial.start(*flags, world=world, prepare=prepare)
-    wait_for_text(again, f"{data}@4")  # after one more wait, where step 9 has looked already
-    wait_for_text(again, WAITS, again.output().partition(f"{data}@4")[0].count(WAITS) + 1)
-    again.signal(signal.SIGTERM, 0)
-    assert again.wait(30).codes() == [128 + signal.SIGTERM] * world
-    saved = Run.load(run / "run.json")
-    sampler, end = saved.sampler(), saved.position_of(events(run, "train")[-1]["step"])
-    places = sampler.draw(range(end))
-    counts = Counter(zip(places.stream.tolist(), places.sample.tolist(), strict=True))
-    assert set(counts.values()) == {1}
-    assert sum(sampler.cells.windows_of_streams) - end in range(8)
-    assert [event["step"] for event in events(run, "train")] == list(range(1, end // 8 + 1))
+    assert switches(run) == {"1": 0, "2": 48}
 
 
 def overwritten(data: Path) -> None:

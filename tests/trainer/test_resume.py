@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 import signal
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,14 @@ import pytest
 from shards.__main__ import main
 from tests.nightly import a_few
 from tests.pipelines.mutations import harmed
-from tests.trainer.runs import Trial, before_a_file_is_whole, events, losses, wait_for_step
+from tests.trainer.runs import (
+    Trial,
+    before_a_file_is_whole,
+    events,
+    kill_minus_nine,
+    losses,
+    wait_for_step,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -73,77 +80,54 @@ def test_whatever_its_json_says_a_resume_is_right_or_refused(trial: Trial, seed:
         shutil.rmtree(run)
 
 
-def wait_with_files() -> None:
-    """Let no file of a checkpoint be whole before there is a file `go`."""
-
-    def wait(path: Path) -> None:
-        while path.suffix == ".pt" and not Path("go").exists():
-            time.sleep(0.01)
-
-    before_a_file_is_whole(wait)
-
-
-def in_folder(trial: Trial, name: str) -> Trial:
-    """Return a trial whose runs start in a folder of their own."""
-    return Trial(trial.folder / name, trial.flags, trial.started)
+def kill_before_the_list() -> None:
+    """End a process when all files of its checkpoint are on the disk, and their list is not."""
+    before_a_file_is_whole(lambda path: kill_minus_nine() if "whole-" in path.name else None)
 
 
 @pytest.mark.parametrize(
     ("stage", "resume"), [pytest.param(0, "none", marks=pytest.mark.nightly), (2, "auto")]
 )
-def test_killed_while_the_first_checkpoint_is_written(
-    trial: Trial, stage: int, resume: str
-) -> None:
+def test_killed_between_the_last_file_and_the_list(trial: Trial, stage: int, resume: str) -> None:
     run = trial.folder / f"first-{stage}"
-    here = in_folder(trial, f"no-go-{stage}")
-    running = here.start(*zero(trial, stage), "--save", run, world=2, prepare=wait_with_files)
-    wait_for_step(run, 5, running)  # two steps after it was begun
+    flags = (*zero(trial, stage), "--save", run, "--resume", resume)
+    running = trial.start(*flags, world=2, prepare=kill_before_the_list)
+    assert running.processes[0].wait(60) == -signal.SIGKILL, running.output()
     running.kill()
-    assert (run / "step-3").is_dir()
-    again = here.run(*zero(trial, stage), "--save", run, "--resume", resume, world=2).output()
+    assert any((run / "step-3").glob("*.pt"))
+    again = trial.run(*flags, world=2).output()
     told = f"{run} holds no checkpoint to use: {run}/step-3 is unfinished; the run starts from the "
     assert (f"{told}beginning\n" in again) is (resume == "auto")
     assert events(run) == events(trial.once(*zero(trial, stage), world=2))
 
 
-def test_a_signal_waits_for_what_is_being_written(trial: Trial) -> None:
-    run, here = trial.folder / "waiting", in_folder(trial, "go-later")
-    running = here.start(*zero(trial, 2), "--save", run, world=2, prepare=wait_with_files)
-    wait_for_step(run, 5, running)
-    running.signal(signal.SIGTERM)
-    assert not list(run.glob("step-*/whole-*"))
-    (here.folder / "go").touch()
-    assert running.wait().codes() == [128 + signal.SIGTERM] * 2
-    last = events(run, "train")[-1]["step"]
-    assert {path.parent.name for path in run.glob("step-*/whole-*")} == {"step-3", f"step-{last}"}
-    trial.run(*zero(trial, 2), "--save", run, world=2)
-    assert events(run) == events(trial.once(*zero(trial, 2), world=2))
-
-
-def fill_the_disk_of_one_rank() -> None:
-    """Let the files of one rank's second checkpoint find no space."""
+def fill_the_disk(stage: int) -> None:
+    """Let a file of the second checkpoint find no space: of the second rank if it has any."""
 
     def fill(path: Path) -> None:
-        if path.parent.name == "step-6" and "pp_rank_1" in path.name:
+        if path.parent.name == "step-6" and ("pp_rank_1" if stage else "mp_rank") in path.name:
             raise OSError(errno.ENOSPC, "by the test")
 
     before_a_file_is_whole(fill)
 
 
-def test_a_disk_that_is_full_ends_the_run(trial: Trial) -> None:
-    run = trial.folder / "full"
-    flags = (*zero(trial, 2), "--save", run)
-    output = trial.run(*flags, world=2, prepare=fill_the_disk_of_one_rank, code=2).output()
+@pytest.mark.parametrize("stage", a_few([2, 0, 1, 3], of_each=4))
+def test_a_disk_that_is_full_ends_the_run_on_all_ranks(trial: Trial, stage: int) -> None:
+    run = trial.folder / f"full-{stage}"
+    flags = (*zero(trial, stage), "--save", run)
+    running = trial.start(*flags, world=2, prepare=partial(fill_the_disk, stage)).wait(60)
+    output = running.output()
+    assert running.codes() == [2, 2], output
     assert re.search(
-        r"trainer\.train: rank 1: .*step-6 was not saved: no space left on the disk that holds "
-        r".*: make room and run the same command again",
+        rf"trainer\.train: rank {int(stage > 0)}: .*step-6 was not saved: no space left on the "
+        r"disk that holds .*: make room and run the same command again",
         output,
     )
     assert output.count("was not saved") == 1
     assert "Traceback" not in output
     again = trial.run(*flags, world=2).output()
     assert "step-6 is unfinished" in again
-    assert events(run) == events(trial.once(*zero(trial, 2), world=2))
+    assert events(run) == events(trial.once(*zero(trial, stage), world=2))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -174,46 +158,38 @@ def test_a_damaged_checkpoint_is_left_out(trial: Trial) -> None:
     assert events(run) == events(trial.once(*zero(trial, 1)))
 
 
-def test_each_node_has_its_own_disk(trial: Trial) -> None:
-    """And its part of the shards; one of them is cut off, and comes back."""
+def in_folder(trial: Trial, name: str) -> Trial:
+    """Return a trial whose runs start in a folder of their own."""
+    return Trial(trial.folder / name, trial.flags, trial.started)
+
+
+def test_each_node_has_its_part_of_the_shards(trial: Trial) -> None:
+    """One of them is cut off, and comes back; all save into one folder."""
     nodes = in_folder(trial, "nodes")
     scattered = (*zero(trial, 1), "--scatters", 4)
     for number in range(2):
         here = ("--to", nodes.folder / f"node-{number}" / "disk", "--nodes", "1,1")
         words = ("place", trial.folder / "data", "--scatters", 4, *here, "--node", number)
         assert main([str(word) for word in words]) == 0
-    flags = (*scattered, "--data", "disk", "--save", "run")
-    first, second = nodes.folder / "node-0" / "run", nodes.folder / "node-1" / "run"
+    run = nodes.folder / "run"
+    flags = (*scattered, "--data", "disk", "--save", run)
     running = nodes.start(*flags, world=2, nodes=True)
-    wait_for_step(first, 5, running)
+    wait_for_step(run, 5, running)
     running.processes[1].kill()
     assert running.wait().codes()[0] not in (0, None)  # the other notices
-    assert not (first / "step-9").exists()
+    assert not (run / "step-9").exists()
     nodes.run(*flags, world=2, nodes=True)
-    whole = events(trial.once(*scattered, world=2))
-    assert events(first) == whole
-    assert not events(second)
-    for run, rank in ((first, 0), (second, 1)):
-        names = {path.name for path in (run / "step-9").iterdir()}
-        assert {"mp_rank_00_model_states.pt", f"whole-{rank:05d}.json"} <= names
-        assert len([name for name in names if "optim_states" in name]) == 1
-    # A node that was cut off before it had committed: all resume from what both have.
-    (second / "step-9" / "whole-00001.json").unlink()
-    again = nodes.run(*flags, world=2, nodes=True).output()
-    assert "rank 1: " in again
-    assert "step-9 is unfinished" in again
-    assert "resumes after step 6" in again
-    assert events(first) == whole
-    # A node whose disk was replaced.
-    shutil.rmtree(second)
-    refused = nodes.run(*flags, world=2, nodes=True, code=2).output()
-    assert "rank 1: there is no run/step-9" in refused
+    assert events(run) == events(trial.once(*scattered, world=2))
+    assert len([*(run / "step-9").glob("*optim_states*")]) == 2
+    refused = nodes.run(*flags, "--save", "run", world=2, nodes=True, code=2).output()
+    assert "--save run is not the folder that rank 0 sees" in refused
+    assert not (nodes.folder / "node-0" / "run").exists()
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
 @pytest.mark.parametrize("stage", a_few([3, 0, 1], of_each=3))
 def test_another_number_of_ranks(trial: Trial, stage: int, before: int, after: int) -> None:
-    flags = zero(trial, stage)
+    flags = (*zero(trial, stage), "--dropout", 0)  # masks differ by the rank
     whole = trial.once(*flags)
     run = trial.folder / f"world-{stage}-{before}-{after}"
     trial.run(*flags, "--save", run, "--save-every", 5, "--max-steps", 5, "--decay-steps", STEPS,

@@ -1,22 +1,20 @@
-"""Checkpoints: whole or absent, on one disk for all nodes or on each node's own.
+"""Checkpoints: whole or absent, in a folder that all nodes see.
 
-    RUN/step-200/*.pt                  what DeepSpeed wrote: one node's ranks, or all ranks
-    RUN/step-200/whole-00000.json      their list, written last, by the first of those ranks
+    RUN/step-200/*.pt                  what DeepSpeed wrote
+    RUN/step-200/whole-00000.json      the list of these files, written last
     RUN/latest                         step-200, for DeepSpeed's own tools
 
-The list holds the size and crc32c of each file, the ranks that wrote them, and the state of the
-run. A checkpoint is whole if there are lists of all ranks, and the files are as they say. A crash
-leaves a folder without a list, and may leave nodes at different steps; at the start all ranks agree
-on the newest step that is whole for every one of them. Of `latest` only its existence counts: it
-shows that a checkpoint was whole once, so that the run must not begin anew. What was saved while
-losses were not finite says so (`bad_streak`), and nothing resumes from it unless it is named.
+The list holds the size and crc32c of each file, and the state of the run. A checkpoint is whole if
+there is a list, and the files are as it says; a crash leaves a folder without one. Of `latest` only
+its existence counts: it shows that a checkpoint was whole once, so that the run must not begin
+anew. What was saved while losses were not finite says so (`bad_streak`), and nothing resumes from
+it unless it is named.
 """
 
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -26,7 +24,6 @@ from shards.errors import DamageError, UserError
 from shards.records import from_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import FileEntry, crc32c, read_json, size_if_there
-from trainer.checkpoints.disk import Disk, share_of
 from trainer.checkpoints.torch_file import deepspeed_types, read
 from trainer.ranks import AgreedError, Ranks, describe_problems
 
@@ -38,24 +35,26 @@ LATEST = "latest"
 """The file in a run's folder that names the last checkpoint that became whole."""
 _MOST_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
-_LISTS = "whole-*.json"
+_LIST = "whole-00000.json"
+VERSION = 2
+"""Of the list. Before 2 masks of dropout were made in another way, so such a run cannot resume."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileList:
-    """The list of files that some ranks wrote."""
+    """The list of a checkpoint's files, as JSON."""
 
     version: int
     step: int
-    ranks: tuple[int, ...]
     world: int
+    """Ranks that wrote them."""
     stage: int
     """Of ZeRO."""
     files: Mapping[str, FileEntry]
     """By path in the checkpoint's folder."""
     state: Mapping[str, Any]
-    """Of the run, the same in all lists."""
+    """Of the run."""
 
     def __post_init__(self) -> None:
         """Check what later code relies on.
@@ -66,8 +65,6 @@ class FileList:
         for name, low, high in (("step", 0, 2**62), ("world", 1, _MOST_RANKS), ("stage", 0, 3)):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected {low} to {high}")
-        if outside := [rank for rank in self.ranks if not 0 <= rank < self.world]:
-            raise ValueError(f"rank {outside[0]} is none of {self.world}")
         for name in self.files:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or "\0" in name:
@@ -76,9 +73,10 @@ class FileList:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A checkpoint as one rank sees it: complete on this rank's disk."""
+    """A checkpoint whose files are all there."""
 
     folder: Path
+    version: int
     step: int
     world: int
     stage: int
@@ -135,9 +133,9 @@ def _names_in(folder: Path) -> list[str]:
             return []
 
 
-def _lists_in(folder: Path) -> list[Path]:
-    """Return the lists of files in the folder of a checkpoint, as `_names_in` does."""
-    return sorted(folder / name for name in _names_in(folder) if fnmatchcase(name, _LISTS))
+def list_path(folder: Path) -> Path:
+    """Return the path of the list in the folder of a checkpoint."""
+    return folder / _LIST
 
 
 def was_saved(root: Path) -> bool:
@@ -149,66 +147,52 @@ class NoCheckpointError(AgreedError):
     """Of the checkpoints in a folder none was ever finished, or none with finite losses."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankView:
-    """What one rank sees of the checkpoint of a step."""
+def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
+    """Return the newest complete checkpoint, None if there is no folder of any.
 
-    problem: str | None
-    """Why it is not complete here."""
-    is_unfinished: bool
-    """Whether there is a folder for it without any list."""
-    bad_streak: int
-
-
-def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None:
-    """Return the newest checkpoint that is complete for all ranks, None if there are none at all.
-
-    Newer ones that some rank lacks, or has damaged, are reported and skipped; so are those that
-    were saved while losses were not finite, unless `folder` names one.
+    Newer ones that are unfinished or damaged are reported and skipped; so are those that were saved
+    while losses were not finite, unless `folder` names one.
 
     Args:
         folder: of a run, or of one of its checkpoints.
-        ranks: all of them call this.
-        disk: who sees the folder, to share the reading of checksums; None: read everything.
+        ranks: all of them call this; the first one looks, and each reads a part of the files.
 
     Raises:
         NoCheckpointError: there are only unfinished checkpoints, or such without finite losses.
-        AgreedError: there are checkpoints, but none is complete for every rank; lists them.
+        AgreedError: there are checkpoints, but none is complete; lists them.
     """
     named = _named(folder)
     root = folder if named is None else named.parent
-    steps = [_step_of(named)] if named else ranks.together(lambda: steps_in(root))
-    own, views = _seen_by_all(root, steps, ranks=ranks)
+    found = ranks.on_first(lambda: _scan(root, [_step_of(named)] if named else steps_in(root)))
     skipped: list[str] = []
-    for step, seen in own.items():
-        problem = describe_problems([view.problem for view in views[step]])
-        streak = max(view.bad_streak for view in views[step])
-        if not problem and streak and named is None:
-            problem = (
-                f"{root / f'step-{step}'} is bad: {streak} losses in a row were not finite there "
-                "(to use it nevertheless, name that folder)"
-            )
-        if not problem:
-            problem = describe_problems(ranks.gather(_find_damage(seen, ranks=ranks, disk=disk)))
-        if not problem:
-            assert isinstance(seen, Checkpoint)  # a rank without it has a problem
-            if skipped and ranks.is_first:
-                _log.warning("%s\n  %s is used", "\n  ".join(skipped), seen.folder)
-            return seen
+    for seen in found.values():
+        problem = seen if isinstance(seen, str) else ""
+        if isinstance(seen, Checkpoint):
+            if seen.bad_streak and named is None:
+                problem = (
+                    f"{seen.folder} is bad: {seen.bad_streak} losses in a row were not finite "
+                    "there (to use it nevertheless, name that folder)"
+                )
+            else:
+                problem = describe_problems(ranks.gather(_find_damage(seen, ranks=ranks)))
+            if not problem:
+                if skipped and ranks.is_first:
+                    _log.warning("%s\n  %s is used", "\n  ".join(skipped), seen.folder)
+                return seen
         skipped.append(problem)
     if not skipped:
         return None
-    if all(_holds_nothing(seen) for seen in views.values()):
+    if all(_holds_nothing(root, step, seen) for step, seen in found.items()):
         raise NoCheckpointError(f"{folder} holds no checkpoint to use: {'; '.join(skipped)}")
     raise AgreedError(
-        f"{folder} holds checkpoints, but none that is complete on all ranks:\n  "
+        f"{folder} holds checkpoints, but none that is complete:\n  "
         + "\n  ".join(skipped)
         + "\n  Bring the missing files back as they were, or start anew in another folder."
     )
 
 
 def usable_checkpoint(path: Path) -> Checkpoint | None:
-    """Return what `find_common_checkpoint` finds for a process that needs all of a checkpoint.
+    """Return what `find_checkpoint` finds for a process that needs all of a checkpoint.
 
     Args:
         path: of a run, of one of its checkpoints, or of anything else, which has none.
@@ -217,20 +201,16 @@ def usable_checkpoint(path: Path) -> Checkpoint | None:
         UserError: each is unfinished, damaged, or was saved while losses were not finite.
     """
     named = _named(path)
-    if not path.is_dir() or (named is not None and not _lists_in(named)):
+    if not path.is_dir() or (named is not None and _LIST not in _names_in(named)):
         return None
     alone = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
-    return find_common_checkpoint(path, ranks=alone, disk=None)
+    return find_checkpoint(path, ranks=alone)
 
 
-def find_later_steps(root: Path, *, after: int, ranks: Ranks) -> list[int]:
-    """Return the steps after one whose folder holds something to resume from, the last one first.
-
-    All ranks call this.
-    """
-    later = [step for step in ranks.together(lambda: steps_in(root)) if step > after]
-    _, views = _seen_by_all(root, later, ranks=ranks)
-    return [step for step, seen in views.items() if not _holds_nothing(seen)]
+def find_later_steps(root: Path, *, after: int) -> list[int]:
+    """Return the steps after one whose folder holds something to resume from, the last first."""
+    found = _scan(root, [step for step in steps_in(root) if step > after])
+    return [step for step, seen in found.items() if not _holds_nothing(root, step, seen)]
 
 
 def _named(path: Path) -> Path | None:
@@ -242,78 +222,40 @@ def _step_of(folder: Path) -> int:
     return int(folder.name.rpartition("-")[2])
 
 
-def _seen_by_all(
-    root: Path, steps: Sequence[int], *, ranks: Ranks
-) -> tuple[dict[int, "Checkpoint | str"], dict[int, tuple[RankView, ...]]]:
-    """Return this rank's checkpoints and what each rank sees of them, by step, the last one first.
-
-    All ranks call this, with the steps that each of them has.
-    """
-    known = sorted({step for own in ranks.gather(steps) for step in own}, reverse=True)
-    rank, world = ranks.rank, ranks.world
-    own = ranks.together(
-        lambda: {s: read_checkpoint(root / f"step-{s}", rank=rank, world=world) for s in known}
-    )
-    gathered = ranks.gather([_view(root / f"step-{step}", seen) for step, seen in own.items()])
-    return own, dict(zip(known, zip(*gathered, strict=True), strict=True))
-
-
-def _view(folder: Path, seen: "Checkpoint | str") -> RankView:
-    if isinstance(seen, Checkpoint):
-        return RankView(problem=None, is_unfinished=False, bad_streak=seen.bad_streak)
-    return RankView(problem=seen, is_unfinished=seen == _unfinished(folder), bad_streak=0)
+def _scan(root: Path, steps: Sequence[int]) -> dict[int, "Checkpoint | str"]:
+    """Return checkpoints by step, the last one first, or what is wrong with each."""
+    return {step: read_checkpoint(root / f"step-{step}") for step in sorted(steps, reverse=True)}
 
 
 def _unfinished(folder: Path) -> str:
     return f"{folder} is unfinished"
 
 
-def _holds_nothing(views: Sequence[RankView]) -> bool:
-    """Return whether a checkpoint was never finished, or is none to resume from.
-
-    The ranks of a node are not all done at the same moment: one that found no time for its list
-    tells that the run did not go on from there.
-    """
-    if any(view.is_unfinished for view in views):
-        return True
-    return not any(view.problem for view in views) and any(view.bad_streak for view in views)
+def _holds_nothing(root: Path, step: int, seen: "Checkpoint | str") -> bool:
+    """Return whether a checkpoint was never finished, or is none to resume from."""
+    if isinstance(seen, Checkpoint):
+        return seen.bad_streak > 0
+    return seen == _unfinished(root / f"step-{step}")
 
 
-def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str":
-    """Return the checkpoint in a folder, or what this rank misses of it; checks sizes only.
-
-    A rank needs only its own files if as many ranks wrote the checkpoint as read it, else all.
+def read_checkpoint(folder: Path) -> "Checkpoint | str":
+    """Return the checkpoint in a folder, or what is wrong with it; checks sizes only.
 
     Raises:
         UserError: the folder cannot be listed, or a file in it cannot be looked at.
     """
+    if _LIST not in _names_in(folder):
+        return _unfinished(folder) if folder.is_dir() else f"there is no {folder}"
     try:
-        lists = [read_list(path) for path in _lists_in(folder)]
+        content = read_list(folder / _LIST)
     except DamageError as error:
         return str(error)
-    if not lists:
-        return _unfinished(folder) if folder.is_dir() else f"there is no {folder}"
-    if (step := lists[0].step) != _step_of(folder):
-        return f"{folder} has the list of step-{step}"
-    saved_world = lists[0].world
-    needed = {rank} if saved_world == world else set(range(saved_world))
-    if lacking := needed - {member for file_list in lists for member in file_list.ranks}:
-        return (
-            f"{folder} lacks what rank {min(lacking)} of {saved_world} wrote; copy it there from "
-            "that rank's node"
-        )
-    files = {name: entry for file_list in lists for name, entry in file_list.files.items()}
-    for name, entry in files.items():
+    if content.step != _step_of(folder):
+        return f"{folder} has the list of step-{content.step}"
+    for name, entry in content.files.items():
         if size_if_there(folder / name) != entry.bytes:
             return f"{folder / name} is missing or cut short"
-    return Checkpoint(
-        folder=folder,
-        step=lists[0].step,
-        world=saved_world,
-        stage=lists[0].stage,
-        state=lists[0].state,
-        files=files,
-    )
+    return Checkpoint(folder=folder, **vars(content))
 
 
 def read_list(path: Path) -> FileList:
@@ -323,41 +265,45 @@ def read_list(path: Path) -> FileList:
         DamageError: it is none.
     """
     try:
-        return from_json(FileList, read_json(path), where="checkpoint")
+        content = read_json(path)
+        if isinstance(content, dict) and content.get("version") == 1:
+            content.pop("ranks", None)  # of disks of each node's own
+        return from_json(FileList, content, where="checkpoint")
     except ValueError as error:
         raise DamageError(f"{path} is not the list of a checkpoint ({error})") from error
 
 
-def _find_damage(seen: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -> str | None:
-    """Return which file of this rank's share of a checkpoint has changed since it was written."""
-    assert isinstance(seen, Checkpoint)  # a rank without it has a problem
-    for name, entry in share_of([*seen.files.items()], disk, ranks):
-        if crc32c(seen.folder / name) != entry.crc32c:
-            return f"{seen.folder / name} is damaged: its checksum differs from the list's"
+def _find_damage(seen: Checkpoint, *, ranks: Ranks) -> str | None:
+    """Return which file of this rank's part of a checkpoint has changed since it was written."""
+    for name, entry in [*seen.files.items()][ranks.rank :: ranks.world]:
+        path = seen.folder / name
+        if size_if_there(path) != entry.bytes:
+            return f"{path} is missing or cut short"
+        if crc32c(path) != entry.crc32c:
+            return f"{path} is damaged: its checksum differs from the list's"
     return None
 
 
-def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> None:
+def check_files(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     """Check that torch reads all files of a checkpoint without running anything in them.
 
     Files that the list lacks are checked too: DeepSpeed finds its files by their names. A checksum
     is no signature: who changes a file can change the list. No tensor is read.
 
     Args:
-        checkpoint: as `find_common_checkpoint` returned it.
-        ranks: all of them call this.
-        disk: as for `find_common_checkpoint`.
+        checkpoint: as `find_checkpoint` returned it.
+        ranks: all of them call this, and each checks a part.
 
     Raises:
         AgreedError: it refuses one, on some rank.
     """
 
-    def check_share() -> None:
+    def check_part() -> None:
         types = deepspeed_types()
-        for path in share_of(torch_files(checkpoint.folder), disk, ranks):
+        for path in torch_files(checkpoint.folder)[ranks.rank :: ranks.world]:
             read(path, types)
 
-    ranks.together(check_share)
+    ranks.together(check_part)
 
 
 def torch_files(folder: Path) -> list[Path]:

@@ -1,117 +1,89 @@
-"""Saving a run: its files are made in memory, and written while training goes on.
+"""Saving a run: the ranks write their files, agree that all are written, and then comes the list.
 
-    saver.save(…)       makes them; where memory does not allow that, writes
-    saver.advance(…)    between steps: completes a checkpoint once every rank has its files on disk
-    saver.finish(…)     waits for that
-
-Only then do its lists appear, so a crash at any moment before costs no more than this checkpoint.
-Older ones go when it is complete and a later loss was finite: until then nobody knows whether its
-weights still are any good.
+A crash at any moment before the list costs no more than this checkpoint. Older ones go when it is
+complete and a later loss was finite: until then nobody knows whether its weights are any good.
 """
 
 import os
 import shutil
-import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from shards.errors import UserError
 from shards.records import to_json
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import FileEntry, atomic_write, crc32c, size, write_json
+from shards.storage.files import FileEntry, atomic_write, crc32c, make_folder, size, write_json
 from trainer.checkpoints.checkpoint import (
-    BAD_STREAK,
     LATEST,
+    VERSION,
     Checkpoint,
     FileList,
+    list_path,
     read_checkpoint,
     read_list,
     steps_in,
 )
-from trainer.checkpoints.disk import Disk, share_of
 from trainer.checkpoints.writer import CheckpointWriter
-from trainer.ranks import AgreedError, Ranks
-
-_VERSION = 1
+from trainer.ranks import Ranks
 
 
 class Saver:
     """Writes the checkpoints of a run; all ranks call its methods alike."""
 
-    def __init__(self, engine: Any, disk: Disk, *, keep: int, ranks: Ranks) -> None:
+    def __init__(self, engine: Any, folder: Path, *, keep: int, ranks: Ranks) -> None:
         """Take over what an engine writes.
 
         Args:
             engine: of DeepSpeed.
-            disk: where the run is saved.
+            folder: where the run is saved.
             keep: complete checkpoints that are kept.
             ranks: of the run.
         """
-        machines = ranks.gather(socket.gethostname())
         self._engine = engine
-        self._writer = CheckpointWriter(engine, neighbours=machines.count(machines[ranks.rank]))
-        self._disk = disk
+        self._writer = CheckpointWriter(engine)
+        self._root = folder
         self._keep = keep
         self._ranks = ranks
-        self._pending: FileList | None = None
-        """Of the checkpoint whose files are being written."""
-        self._complete_step: int | None = None
-        """The last complete one, unless what is older has been pruned."""
+        self._last: int | None = None
+        """The step saved last, unless what is older has been pruned."""
 
     def save(self, *, step: int, state: Mapping[str, Any]) -> None:
-        """Begin a checkpoint, once the one before is complete; the run may go on.
+        """Save a checkpoint, and remove those before it that were saved while losses were bad.
 
         Args:
             step: that was taken last.
             state: of the run, with the `BAD_STREAK` of its losses.
 
         Raises:
-            UserError: this one or the one before cannot be written; earlier ones are kept.
+            AgreedError: it cannot be written; earlier ones are kept.
         """
-        self.finish(bad_streak=int(state[BAD_STREAK]))
         folder = self._folder(step)
-        self._ranks.together(lambda: self._remove(folder))
-        with _explained(folder):
-            self._engine.save_checkpoint(
-                str(self._disk.folder), folder.name, client_state={"step": step}, save_latest=False
-            )
-        self._pending = FileList(
-            version=_VERSION,
+        self._ranks.on_first(lambda: _make_empty(folder))
+        self._engine.save_checkpoint(
+            str(self._root), folder.name, client_state={"step": step}, save_latest=False
+        )
+        files = self._gathered(self._ranks.together(lambda: self._written(folder)))
+        files |= self._gathered(self._ranks.together(lambda: self._others(folder, files)))
+        content = FileList(
+            version=VERSION,
             step=step,
-            ranks=self._disk.members,
             world=self._ranks.world,
             stage=int(self._engine.zero_optimization_stage()),
-            files={},
+            files=dict(sorted(files.items())),
             state=state,
         )
-        if self._is_written():
-            self._complete(self._pending)
+        self._ranks.on_first(lambda: self._complete(folder, content))
+        self._last = step
+        self._remove_older(step, only_bad=True)
 
-    def advance(self, *, bad_streak: int) -> None:
-        """Complete what was begun if all ranks have written it, and prune what is older.
-
-        Args:
-            bad_streak: how many losses in a row were not finite, up to the step just taken.
-
-        Raises:
-            UserError: the checkpoint could not be written; earlier ones are kept.
-        """
-        if self._pending is None or self._is_written():
-            self.finish(bad_streak=bad_streak)
-        elif not bad_streak:
-            self._prune()
-
-    def finish(self, *, bad_streak: int) -> None:
-        """Wait until what was begun is complete, then do as `advance`."""
-        if self._pending is not None:
-            self._complete(self._pending)
-        if not bad_streak:
-            self._prune()
+    def prune(self) -> None:
+        """Remove what is older than the last checkpoints to keep; a later loss was finite."""
+        newest, self._last = self._last, None
+        if newest is not None:
+            self._remove_older(newest, only_bad=False)
 
     def update_state(self, step: int, changes: Mapping[str, Any]) -> None:
         """Change the state in the checkpoint of a step, if there is one; its files stay.
@@ -125,124 +97,82 @@ class Saver:
         """
 
         def write() -> None:
-            path = self._list_of(step)
-            if self._ranks.rank == self._disk.leader and path.is_file():
-                file_list = read_list(path)
-                state = {**file_list.state, **changes}
-                write_json(path, to_json(replace(file_list, state=state)))
+            path = list_path(self._folder(step))
+            if path.is_file():
+                content = read_list(path)
+                state = {**content.state, **changes}
+                write_json(path, to_json(replace(content, state=state)))
 
-        self._ranks.together(write)
+        self._ranks.on_first(write)
 
     def _folder(self, step: int) -> Path:
-        return self._disk.folder / f"step-{step}"
+        return self._root / f"step-{step}"
 
-    def _list_of(self, step: int) -> Path:
-        return self._folder(step) / f"whole-{self._disk.leader:05d}.json"
-
-    def _is_written(self) -> bool:
-        """Return whether all ranks have written their files; all of them call this."""
-        done = self._ranks.sum(torch.tensor([int(self._writer.is_done)]))
-        return int(done) == self._ranks.world
-
-    def _complete(self, pending: FileList) -> None:
-        """Write the lists of a checkpoint, whose files the ranks have written or still write."""
-        self._pending = None
-        folder = self._folder(pending.step)
-
-        def wait() -> dict[str, FileEntry]:
-            with _explained(folder):
-                written = self._writer.entries().items()
-            return {path.relative_to(folder).as_posix(): entry for path, entry in written}
-
-        files = self._gathered(self._ranks.together(wait))
-        files |= self._gathered(self._ranks.together(lambda: self._others(folder, files)))
-
-        def commit() -> None:
-            if self._ranks.rank == self._disk.leader:
-                file_list = replace(pending, files=dict(sorted(files.items())))
-                write_json(self._list_of(pending.step), to_json(file_list))
-                with atomic_write(self._disk.folder / LATEST) as handle:
-                    handle.write(folder.name.encode())
-
-        self._ranks.together(commit)
-        self._complete_step = pending.step
-        self._remove_older(pending.step, only_bad=True)
-
-    def _gathered(self, own: dict[str, FileEntry]) -> dict[str, FileEntry]:
-        """Return what the ranks that see this rank's disk know of a checkpoint's files."""
-        by_rank = self._ranks.gather(own)
-        return {name: entry for rank in self._disk.members for name, entry in by_rank[rank].items()}
+    def _written(self, folder: Path) -> dict[str, FileEntry]:
+        """Return the files that this rank has written."""
+        with _explained(folder):
+            written = self._writer.take().items()
+        return {path.relative_to(folder).as_posix(): entry for path, entry in written}
 
     def _others(self, folder: Path, known: Mapping[str, FileEntry]) -> dict[str, FileEntry]:
         """Return this rank's share of what DeepSpeed copies into a checkpoint: of offloading."""
         with disk_errors_explained(folder):
             paths = (path for path in folder.rglob("*") if path.is_file())
             names = sorted({path.relative_to(folder).as_posix() for path in paths} - known.keys())
-            share = share_of(names, self._disk, self._ranks)
-            return {name: _flushed(folder / name) for name in share}
+            own = names[self._ranks.rank :: self._ranks.world]
+            return {name: _flushed(folder / name) for name in own}
 
-    def _prune(self) -> None:
-        """Remove what is older than the last checkpoints to keep, up to the complete one."""
-        newest, self._complete_step = self._complete_step, None
-        if newest is not None:
-            self._remove_older(newest, only_bad=False)
+    def _gathered(self, own: dict[str, FileEntry]) -> dict[str, FileEntry]:
+        """Return what all ranks know of a checkpoint's files."""
+        return {name: entry for part in self._ranks.gather(own) for name, entry in part.items()}
+
+    def _complete(self, folder: Path, content: FileList) -> None:
+        """Write the list of a checkpoint, whose files are on the disk."""
+        with _explained(folder):
+            write_json(list_path(folder), to_json(content))
+            with atomic_write(self._root / LATEST) as handle:
+                handle.write(folder.name.encode())
 
     def _remove_older(self, newest: int, *, only_bad: bool) -> None:
         """Remove checkpoints before a step, which is complete.
 
         Only complete ones with finite losses count as kept. Folders of later steps, which a run
         left unfinished or damaged before it went back to an earlier step, stay until it reaches
-        their step again. Only the rank that removes them looks: it would take them away under
-        another's eyes.
+        their step again.
 
         Args:
             newest: the step.
             only_bad: remove those alone that were saved while losses were not finite.
 
         Raises:
-            AgreedError: one could not be removed on the disk of some rank.
+            AgreedError: one could not be removed.
         """
-        rank, world = self._ranks.rank, self._ranks.world
 
         def remove() -> None:
-            if rank != self._disk.leader:
-                return
-            steps = [step for step in steps_in(self._disk.folder) if step <= newest]
-            seen = {s: read_checkpoint(self._folder(s), rank=rank, world=world) for s in steps}
+            steps = [step for step in steps_in(self._root) if step <= newest]
+            seen = {step: read_checkpoint(self._folder(step)) for step in steps}
             streaks = {s: c.bad_streak for s, c in seen.items() if isinstance(c, Checkpoint)}
             good = [step for step, streak in streaks.items() if not streak][-self._keep :]
             first_kept = good[0] if good and not only_bad else 0
             for step in steps:
                 if step < first_kept or (step < newest and streaks.get(step)):
-                    self._remove(self._folder(step))
+                    _remove(self._folder(step))
 
-        self._ranks.together(remove)
-
-    def _remove(self, folder: Path) -> None:
-        """Remove a checkpoint, its lists first, so that a crash on the way leaves no list."""
-        if self._ranks.rank != self._disk.leader:
-            return
-        with disk_errors_explained(folder):
-            for path in folder.glob("whole-*.json"):
-                path.unlink()
-        shutil.rmtree(folder, ignore_errors=True)
+        self._ranks.on_first(remove)
 
 
-@contextmanager
-def completed_on_error(finish: Callable[[], None]) -> Iterator[None]:
-    """Complete what is being written when all ranks fail: it is of steps that went well.
+def _make_empty(folder: Path) -> None:
+    """Make the folder of a checkpoint, in the place of one of the same step."""
+    _remove(folder)
+    with _explained(folder):
+        make_folder(folder)
 
-    Args:
-        finish: completes it; what goes wrong then is told as well.
-    """
-    try:
-        yield
-    except AgreedError as error:
-        try:
-            finish()
-        except AgreedError as other:
-            raise AgreedError(f"{error}\n  {other}") from error
-        raise
+
+def _remove(folder: Path) -> None:
+    """Remove a checkpoint, its list first, so that a crash on the way leaves no list."""
+    with disk_errors_explained(folder):
+        list_path(folder).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -256,8 +186,10 @@ def _explained(folder: Path) -> Iterator[None]:
         with disk_errors_explained(folder):
             yield
     except UserError as error:
-        others = [*folder.parent.glob("step-*/whole-*.json")]
-        then = "resumes from the checkpoint before" if others else "begins anew: nothing was saved"
+        is_saved = any(list_path(other).exists() for other in folder.parent.glob("step-*"))
+        then = (
+            "resumes from the checkpoint before" if is_saved else "begins anew: nothing was saved"
+        )
         raise UserError(f"{folder} was not saved: {error} It {then}.") from error
 
 

@@ -48,19 +48,18 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
     mark = target / f"converted-{ranks.gather(uuid.uuid4().hex)[0]}"
 
     def make_empty_target() -> None:
-        if ranks.is_first:
-            shutil.rmtree(target, ignore_errors=True)
-            make_folder(target)
+        shutil.rmtree(target, ignore_errors=True)
+        make_folder(target)
 
     def check_visible() -> None:
         if not target.is_dir():
             raise UserError(
                 f"{checkpoint.folder} was written by {checkpoint.world} ranks and is read by "
-                f"{ranks.world}, which needs one folder that all of them see. Copy the "
-                "checkpoint's files from all nodes into one folder and give it: --resume DIR."
+                f"{ranks.world}, which needs one folder that all of them see: copy it to storage "
+                "that all nodes share, and give it there: --resume DIR."
             )
 
-    ranks.together(make_empty_target)
+    ranks.on_first(make_empty_target)
     ranks.together(check_visible)
     if ranks.is_first:
         problem = f"{checkpoint.folder} was not converted: the first rank was stopped."

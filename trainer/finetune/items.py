@@ -16,7 +16,7 @@ from typing import Any
 from shards.records import to_json
 from shards.shown import json_text
 from shards.storage.files import atomic_write
-from trainer.checkpoints.disk import Disk, run_folder_locked
+from trainer.checkpoints.disk import run_folder_locked
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.writer import text_of
 from trainer.finetune.batches import Answer, Scoring, are_chosen
@@ -66,7 +66,6 @@ class Items(Work):
     """The `run.Work` of a task: its items, epoch by epoch, of which the best is kept."""
 
     ready: Ready
-    disk: Disk
     flags: Finetune
     tokenizer: TextTokenizer
     questions: Mapping[str, Sequence[Question]]
@@ -189,7 +188,7 @@ class Items(Work):
         best = self.progress.best
         if best is None or best is self._kept:
             return
-        if keep(self.disk, best, self.ready.ranks):
+        if keep(self.flags.save, best, self.ready.ranks):
             self._kept = best
 
     def _metrics(self) -> dict[str, float] | None:
@@ -277,8 +276,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
     """
-    disk, checkpoint = find_start(flags, ranks, check=check_state)
-    assert disk is not None  # --save is needed
+    checkpoint = find_start(flags, ranks, check=check_state)
     path = flags.init_from if checkpoint is None else checkpoint.folder
     opening = Opening(model=flags.model or None, tokenizer=flags.tokenizer)
     origin = ranks.together(lambda: find_origin(path, opening))
@@ -309,7 +307,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
         records={"tuning": decided, "run": {"mixes": [{"data": list(origin.data)}]}},
         check=partial(check_same_run, tuning=decided, order=order),
     )
-    ready = make_ready(flags, subject, disk=disk, checkpoint=checkpoint, ranks=ranks)
+    ready = make_ready(flags, subject, checkpoint=checkpoint, ranks=ranks)
     scoring = Scoring(
         pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
         chosen=are_chosen(questions[TRAIN]),
@@ -325,7 +323,6 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
     )
     return Items(
         ready=ready,
-        disk=disk,
         flags=flags,
         tokenizer=tokenizer,
         questions=questions,

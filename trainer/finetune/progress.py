@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shards.storage.disk import disk_errors_explained
-from trainer.checkpoints.disk import Disk
+from trainer.checkpoints.checkpoint import list_path
 from trainer.ranks import Ranks
-
-_LISTS = "whole-*.json"
-"""They are written when a checkpoint is whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,33 +75,31 @@ def better(best: Best | None, other: Best) -> Best | None:
     return other if best is None or figure > next(iter(best.metrics.values())) else best
 
 
-def keep(disk: Disk, best: Best, ranks: Ranks) -> bool:
+def keep(run: Path, best: Best, ranks: Ranks) -> bool:
     """Make a checkpoint the best one, once it is whole; return whether it is now.
 
     All ranks call this. Wherever a crash interrupts it, there is a best one that is whole: the
     list of the new one's files comes last, and the former best goes after that.
 
     Raises:
-        AgreedError: it could not be kept on the disk of some rank.
+        AgreedError: it could not be kept.
     """
-    source, target = disk.folder / f"step-{best.step}", best.folder(disk.folder)
+    source, target = run / f"step-{best.step}", best.folder(run)
 
     def keep_here() -> bool:
-        if ranks.rank != disk.leader:
-            return True
         with disk_errors_explained(target):
-            if not list(target.glob(_LISTS)) and list(source.glob(_LISTS)):
+            if not list_path(target).exists() and list_path(source).exists():
                 _replace(source, target)
-            return any(target.glob(_LISTS))
+            return list_path(target).exists()
 
-    return all(ranks.gather(ranks.together(keep_here)))
+    return ranks.on_first(keep_here)
 
 
 def _replace(source: Path, target: Path) -> None:
     """Make a checkpoint the best one, in the place of all that are there."""
     shutil.rmtree(target, ignore_errors=True)
     paths = sorted(path for path in source.rglob("*") if path.is_file())
-    for path in sorted(paths, key=lambda path: path.match(_LISTS)):
+    for path in sorted(paths, key=lambda path: path == list_path(source)):
         _link(path, target / path.relative_to(source))
     for other in target.parent.glob("step-*"):
         if other != target:

@@ -7,14 +7,12 @@ where texts are asked for, however the batch is split into ranks and micro-batch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from shards.errors import UserError
 from trainer.finetune.batches import NONE, Answer, Scoring, answers_in, losses, packed
-from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums
 from trainer.ranks import AgreedError, Ranks
 from trainer.step import Outcome, Stepper
@@ -50,17 +48,13 @@ class Tuner:
         total = len(questions) if chosen else sum(int(row.loss_mask.sum()) for row in rows)
         counted: list[Tensor] = []
 
-        def loss_of(units: Sequence[Question], share: int, seeds: Seeds) -> Tensor:
-            lost, right = self._lost(units, self._forward(units, seeds=seeds))
+        def loss_of(units: Sequence[Question], share: int) -> Tensor:
+            lost, right = self._lost(units, self._forward(units))
             counted.append(share * torch.stack([lost.detach(), right]).double())
             return lost * (share * self.ranks.world / max(total, 1))
 
         units = questions if chosen else packed(questions)
-        ends = [0, *accumulate(len(unit.rows) for unit in units)]
-        parts = [
-            (range(ends[first], ends[first + len(part)]), partial(loss_of, part, share))
-            for first, part, share in self._parts(units)
-        ]
+        parts = [partial(loss_of, part, share) for part, share in self._parts(units)]
         applied, grad_norm = self.stepper.learn(parts, lr=lr, seed=seed, step=step)
         loss_sum, right_sum = self.ranks.sum(torch.stack(counted).sum(0).cpu()).tolist()
         outcome = Outcome(
@@ -86,7 +80,7 @@ class Tuner:
         """
         own = []
         with self.stepper.answering():
-            for _, part, share in self._parts(questions):
+            for part, share in self._parts(questions):
                 answers = answers_in(self._forward(part), part, self.scoring)
                 own.extend(answers[: len(part) * share])
                 if stop():
@@ -103,8 +97,8 @@ class Tuner:
                 )
         return given
 
-    def _parts(self, units: Sequence[Question]) -> Iterator[tuple[int, Sequence[Question], int]]:
-        """Yield this rank's micro-batches, as many on every rank: where each begins, and a share.
+    def _parts(self, units: Sequence[Question]) -> Iterator[tuple[Sequence[Question], int]]:
+        """Yield this rank's micro-batches, as many on every rank, and a share.
 
         The share is 1; or 0 where a rank has none left and computes a unit of others again, which
         counts nothing.
@@ -113,13 +107,11 @@ class Tuner:
         first = share * self.ranks.rank
         for begin in range(first, first + share, size):
             part = units[begin : min(begin + size, first + share)]
-            yield (begin, part, 1) if part else (0, units[:1], 0)
+            yield (part, 1) if part else (units[:1], 0)
 
-    def _forward(
-        self, units: Sequence[Question], *, seeds: Seeds | None = None
-    ) -> LossSums | Tensor:
+    def _forward(self, units: Sequence[Question]) -> LossSums | Tensor:
         batch = placed(self.scoring.batch(units), self.ranks.device)
-        outputs: LossSums | Tensor = self.stepper.engine(batch, seeds=seeds)
+        outputs: LossSums | Tensor = self.stepper.engine(batch)
         return outputs
 
     def _lost(self, units: Sequence[Question], outputs: LossSums | Tensor) -> tuple[Tensor, Tensor]:

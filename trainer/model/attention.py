@@ -13,22 +13,16 @@ and sep 3, a row per query:
 Every token sees itself, padding included, so no row is empty. The rule is written once, as a
 function of positions, and both forms of a mask are made from it: a dense one for PyTorch's
 scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
-
-Dropout of attention weights belongs to samples, as all dropout does (`trainer.model.dropout`), on a
-CPU, where nothing fused has dropout and the matrix of scores is made in full. On a GPU PyTorch's
-kernel draws it, from a seed of the micro-batch and the layer.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
-
-from trainer.model.dropout import Dropout
 
 Mask = Tensor | BlockMask | None
 """A tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal. A bool
@@ -80,14 +74,6 @@ def visibility(sep: Tensor | None, pieces: Tensor | None) -> Sees:
     return sees
 
 
-class WeightDropout(NamedTuple):
-    """Dropout of attention weights in a layer."""
-
-    probability: float
-    masks: Dropout
-    layer: int
-
-
 def additive(mask: Mask, dtype: torch.dtype) -> Mask:
     """Return a mask in the form that fused attention reads: 0 or -inf, in the type of the queries.
 
@@ -100,7 +86,7 @@ def additive(mask: Mask, dtype: torch.dtype) -> Mask:
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: WeightDropout | None = None
+    query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: float = 0.0
 ) -> Tensor:
     """Return the attention of [batch, heads, n, width] under a mask, scaled by 1 / √width.
 
@@ -113,34 +99,9 @@ def attend(
         flex: Any = _compiled_flex() if alone else flex_attention
         output: Tensor = flex(query, key, value, block_mask=mask)
         return output
-    if dropout is None:
-        return _fused(query, key, value, mask, 0.0)
-    if not dropout.masks.is_in_kernel:
-        return _unfused(query, key, value, mask, dropout)
-    seed = dropout.masks.kernel
-    if seed is not None and query.is_cuda and not torch.compiler.is_compiling():
-        generator = torch.cuda.default_generators[query.get_device()]
-        generator.manual_seed(seed + dropout.layer)  # the same where a layer is computed again
-    return _fused(query, key, value, mask, dropout.probability)
-
-
-def _fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate: float) -> Tensor:
     return scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, dropout_p=rate, is_causal=mask is None
+        query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=mask is None
     )
-
-
-def _unfused(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
-) -> Tensor:
-    """Return attention with the full matrix of weights, of which some are dropped."""
-    if mask is None:
-        tokens = query.shape[-2]
-        mask = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).tril()
-    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1) + additive(mask, query.dtype)
-    weights = scores.softmax(-1, dtype=torch.float32)
-    kept = dropout.masks.weights(weights, dropout.probability, dropout.layer)
-    return kept.to(value.dtype) @ value
 
 
 def flex_runs_on(device: torch.device) -> bool:

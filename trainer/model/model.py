@@ -22,9 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from trainer.model.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.model.attention import Mask, additive, attend, flex_runs_on, make_mask
 from trainer.model.cache import Cache, Extend
-from trainer.model.dropout import Dropout, Seeds
 from trainer.model.loss import LossSums, Project, cross_entropy, loss_sums
 from trainer.model.sizes import ModelConfig
 
@@ -81,7 +80,6 @@ class GLM(nn.Module):
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
-        seeds: Seeds | None = None,
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
@@ -98,7 +96,6 @@ class GLM(nn.Module):
                 directions.
             causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
-            seeds: of dropout while training; None: they come from PyTorch's generator.
 
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
@@ -106,11 +103,11 @@ class GLM(nn.Module):
         if isinstance(tokens, Cache):
             return self._read(tokens)
         if not isinstance(tokens, Tensor):
-            return self._loss(tokens, seeds)
+            return self._loss(tokens)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         mask = self.mask(tokens, sep, pieces)
-        hidden = self.hidden_states(tokens, position_ids, mask, seeds=seeds)
+        hidden = self.hidden_states(tokens, position_ids, mask)
         logits: Tensor = self.word_embeddings(hidden, project=True)
         return logits
 
@@ -137,32 +134,21 @@ class GLM(nn.Module):
         )
         return make_mask(sep, pieces, shape=(tokens.shape[0], tokens.shape[1]), flex=flex)
 
-    def hidden_states(
-        self,
-        tokens: Tensor,
-        position_ids: Tensor | None,
-        mask: Mask,
-        *,
-        seeds: Seeds | None = None,
-    ) -> Tensor:
+    def hidden_states(self, tokens: Tensor, position_ids: Tensor | None, mask: Mask) -> Tensor:
         """Return the output of the last LayerNorm, float[b, n, h], under any mask."""
         if position_ids is None:
             position_ids = _plain_positions(tokens)
         embedded = self.word_embeddings(tokens)
-        dropout = None
-        if self.training and self.config.has_dropout:
-            seeds = seeds or Seeds.random(len(tokens), tokens.device)
-            dropout = Dropout(seeds, self.config, tokens=tokens.shape[1])
         # Once for all layers: fused attention takes no other mask as it is.
         mask = additive(mask, embedded.dtype)
-        hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
+        hidden: Tensor = self.transformer(embedded, position_ids, mask)
         return hidden
 
     def _read(self, cache: Cache) -> Tensor:
         """Return the logits of each row's last new token, float[b, V], and extend a cache."""
         embedded = self.word_embeddings(cache.tokens)
         mask = additive(cache.mask(embedded.device), embedded.dtype)
-        hidden = self.transformer(embedded, cache.position_ids, mask, None, cache=cache)
+        hidden = self.transformer(embedded, cache.position_ids, mask, cache=cache)
         last = hidden[torch.arange(len(hidden), device=hidden.device), cache.last.to(hidden.device)]
         logits: Tensor = self.word_embeddings(last, project=True)
         return logits
@@ -188,7 +174,7 @@ class GLM(nn.Module):
             {"params": constant, "weight_decay": 0.0},
         ]
 
-    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums | Tensor:
+    def _loss(self, batch: Mapping[str, Tensor]) -> LossSums | Tensor:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
@@ -205,7 +191,7 @@ class GLM(nn.Module):
                 token_loss=partial(self.cross_entropy, smoothing=smoothing),
             )
 
-        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)
+        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask)
         if "words" in batch:
             last = hidden[torch.arange(len(hidden), device=hidden.device), batch["lengths"] - 1]
             logits: Tensor = self.word_embeddings(last, project=True)
@@ -239,13 +225,14 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, *, checkpoint_activations: bool) -> None:
         super().__init__()
         self.dropout = config.hidden_dropout
+        self.has_dropout = config.has_dropout
         self.checkpoint_activations = checkpoint_activations
         rows, width = config.position_rows, config.hidden_size
         self.position_embeddings = Embedding(rows, width, std=config.init_std)
         self.block_position_embeddings = (
             Embedding(rows, width, std=config.init_std) if config.block_positions else None
         )
-        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_layers))
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
         self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
 
     def forward(
@@ -253,7 +240,6 @@ class Transformer(nn.Module):
         embedded: Tensor,
         position_ids: Tensor,
         mask: Mask,
-        dropout: Dropout | None,
         *,
         cache: Cache | None = None,
     ) -> Tensor:
@@ -261,15 +247,16 @@ class Transformer(nn.Module):
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
         if self.block_position_embeddings is not None:
             hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
-        if dropout is not None:
-            hidden = dropout.hidden(hidden, self.dropout, 0)
+        hidden = F.dropout(hidden, self.dropout, self.training)
         for number, layer in enumerate(self.layers):
             if cache is not None:
-                hidden = layer(hidden, mask, None, extend=partial(cache.extend, number))
+                hidden = layer(hidden, mask, extend=partial(cache.extend, number))
             elif self.checkpoint_activations and self.training:
-                hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
+                hidden = checkpoint(
+                    layer, hidden, mask, use_reentrant=False, preserve_rng_state=self.has_dropout
+                )
             else:
-                hidden = layer(hidden, mask, dropout)
+                hidden = layer(hidden, mask)
         normed: Tensor = self.final_layernorm(hidden)
         return normed
 
@@ -277,44 +264,35 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """Attention, then a feed-forward network, each on a LayerNorm of what it adds to."""
 
-    def __init__(self, config: ModelConfig, number: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         width, eps = config.hidden_size, config.layernorm_eps
         self.dropout = config.hidden_dropout
-        self.number = number
         self.input_layernorm = nn.LayerNorm(width, eps=eps)
-        self.attention = Attention(config, number)
+        self.attention = Attention(config)
         self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
         self.mlp = FeedForward(config)
 
-    def forward(
-        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
-    ) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Mask, *, extend: Extend | None = None) -> Tensor:
         """Return float[b, n, h]; `extend` adds what was read before."""
-        added = self.attention(self.input_layernorm(hidden), mask, dropout, extend=extend)
-        hidden = hidden + self._dropped(added, dropout, 2 * self.number + 1)
+        added = self.attention(self.input_layernorm(hidden), mask, extend=extend)
+        hidden = hidden + F.dropout(added, self.dropout, self.training)
         added = self.mlp(self.post_attention_layernorm(hidden))
-        return hidden + self._dropped(added, dropout, 2 * self.number + 2)
-
-    def _dropped(self, added: Tensor, dropout: Dropout | None, site: int) -> Tensor:
-        return added if dropout is None else dropout.hidden(added, self.dropout, site)
+        return hidden + F.dropout(added, self.dropout, self.training)
 
 
 class Attention(nn.Module):
     """Multi-head attention; the fused matrix gives all queries, then all keys, then all values."""
 
-    def __init__(self, config: ModelConfig, number: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         width, std = config.hidden_size, config.init_std
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
-        self.number = number
         self.query_key_value = Linear(width, 3 * width, std=std)
         self.dense = Linear(width, width, std=_residual_std(config))
 
-    def forward(
-        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
-    ) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Mask, *, extend: Extend | None = None) -> Tensor:
         """Return float[b, n, h]; `extend` adds what was read before."""
         b, n, h = hidden.shape
         query, key, value = (
@@ -323,10 +301,8 @@ class Attention(nn.Module):
         )
         if extend is not None:
             key, value = extend(key, value)
-        dropped = None
-        if dropout is not None and self.dropout:
-            dropped = WeightDropout(self.dropout, dropout, self.number)
-        seen = attend(query, key, value, mask=mask, dropout=dropped)
+        dropout = self.dropout if self.training else 0.0
+        seen = attend(query, key, value, mask=mask, dropout=dropout)
         output: Tensor = self.dense(seen.transpose(1, 2).reshape(b, n, h))
         return output
 

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,15 +10,13 @@ from tests.pipelines.privileges import without_privileges
 from tests.trainer.alone import ALONE
 from trainer.checkpoints.checkpoint import (
     BAD_STREAK,
-    Checkpoint,
+    VERSION,
     FileList,
     NoCheckpointError,
-    find_common_checkpoint,
+    find_checkpoint,
     find_later_steps,
-    read_checkpoint,
     usable_checkpoint,
 )
-from trainer.checkpoints.disk import find_disk
 from trainer.ranks import AgreedError
 
 
@@ -26,36 +24,34 @@ def put(
     run: Path,
     step: int,
     *,
-    ranks: Sequence[int] = (0,),
     world: int = 1,
     stage: int = 1,
     streak: int = 0,
 ) -> Path:
-    """Write the part of a checkpoint that some ranks hold."""
+    """Write a checkpoint."""
     folder = run / f"step-{step}"
     folder.mkdir(parents=True, exist_ok=True)
-    names = [f"optim-{rank}.pt" for rank in ranks]
+    names = [f"optim-{rank}.pt" for rank in range(world)]
     for name in names:
         (folder / name).write_bytes(name.encode() * 10)
     files: Mapping[str, FileEntry] = {
         name: FileEntry(bytes=size(folder / name), crc32c=crc32c(folder / name)) for name in names
     }
     file_list = FileList(
-        version=1,
+        version=VERSION,
         step=step,
-        ranks=tuple(ranks),
         world=world,
         stage=stage,
         files=files,
         state={"n": step, BAD_STREAK: streak},
     )
-    write_json(folder / f"whole-{ranks[0]:05d}.json", to_json(file_list))
+    write_json(folder / "whole-00000.json", to_json(file_list))
     return folder
 
 
 def resumed_step(run: Path) -> int:
     """Return the step that a run resumes after."""
-    checkpoint = find_common_checkpoint(run, ranks=ALONE, disk=find_disk(run, ALONE))
+    checkpoint = find_checkpoint(run, ranks=ALONE)
     assert checkpoint is not None
     return checkpoint.step
 
@@ -68,7 +64,7 @@ def test_one_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name in (".", "../../link"):
         found = (
             usable_checkpoint(Path(name)),
-            find_common_checkpoint(Path(name), ranks=ALONE, disk=None),
+            find_checkpoint(Path(name), ranks=ALONE),
         )
         for checkpoint in found:
             assert checkpoint is not None
@@ -83,14 +79,14 @@ def test_nothing_to_resume_from(tmp_path: Path) -> None:
     (put(tmp_path, 6) / "whole-00000.json").unlink()
     told = r"no checkpoint to use: .*step-6 is unfinished; .*step-3 is bad"
     with pytest.raises(NoCheckpointError, match=told):
-        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert find_later_steps(tmp_path, after=-1, ranks=ALONE) == []
+        find_checkpoint(tmp_path, ranks=ALONE)
+    assert find_later_steps(tmp_path, after=-1) == []
     # A lost file of another is no reason to start over.
     (put(tmp_path, 2) / "optim-0.pt").unlink()
-    with pytest.raises(AgreedError, match=r"(?s)none that is complete .*step-2.*is missing"):
-        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert find_later_steps(tmp_path, after=1, ranks=ALONE) == [2]
-    assert find_later_steps(tmp_path, after=2, ranks=ALONE) == []
+    with pytest.raises(AgreedError, match=r"(?s)none that is complete:.*step-2.*is missing"):
+        find_checkpoint(tmp_path, ranks=ALONE)
+    assert find_later_steps(tmp_path, after=1) == [2]
+    assert find_later_steps(tmp_path, after=2) == []
 
 
 @pytest.mark.parametrize("closed", [".", "step-6", "step-6/whole-00000.json"])
@@ -103,18 +99,6 @@ def test_a_folder_that_cannot_be_looked_at_is_not_taken_for_unfinished(
     place.chmod(0)
     try:
         with without_privileges(), pytest.raises(UserError, match="Permission denied"):
-            find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+            find_checkpoint(tmp_path, ranks=ALONE)
     finally:
         place.chmod(0o755)
-
-
-def test_what_a_rank_needs(tmp_path: Path) -> None:
-    folder = put(tmp_path, 5, ranks=(0, 1), world=4)
-    assert isinstance(read_checkpoint(folder, rank=1, world=4), Checkpoint)
-    assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=2, world=4))
-    # Another number of ranks needs all of it, as when a node's files were copied to the others'.
-    assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=0, world=1))
-    put(tmp_path, 5, ranks=(2, 3), world=4)
-    checkpoint = read_checkpoint(folder, rank=0, world=1)
-    assert isinstance(checkpoint, Checkpoint)
-    assert sorted(checkpoint.files) == [f"optim-{rank}.pt" for rank in range(4)]

@@ -12,7 +12,7 @@ from trainer.ranks import AgreedError
 def checkpoint_of_two(run: Path) -> Checkpoint:
     here = run / "step-5"
     here.mkdir()
-    return Checkpoint(folder=here, step=5, world=2, stage=1, state={}, files={})
+    return Checkpoint(folder=here, version=2, step=5, world=2, stage=1, state={}, files={})
 
 
 ENDS: dict[str, tuple[Exception, str]] = {

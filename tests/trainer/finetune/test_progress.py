@@ -7,7 +7,6 @@ import pytest
 
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
-from trainer.checkpoints.disk import find_disk
 from trainer.finetune.progress import Best, better, keep
 
 
@@ -19,7 +18,7 @@ def test_where_files_have_one_name_only_they_are_copied(
 
     monkeypatch.setattr(os, "link", refuse)
     source = put(tmp_path, 3)
-    keep(find_disk(tmp_path, ALONE), Best(epoch=1, step=3, metrics={}), ALONE)
+    keep(tmp_path, Best(epoch=1, step=3, metrics={}), ALONE)
     copied = tmp_path / "best" / "step-3" / "optim-0.pt"
     assert copied.read_bytes() == (source / "optim-0.pt").read_bytes()
     assert not copied.samefile(source / "optim-0.pt")

@@ -4,18 +4,34 @@ import pytest
 import torch
 
 from tests.trainer.saved import SHAPE
-from trainer.model.dropout import Dropout, Seeds
+from trainer.model.model import GLM
+
+RATE = 0.3
+SHAPES = {
+    "hidden": replace(SHAPE, hidden_dropout=RATE),
+    "attention": replace(SHAPE, attention_dropout=RATE),
+}
+"""Of models with dropout in one place."""
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_units_are_dropped_independently_at_their_rate(rate: float) -> None:
-    shape = replace(SHAPE, hidden_size=256, max_positions=512)
-    made = Dropout(Seeds.of_slots(0, 1, range(32)), shape, tokens=512)
-    lost = (made.hidden(torch.ones(32, 512, 256), rate, 1) == 0).flatten(0, 1).double()
-    standard = (lost - rate) / (rate * (1 - rate)) ** 0.5
-    rows = len(standard)
-    assert abs(standard.mean().item()) < 5 / standard.numel() ** 0.5
-    correlation = standard.T @ standard / rows
-    correlation.fill_diagonal_(0)
-    assert correlation.abs().max() < 6 / rows**0.5
-    assert standard.sum(1).var().item() == pytest.approx(256, rel=0.1)
+def trained_once(kind: str, *, recomputes: bool, seed: int = 3) -> tuple[float, torch.Tensor]:
+    """Return the loss of a batch, and the gradient of the embeddings."""
+    torch.manual_seed(0)
+    model = GLM(SHAPES[kind], checkpoint_activations=recomputes)
+    tokens = torch.arange(40).reshape(2, 20)
+    batch = {"tokens": tokens, "targets": tokens + 1, "loss_mask": tokens > 5}
+    torch.manual_seed(seed)
+    loss = model.loss_sum({**batch, "sep": torch.tensor([4, 9])}).loss.sum()
+    loss.backward()
+    assert model.word_embeddings.weight.grad is not None
+    return loss.item(), model.word_embeddings.weight.grad
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_masks_follow_from_the_seed_and_are_the_same_when_recomputed(kind: str) -> None:
+    loss, gradient = trained_once(kind, recomputes=False)
+    again, recomputed = trained_once(kind, recomputes=True)
+    assert again == loss
+    assert torch.equal(recomputed, gradient)
+    other, _ = trained_once(kind, recomputes=False, seed=4)
+    assert other != loss
