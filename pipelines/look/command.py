@@ -4,7 +4,9 @@ Nothing is written or fetched from anywhere but the path, and files are not read
 listed, the beginning of a few is read.
 """
 
+import os
 import sys
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any
 
@@ -25,26 +27,36 @@ class LookAt(Command):
     STOPPED = "nothing was written"
 
     path: tuple[str, ...] = option(MISSING, flag=WORD, nargs="+", metavar="PATH")
-    """a file, a folder, a glob, a URL or hf:OWNER/NAME, as --input takes it"""
+    """a folder, a glob, a URL or hf:OWNER/NAME, as --input takes it, or files: all of them are one
+    input"""
     json: bool = option(False)
-    """one line of JSON for each path"""
+    """one line of JSON for each input"""
 
     def run(self) -> None:
-        """Print what is seen of each path."""
+        """Print what is seen of each input."""
         log_errors()
-        for index, path in enumerate(self.path):
-            seen = look(path)
+        for index, paths in enumerate(_inputs(self.path)):
+            seen = look(*paths)
             if self.json:
                 print_line(json_text(described(seen), stream=sys.stdout))
             else:
                 print_lines(["", *page(seen)] if index else page(seen))
 
 
+def _inputs(paths: Sequence[str]) -> list[list[str]]:
+    """Return the paths of each input: files are one, as of an unquoted glob."""
+    inputs: dict[str, list[str]] = {}
+    for path in paths:
+        is_file = os.path.isfile(path)  # noqa: PTH113 - of any text
+        inputs.setdefault("" if is_file else path, []).append(path)
+    return [*inputs.values()]
+
+
 def described(seen: Look) -> dict[str, Any]:
     """Return what was seen of an input, JSON-able."""
     best = seen.guesses[0] if seen.guesses else None
     return {
-        "path": masked(seen.path),
+        "paths": [*map(masked, seen.paths)],
         "kinds": [
             {
                 "ending": kind.ending,

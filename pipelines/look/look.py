@@ -57,8 +57,8 @@ class Kind:
 class Look:
     """What an input is."""
 
-    path: str
-    """As it was given."""
+    paths: tuple[str, ...]
+    """As they were given: one, or several that are one input."""
     kinds: tuple[Kind, ...]
     """The largest first; those that are not taken last."""
     is_dataset: bool = False
@@ -79,6 +79,12 @@ class Look:
     """Those of the formats."""
 
     @property
+    def path(self) -> str:
+        """The first path, and how many more there are."""
+        more = len(self.paths) - 1
+        return self.paths[0] + f" and {more:,} more" * (more > 0)
+
+    @property
     def taken(self) -> list[Kind]:
         """The kinds that a command reads."""
         return [kind for kind in self.kinds if not kind.untaken]
@@ -89,27 +95,28 @@ class Look:
         return [head for kind in self.taken for head in kind.heads]
 
 
-def look(spec: str) -> Look:
+def look(*specs: str) -> Look:
     """Return what an input is.
 
     Args:
-        spec: As --input takes it.
+        specs: As --input takes it; several are one input.
 
     Raises:
         UserError: There is nothing at all.
     """
-    (path,) = input_paths([spec])
-    listing = list_inputs([spec], pattern="*", default_name="input")
+    paths = input_paths(specs)
+    listing = list_inputs(specs, pattern="*", default_name="input")
     if not listing.files and all(file.path.endswith("/") for file in listing.refused):
         listing.check()
-    is_read = matcher(TEXT_FILES if _is_folder(path, listing.files) else ("*",))
+    is_read = matcher(TEXT_FILES if _is_folder(paths, listing.files) else ("*",))
     kinds = _kinds(listing, is_read)
     seen = Look(
-        path=path,
+        paths=tuple(paths),
         kinds=kinds,
         refused={file.path: why for file, why in listing.refused.items() if _counts(file, is_read)},
         remarks=tuple(_remarks(listing, is_read)),
-        is_dataset=not is_url(path) and os.path.isfile(f"{path}/{NAME}"),  # noqa: PTH113 - rights
+        # Path.is_file raises where there is no access.
+        is_dataset=not is_url(paths[0]) and os.path.isfile(f"{paths[0]}/{NAME}"),  # noqa: PTH113
     )
     return seen if seen.is_dataset else _with_records(seen, listing.files)
 
@@ -193,8 +200,9 @@ def _remarks(listing: Listing, is_read: Callable[[str], bool]) -> Iterator[str]:
     yield from copies(file for file in listing.files if is_read(file.relative))
 
 
-def _is_folder(path: str, files: Sequence[InputFile]) -> bool:
-    if is_hub_dataset(path) or glob.has_magic(path):
+def _is_folder(paths: Sequence[str], files: Sequence[InputFile]) -> bool:
+    path, *others = paths
+    if others or is_hub_dataset(path) or glob.has_magic(path):
         return False
     if is_url(path):
         return len(files) != 1 or not files[0].path.endswith(path.rpartition("/")[2] or "/")

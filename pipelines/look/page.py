@@ -250,12 +250,13 @@ def _language_flags(look: Look, guess: Guess) -> Sequence[str]:
 
 
 def _inputs(look: Look, guess: Guess) -> list[str]:
-    """Return the path, or globs where the recipe would take other files of a folder."""
+    """Return the paths, or globs where the recipe would take other files of a folder."""
     patterns = guess.recipe.pattern
     is_read = matcher((patterns,) if isinstance(patterns, str) else patterns)
     alone = all(kind.form in look.forms for kind in look.taken)
-    if (alone and all(is_read(file.relative) for file in look.files)) or not _below(look):
-        return [look.path]
+    fits = alone and all(is_read(file.relative) for file in look.files)
+    if fits or len(look.paths) > 1 or not _below(look):
+        return [*look.paths]
     kinds: dict[str, list[str]] = {}
     for file in look.files:
         kinds.setdefault(ending_of(file.relative), []).append(file.relative)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.look.command import LookAt
 from pipelines.look.heads import HEAD_RECORDS
 from pipelines.look.look import look
 from pipelines.look.page import COLUMNS, command, page
@@ -76,6 +77,18 @@ def test_all_formats_whose_records_the_corpus_reads_count(tmp_path: Path) -> Non
     (tmp_path / "d.txt").write_bytes(b"%PDF-1.4")
     (tmp_path / "d.txt").rename(tmp_path / "d.json")
     assert len(look(str(tmp_path)).records) == 15
+
+
+def test_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(write(tmp_path / name, [PAGE] * 3)) for name in ("a.jsonl", "b.jsonl")]
+    other = write(tmp_path / "in/c.jsonl", [PAGE]).parent
+    LookAt.parse([files[0], str(other), files[1]], "pipelines.look").run()
+    lines = capsys.readouterr().out.splitlines()
+    heads = [line for line in lines if line.startswith(str(tmp_path))]
+    assert [line.split(": ")[1][:7] for line in heads] == ["2 files", "1 file,"]
+    assert heads[0].startswith(f"{files[0]} and 1 more: ")
+    (line, *_) = [line for line in lines if "--input" in line]
+    assert shlex.split(line)[3:6] == ["--input", *files]
 
 
 def test_files_without_an_ending_are_read_by_a_glob(tmp_path: Path) -> None:
