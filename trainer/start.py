@@ -5,6 +5,7 @@ Everything that can be refused is refused here, before the first step, and by al
 
 import logging
 import math
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +18,7 @@ from shards.manifest import read_manifest, told_apart
 from shards.mixture import WeightedData, open_mixture
 from shards.order.cells import Cells
 from shards.order.onepass import OnePass
-from shards.records import to_json
+from shards.records import from_json, to_json
 from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
@@ -32,6 +33,7 @@ from trainer.checkpoints.checkpoint import (
     usable_checkpoint,
     was_saved,
 )
+from trainer.checkpoints.room import check_disk, check_memory, free_memory, keeps_elsewhere
 from trainer.checkpoints.universal import convert, needs_conversion, remove
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
@@ -45,6 +47,7 @@ from trainer.deepspeed_json import (
 from trainer.follow import run_of
 from trainer.log import RunLog
 from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.ranks import AgreedError, Ranks
 from trainer.run import Ready
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Config, Learning
@@ -229,12 +232,16 @@ def make_ready(
         size=subject.size,
         world=ranks.world,
     )
+    step = 0 if checkpoint is None else checkpoint.step
+    saves = settings.save if trains and step < subject.steps else None
+    shape = from_json(ModelConfig, subject.identity["model"], where="model")
+    _check_room(shape.num_parameters(), deepspeed, precision, folder=saves, ranks=ranks)
     return Ready(
         stepper=make_stepper(subject, settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
         schedule=schedule,
         ranks=ranks,
         folder=settings.save,
-        step=0 if checkpoint is None else checkpoint.step,
+        step=step,
         steps=subject.steps,
         bad_losses=subject.bad_losses,
         is_saved=checkpoint is not None and checkpoint.folder.parent == settings.save,
@@ -242,6 +249,31 @@ def make_ready(
         precision=precision,
         fixed=fixed,
     )
+
+
+def _check_room(
+    parameters: int,
+    deepspeed: Mapping[str, Any],
+    precision: str,
+    *,
+    folder: Path | None,
+    ranks: Ranks,
+) -> None:
+    """Check that a model fits into memory, and its checkpoints on a disk; all ranks call this."""
+    stage, machine = stage_of(deepspeed), socket.gethostname()
+    here = ranks.gather(machine).count(machine)
+    is_cpu = ranks.device.type == "cpu" and not keeps_elsewhere(deepspeed)
+
+    def check() -> None:
+        if folder is not None:
+            check_disk(folder, parameters)
+        if is_cpu:
+            wide, free = precision == FP32, free_memory()
+            check_memory(
+                parameters, stage=stage, wide=wide, here=here, world=ranks.world, free=free
+            )
+
+    ranks.together(check)
 
 
 def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:

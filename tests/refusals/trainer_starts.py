@@ -41,8 +41,11 @@ _FRESH = (
     "--warmup 0.99 --decay-steps 5",
     "--precision fp16",
 )
+_VAST = _model(num_layers=2**12, hidden_size=2**20)
 _FRESH_WITH = {
     "": _model(vocab_size=256),
+    "--seed 5": _VAST,
+    "--save new": _VAST,
 }
 
 _BLANKS = (

@@ -7,8 +7,11 @@ import torch
 
 from tests.nightly import a_few
 from tests.trainer.runs import Trial
+from trainer.checkpoints.room import checkpoint_bytes
 from trainer.export.command import Export
 from trainer.export.export import export
+from trainer.opening import Opening
+from trainer.trained import find_origin
 from trainer.weights.read import read_weights
 
 pytestmark = pytest.mark.slow
@@ -24,6 +27,9 @@ def test_the_weights_are_those_that_deepspeed_joins(tmp_path: Path, stage: int) 
     trial = Trial.on_corpus(tmp_path, *flags, block_positions=False)
     trial.run(*trial.zero(stage), "--save", tmp_path / "run", world=2)
     run = tmp_path / "run"
+    saved = sum(path.stat().st_size for path in (run / "step-2").iterdir())
+    parameters = find_origin(run, Opening()).shape.num_parameters()
+    assert saved >= checkpoint_bytes(parameters)  # without it no run begins
     export(Export(path=run, to="safetensors", output=tmp_path / "out"))
     ours = read_weights(tmp_path / "out", vocab_size=0)
     theirs = get_fp32_state_dict_from_zero_checkpoint(str(run), "step-2")
