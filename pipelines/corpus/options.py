@@ -148,8 +148,9 @@ class Options(Command):
     pii: str = option("keep", choices=("keep", "mask"), decides=SEGMENTS)
     """mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers."""
     decontaminate: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
-    """Texts of benchmarks (lines, or JSON lines with texts in any field): drop documents that share
-    13 words in a row with one. Repeat the flag for several files."""
+    """Texts of benchmarks: plain text with one per line, or JSON, JSON lines or Parquet with texts
+    in any field (question, choices, answer). Drop documents that share 13 words in a row with one.
+    Repeat the flag for several files."""
     url_blocklist: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
     """Domains and URL prefixes, one a line: drop documents whose column url matches one. Repeat the
     flag for several files."""

@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from pipelines.filters.step import Step, reasons_where
 from pipelines.filters.units import Units, unit_batches, units
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record, strings_in
+from pipelines.readers.value import text_of
 from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 
@@ -96,9 +98,9 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """Return the runs of the items in some files.
 
     Args:
-        paths: JSON lines, JSON arrays or Parquet. An item is the field `text` of a record or, if it
-            has none, each string in the record (a question, each of its choices). Or plain text
-            with an item on each line. Files may be compressed; folders and globs work too.
+        paths: JSON lines, JSON arrays or Parquet. An item is each text in a record, in any field
+            and however deeply nested: a question, each of its choices. Or plain text with an item
+            on each line. Files may be compressed; folders and globs work too.
         n: Words in a run.
 
     Raises:
@@ -106,7 +108,7 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """
     if n < 1:
         raise UserError(f"Runs of {n} words cannot be looked for: give at least 1, for example 13.")
-    reading = Reading(text_fields=("text",))
+    reading = Reading()  # a table is read whole, whatever its columns are
     texts = [text for path, item in read_whole(paths, reading) for text in _texts(path, item)]
     found = [_runs(text, n) for text in texts]
     if not any(length for length, *_ in found):
@@ -136,14 +138,20 @@ def _texts(path: str, item: Record | Damage) -> list[str]:
             f"{path}: the benchmark is damaged at byte {item.offset} ({item.reason}): "
             f"{item.raw[:60]!r}. Fetch the file again, or leave it out."
         )
-    text = item.value.get("text")
-    texts = [text] if isinstance(text, str) else [each for _, _, each in strings_in(item.value)]
+    texts = [text for _, _, text in strings_in(_decoded(item.value))]
     if not texts:
         raise UserError(
-            f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected a field "
-            "text, or other fields that are strings."
+            f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected was text "
+            "in at least one field, or in a list or an object in one."
         )
     return texts
+
+
+def _decoded(value: Any) -> Any:
+    """Return a value in which bytes that are UTF-8 are text, as some writers of Parquet have it."""
+    if isinstance(value, Mapping):
+        return {key: _decoded(each) for key, each in value.items()}
+    return [*map(_decoded, value)] if isinstance(value, list | tuple) else text_of(value)
 
 
 def _runs(text: str, n: int) -> tuple[int, np.ndarray, np.ndarray]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from hypothesis import given
@@ -72,6 +74,30 @@ def test_containers_and_order_do_not_matter(tmp_path: Path) -> None:
     assert [benchmark.items for benchmark in found] == [3, 3, 3, 3, 12]
     others = [loaded(tmp_path, *items[:2]), loaded(tmp_path, *items, n=12)]
     assert len({benchmark.fingerprint for benchmark in [found[0], *others]}) == 3
+
+
+def test_texts_in_any_field_are_found(tmp_path: Path) -> None:
+    """Beside a field text, in lists and objects, and as bytes, as some writers of Parquet do."""
+    texts = [" ".join(f"{name}{index}" for index in range(9)) for name in "abcde"]
+    record = {
+        "id": 7,
+        "text": texts[0],
+        "question": texts[1],
+        "choices": {"label": ["A", "B"], "text": [texts[2], "no"]},
+        "answers": [{"answer": texts[3]}, {"answer": texts[4]}],
+    }
+    table = pa.Table.from_pylist([record])
+    as_bytes = table.set_column(2, "question", table["question"].cast(pa.binary()))
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(as_bytes, tmp_path / "b.parquet")
+    pq.write_table(table.drop_columns(["text"]), tmp_path / "c.parquet")
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    (tmp_path / "a.json").write_text(json.dumps([record]))
+    for name in ("a.parquet", "b.parquet", "a.jsonl", "a.json"):
+        hits = load_contamination([str(tmp_path / name)]).hits(texts)
+        assert hits.tolist() == [1] * 5, name
+    hits = load_contamination([str(tmp_path / "c.parquet")]).hits(texts)
+    assert hits.tolist() == [0, 1, 1, 1, 1]
 
 
 def test_runs_are_found_in_every_place_of_long_texts(tmp_path: Path) -> None:
