@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import match_corpora
 from pipelines.filters.classifier import Classifier, line_of, metric_of
 from pipelines.filters.fasttext_model import LABEL_PREFIX, file_hash
-from pipelines.training_texts import Sample, TrainingTexts, check_new
+from pipelines.training_texts import Sample, TrainingTexts, check_new, input_options
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
@@ -87,6 +86,8 @@ class Side:
     """To train on."""
     held: list[str]
     """Texts to measure with."""
+    skipped: str
+    """What was not used, for the end; "" if all was."""
 
     def counts(self, specs: Sequence[str]) -> dict[str, Any]:
         """Return what the report says of it."""
@@ -126,7 +127,9 @@ class TextOptions:
     corpus: str = option("text", metavar="NAME")
     """what the input is: a corpus, or a module that holds one"""
     text_field: str = option("", metavar="NAME")
-    """the field with the text, of corpus text"""
+    """the field with the text, of corpus text; meta.body means body in meta"""
+    format: str = option("", metavar="FORMAT")
+    """what the files are, of corpus text: json, jsonl, lines and so on"""
     skip_unreadable: bool = option(False)
     """go on without files that cannot be read"""
     sample_bytes: int = option(100_000_000, type=at_least_one, metavar="N")
@@ -210,6 +213,9 @@ class TrainClassifier(TrainOptions, TextOptions, Command):
             f"{len(side.lines):,} {side.label} (held out: {len(side.held):,})" for side in sides
         )
         yield f"{self.output}: {size / 1e6:.1f} MB, trained on {counts}"
+        for side in sides:
+            if side.skipped:
+                yield f"--{side.name}: {side.skipped}"
         yield _ROW.format("score >=", "precision", "recall", "negatives")
         for row in table:
             values = (row[name] for name in ("precision", "recall", "negatives_kept"))
@@ -234,18 +240,14 @@ def read_side(name: str, options: TrainClassifier) -> Side:
         UserError: They cannot be read, or are too few.
     """
     specs: Sequence[str] = getattr(options, name)
-    module = find_corpus(options.corpus, where="--corpus")
-    options_class = load_recipe(module).options
-    own: dict[str, Any] = {"text_field": options.text_field} if options.text_field else {}
-    if own and "text_field" not in {field.name for field in fields(options_class)}:
-        raise UserError(
-            f"--text-field: the corpus {options.corpus} knows its field; leave the flag out, or "
-            "give --corpus text"
-        )
-    files, corpora = match_corpora(
-        module,
-        options_class(input=tuple(specs), skip_unreadable=options.skip_unreadable, **own),
+    module, of_input = input_options(
+        options.corpus,
+        specs,
+        text_field=options.text_field,
+        format=options.format,
+        skip_unreadable=options.skip_unreadable,
     )
+    files, corpora = match_corpora(module, of_input)
     sample = Sample(
         num_bytes=options.sample_bytes,
         seed=options.seed,
@@ -260,7 +262,13 @@ def read_side(name: str, options: TrainClassifier) -> Side:
             f"held out; a classifier needs at least {_LEAST_TEXTS} and 1. Give more texts, or "
             "another --text-field, --held-out or --sample-bytes"
         )
-    return Side(name=name, label=getattr(options, f"{name}_label"), lines=lines, held=texts.held)
+    return Side(
+        name=name,
+        label=getattr(options, f"{name}_label"),
+        lines=lines,
+        held=texts.held,
+        skipped=texts.skipped(),
+    )
 
 
 def _training_line(text: str) -> str:

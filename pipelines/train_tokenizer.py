@@ -11,20 +11,21 @@ import argparse
 import io
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.corpus.recipe import find_corpus, load_recipe
-from pipelines.corpus.sources import Corpus
-from pipelines.inputs.files import match_inputs
-from pipelines.training_texts import Sample, TrainingTexts, check_new
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import Corpus, match_corpora
+from pipelines.inputs.files import InputFile
+from pipelines.training_texts import Sample, TrainingTexts, check_new, input_options
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import count, local_path, option, positive
+from shards.program import called
 from shards.shown import print_line
 from shards.storage.files import atomic_write
 
@@ -84,6 +85,12 @@ class TrainTokenizer(TrainOptions, Command):
     """as for the corpus"""
     corpus: str = option("wudao", metavar="NAME")
     """what the input is: a corpus, or a module that holds one"""
+    text_field: str = option("", metavar="NAME")
+    """the field with the text, of corpus text; meta.body means body in meta"""
+    format: str = option("", metavar="FORMAT")
+    """what the files are, of corpus text: json, jsonl, lines and so on"""
+    skip_unreadable: bool = option(False)
+    """go on without files that cannot be read"""
     output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.model")
     """the model to write"""
     sample_bytes: int = option(50_000_000, type=positive, metavar="N")
@@ -99,29 +106,53 @@ class TrainTokenizer(TrainOptions, Command):
         """
         log_plainly()
         check_new(self.output, ".model", "SentencePiece")
-        module = find_corpus(self.corpus, where="--corpus")
-        recipe = load_recipe(module)
-        files = match_inputs(self.input, pattern=recipe.pattern, default_name=recipe.name)
+        module, options = input_options(
+            self.corpus,
+            self.input,
+            text_field=self.text_field,
+            format=self.format,
+            skip_unreadable=self.skip_unreadable,
+        )
+        files, corpora = self._matched(module, options)
         sample = Sample(
             num_bytes=self.sample_bytes,
             seed=self.seed,
             held_share=HELD_BACK,
             held_bytes=_HELD_BYTES,
         )
-        corpora = dict.fromkeys((file.source for file in files), Corpus(module, recipe.options()))
         texts = TrainingTexts(files, corpora, sample, program="pipelines.train_tokenizer")
         model = train(texts, options=self)
         with atomic_write(self.output) as handle:
             handle.write(model)
-        inputs = " ".join(f"--input {shlex.quote(spec)}" for spec in self.input)
         print_line(
             f"{self.output}: {self.vocab_size} pieces from {texts.documents} documents "
             f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}"
         )
-        print_line(
-            f"next: python -m {module} {inputs} "
-            f"--tokenizer sentencepiece:{shlex.quote(str(self.output))}"
-        )
+        if skipped := texts.skipped():
+            print_line(skipped)
+        words = ["--input", *self.input]
+        words += ["--text-field", self.text_field] if self.text_field else []
+        words += ["--format", self.format] if self.format else []
+        words += ["--tokenizer", f"sentencepiece:{self.output}"]
+        print_line(f"next: python -m {module} {shlex.join(words)}")
+
+    def _matched(
+        self, module: str, options: Options
+    ) -> tuple[Sequence[InputFile], Mapping[str, Corpus]]:
+        """Return the files of the input, and the corpus of each source.
+
+        Raises:
+            UserError: There are none, or they cannot be read.
+        """
+        try:
+            return match_corpora(module, options)
+        except UserError as error:
+            if self.corpus != TrainTokenizer.corpus:
+                raise
+            raise UserError(
+                f"{error} The input is read as the corpus {self.corpus} unless --corpus names "
+                f"another one, as in --corpus text; {called('look')} PATH says which."
+            ) from error
 
 
 def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:

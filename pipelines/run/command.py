@@ -1,15 +1,17 @@
 """The command of a corpus: flags in, exit code out; what calls from Python do as well."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import Recipe, load_recipe
+from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.engine.imports import keep_pandas_out
 from shards.command import exit_code, log_plainly, run_command
 from shards.errors import UserError
+from shards.flags import flag_of
 from shards.manifest import Manifest
 from shards.program import called
 from shards.shown import print_lines
@@ -115,6 +117,17 @@ def checked(options: Options, recipe: Recipe) -> Options:
     return options
 
 
+def _same_text(options: Options, recipe: Recipe) -> str:
+    """Return the flags by which another command reads the text that these options name."""
+    name = recipe.name if recipe.name in CORPORA else recipe.documents.__module__
+    words = ["--input", *options.input, "--corpus", name]
+    for flag in ("text_field", "format"):
+        value = getattr(options, flag, "")
+        if value != getattr(recipe.options, flag, ""):
+            words += [flag_of(flag), value]
+    return shlex.join(words)
+
+
 def completed(options: Options, recipe: Recipe) -> Options:
     """Return the options with input, tokenizer and output filled in.
 
@@ -130,7 +143,7 @@ def completed(options: Options, recipe: Recipe) -> Options:
         raise UserError(
             "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "
             f"hf:tokenizer.json. To train one on this text: {called('train-tokenizer')} "
-            f"--input {options.input[0]} --vocab-size 50000 --output tokenizer.model"
+            f"{_same_text(options, recipe)} --vocab-size 50000 --output tokenizer.model"
         )
     output = Path("build") / recipe.name if options.output == Path() else options.output
     return replace(

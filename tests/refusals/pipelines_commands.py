@@ -80,9 +80,13 @@ TRAIN_TOKENIZER = (
     "--output a.model --vocab-size 299",
     "--output a.model --vocab-size 300 --character-coverage 1.01",
     "--output a.model --vocab-size 300 --corpus wudaoo",
+    "--output a.model --vocab-size 300 --corpus wudao",
+    "--output a.model --vocab-size 300 --corpus pile --format jsonl",
+    "--output a.model --vocab-size 300 --format csv",
 )
 TRAIN_TOKENIZER_ON = (
     "--output a.model --vocab-size 90000",
+    "--output a.model --vocab-size 300 --text-field body",
     "--output a.model --vocab-size 300 --character-coverage 0.97",
 )
 
