@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -21,8 +21,9 @@ from pipelines.corpus import (
     names,
     option,
 )
-from pipelines.corpus.fields import checked_text, value_at
+from pipelines.corpus.fields import joined_text, value_at
 from pipelines.inputs.endings import TEXT_FILES
+from pipelines.readers.reading import Known
 from pipelines.run.command import main
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import CLEAN, READ
@@ -51,16 +52,16 @@ class TextOptions(Options):
     """The options of pipelines.text."""
 
     text_field: str = option("text", decides=SEGMENTS, metavar="NAME")
-    """The field with the text; meta.body means body in meta."""
+    """The field with the text; meta.body means body in meta. A list of texts is one text, with line
+    feeds between them: paragraphs.body takes body of each of the paragraphs."""
     id_field: str = option("id", decides=SEGMENTS, metavar="NAME")
     """The field that identifies a record, kept as id."""
     provenance: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
     """Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename one."""
-    format: str = option(
-        "auto", decides=SEGMENTS, choices=("auto", "json", "jsonl", "lines", "parquet")
-    )
-    """What the files are: an array of objects (json), an object on each line (jsonl), a text on
-    each line (lines), parquet; auto: decided by each file's name or first bytes."""
+    format: str = option("auto", decides=SEGMENTS, choices=("auto", *get_args(Known)))
+    """What the files are: an array of objects (json), an object on each line (jsonl), objects that
+    take several lines (objects), a text on each line (lines), one text (file), parquet, arrow;
+    auto: decided by each file's name or first bytes."""
     newline: str = option("", decides=SEGMENTS, metavar="TEXT")
     """What stands for a line break in plain text, as in '<n>'."""
     min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
@@ -79,8 +80,10 @@ class TextOptions(Options):
                     f"--provenance: a column cannot be called {name!r}, which is taken or invalid; "
                     f"choose another, as in from_{name.lower()}=FIELD"
                 )
-        if self.format == "lines" and self.text_field != "text":
-            raise UserError("--text-field has no meaning with --format lines; leave it out")
+        if self.format in ("lines", "file") and self.text_field != "text":
+            raise UserError(
+                f"--text-field has no meaning with --format {self.format}; leave it out"
+            )
 
 
 @functools.lru_cache(maxsize=8)  # it is asked for each record
@@ -95,7 +98,7 @@ def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document
     value = value_at(record, options.text_field)
     if value is None:
         raise Rejected("missing-field", options.text_field)
-    text = checked_text(value, options.text_field)
+    text = value if isinstance(value, str) else joined_text(value, options.text_field)
     origin = {"id": as_text(value_at(record, options.id_field))}
     for name, field in _columns(options.provenance):
         origin[name] = as_text(value_at(record, field))

@@ -40,8 +40,19 @@ def checked_text(value: Any, name: str) -> str:
     return text
 
 
+def joined_text(value: Any, name: str) -> str:
+    r"""Return the text in a field, or its texts, such as paragraphs, with a line feed between two.
+
+    Raises:
+        Rejected: It is neither text nor a list of texts.
+    """
+    if isinstance(value, list):
+        return "\n".join(checked_text(part, name) for part in value if part is not None)
+    return checked_text(value, name)
+
+
 def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
-    """Return the value of a field, or with dots of a field in a field.
+    """Return the value of a field, or with dots of a field in a field; of a list, one of each item.
 
     Args:
         record: The fields.
@@ -51,8 +62,13 @@ def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
     if path in record:
         return record[path]
     outer, dot, inner = path.partition(".")
-    value = record.get(outer)
-    return value_at(value, inner, absent) if dot and isinstance(value, Mapping) else absent
+    value = record.get(outer) if dot else None
+    if isinstance(value, Mapping):
+        return value_at(value, inner, absent)
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        return absent
+    found = [value_at(item, inner, absent) for item in value]
+    return absent if all(item is absent for item in found) else found
 
 
 def shortened(text: str) -> str:

@@ -17,10 +17,15 @@ JSON_FILES = tuple(
     for ending in ("jsonl", "jsonlines", "ndjson", "json")
     for packed in ("", *COMPRESSIONS)
 )
-TEXT_FILES = (*JSON_FILES, *(f"*.txt{packed}" for packed in ("", *COMPRESSIONS)), "*.parquet")
+TEXT_FILES = (
+    *JSON_FILES,
+    *(f"*.txt{packed}" for packed in ("", *COMPRESSIONS)),
+    "*.parquet",
+    "*.arrow",
+)
 """Patterns of corpora without file names of their own."""
 
-_FORMATS = (".jsonl", ".jsonlines", ".ndjson", ".json", ".txt", ".parquet")
+_FORMATS = (".jsonl", ".jsonlines", ".ndjson", ".json", ".txt", ".parquet", ".arrow")
 
 FROM_TABLES = (
     'CSV is read once it is Parquet: python -c "import pyarrow.csv as c, pyarrow.parquet as p; '
@@ -30,7 +35,7 @@ FROM_TABLES = (
 
 TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", *COMPRESSIONS))
 _ARCHIVES = (".tar", ".tgz", ".zip", ".rar", ".7z", *(f".tar{packed}" for packed in COMPRESSIONS))
-_OTHER_FORMATS = (".xml", ".html", ".htm", ".pdf", ".docx", ".epub", ".xlsx", ".arrow", ".warc")
+_OTHER_FORMATS = (".xml", ".html", ".htm", ".pdf", ".docx", ".epub", ".xlsx", ".warc")
 
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
 """What stands after a dot in names such as part.00017."""

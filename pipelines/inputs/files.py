@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from pipelines.inputs.hidden import without_descriptions
 from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
 from pipelines.inputs.input_file import Found, joined, shown, some_of
 from pipelines.inputs.input_file import InputFile as InputFile  # noqa: PLC0414 - a public name
@@ -152,6 +153,7 @@ def list_inputs(
     for source, paths in named_inputs(specs, default_name):
         found = joined([_find(path, patterns, growing=growing) for path in paths])
         files = [dataclasses.replace(file, source=source) for file in found.files]
+        files, described = without_descriptions(files)
         refused = {file: f"is empty (0 bytes): {remedy}" for file in files if not file.bytes}
         for file, why in found.refused.items():
             refused[dataclasses.replace(file, source=source)] = why
@@ -160,7 +162,7 @@ def list_inputs(
                 files=[file for file in files if file.bytes],
                 refused=refused,
                 unmatched=found.unmatched,
-                hidden=found.hidden,
+                hidden=[*found.hidden, *described],
                 searched=frozenset() if found.is_file else frozenset({source}),
             )
         )

@@ -8,14 +8,36 @@ Spark write what they have not finished; __MACOSX has a part of each file that m
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from pipelines.inputs.input_file import InputFile
+
 _NAMES = frozenset(
     {"_temporary", "__MACOSX", "__pycache__", "_delta_log", "_spark_metadata", "lost+found"}
 )
+
+_DESCRIPTIONS = ("state.json", "dataset_info.json", "dataset_dict.json")
+"""What Dataset.save_to_disk and DatasetDict.save_to_disk write about their Arrow files."""
 
 
 def is_hidden(name: str) -> bool:
     """Return whether a file or folder of this name is read only if it is named itself."""
     return name.startswith(".") or name in _NAMES
+
+
+def without_descriptions(files: Sequence[InputFile]) -> tuple[list[InputFile], list[str]]:
+    """Return files without those that describe Arrow files next to them, and the paths of these."""
+    folders = {_folder(file.path) for file in files if file.path.endswith(".arrow")}
+    folders |= {_folder(folder) for folder in folders}  # of a DatasetDict
+    described = [
+        file.path
+        for file in files
+        if _folder(file.path) in folders and file.path.rpartition("/")[2] in _DESCRIPTIONS
+    ]
+    hidden = frozenset(described)
+    return [file for file in files if file.path not in hidden], described
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def is_named(name: str, part: str) -> bool:

@@ -15,6 +15,7 @@ from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
 from pipelines.readers.file_head import foreign_format, other_encoding, read_head
 from pipelines.readers.json_array import is_wrapped
+from pipelines.readers.lines import looks_wrapped
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import Reading, check_head, format_of, open_reader
 from pipelines.readers.record import Damage, Record
@@ -39,9 +40,9 @@ class Head:
 
     file: InputFile
     form: str = ""
-    """json, jsonl, lines or parquet; empty if nothing can be read."""
+    """As of Reading; empty if nothing can be read."""
     wrapped: bool = False
-    """The array stands under the key "RECORDS"."""
+    """The array is under a key of an object."""
     records: tuple[Record, ...] = ()
     damaged: int = 0
     """Stretches of it that are no records."""
@@ -168,6 +169,8 @@ def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:
         return "it holds no records"
     if form == "lines" and _HTML.match(read_head(file.path)):
         return "a web page (HTML): its lines are read as they stand, tags included"
+    if form == "lines" and looks_wrapped(read_head(file.path)):
+        return "its lines look like parts of one text: --format file makes a document of each file"
     return ""
 
 
@@ -196,8 +199,10 @@ def _head_of(path: str) -> bytes:
 
 
 def _place(whole: Split, item: Damage, form: str) -> str:
-    if form in ("json", "parquet"):
-        return f"{'byte' if form == 'json' else 'row'} {item.offset}"
+    if form in ("parquet", "arrow"):
+        return f"row {item.offset}"
+    if form in ("json", "objects"):
+        return f"byte {item.offset}"
     with open_stream(whole) as stream:
         before, line = item.offset, 1
         while before and (block := stream.read(before)):

@@ -37,9 +37,12 @@ FORMATS = {
     "json": "JSON array of objects",
     "jsonl": "JSON lines",
     "lines": "plain text, a document on each line",
+    "objects": "JSON objects that take several lines",
+    "file": "a text",
     "parquet": "Parquet",
+    "arrow": "Arrow",
 }
-WRAPPED = ' in {"RECORDS": […]}'
+WRAPPED = ' in {"KEY": […]}'
 
 
 def page(look: Look) -> Iterator[str]:

@@ -23,6 +23,7 @@ from typing import Any
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import InputFile
+from pipelines.inputs.input_file import shown
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import begin_attempt
 from pipelines.map.intake import Intake, Piece
@@ -31,7 +32,9 @@ from pipelines.map.packs import packs
 from pipelines.map.phase import map_tasks
 from pipelines.map.unread import Unread
 from pipelines.map.wanted import Wanted, check_wanted
-from pipelines.readers.reading import check_head, splits
+from pipelines.readers.file_head import read_head
+from pipelines.readers.lines import looks_wrapped
+from pipelines.readers.reading import check_head, format_of, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import REJECTS
 from shards.errors import UserError
@@ -145,7 +148,21 @@ def check_sources(first: FirstFiles) -> list[str]:
         is_allowed = options.max_reject_rate > Options.max_reject_rate or source in first.known
         if not (is_read or _may_be_unread(options) or (is_whole and is_allowed)):
             raise found.error(whole=is_whole)
-    return check_wanted(all_wanted, known=first.known)
+    return [*check_wanted(all_wanted, known=first.known), *_wrapped(first)]
+
+
+def _wrapped(first: FirstFiles) -> Iterator[str]:
+    """Yield a warning for each source of which lines are taken that seem to be parts of a text."""
+    for own in [] if first.job.options.watch else _by_source(first.files):
+        reading = first.job.corpora[own[0].source].reading
+        path = own[0].path
+        is_guessed = reading.format == "auto" and format_of(path, reading) == "lines"
+        if is_guessed and looks_wrapped(read_head(path)):
+            yield (
+                f"each line of {shown(path)} becomes a document, and they look like parts of one "
+                "text: give --format file to make a document of each file, or --format lines if "
+                "each line is one"
+            )
 
 
 def _may_be_unread(options: Options) -> bool:

@@ -12,7 +12,8 @@ from pipelines.corpus.guess import guesses
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.input_file import shown
-from pipelines.readers.fields import Field, fields_of, listed, short
+from pipelines.map.shape import advice_on
+from pipelines.readers.fields import LEAST_PRESENT, Field, fields_of, listed, short
 from pipelines.readers.file_head import other_encoding
 from pipelines.readers.reading import format_of
 from pipelines.readers.record import Damage, Record
@@ -155,8 +156,10 @@ class Unread:
                 f"Is it the right folder, and the right corpus? {called('look')} "
                 f"{shown(self.paths[0])} says what there is."
             )
+        if self.records == len(self.paths) and (shape := advice_on(self._looked_at[0].value)):
+            return f"{shape}."
         flag, given = self._flag(self._most_asked())
-        texts = [field.name for field in self._fields if field.chars]
+        texts = [field.name for field in self._fields if _may_be_text(field)]
         texts = [*nearest(given, texts), *texts]
         reads = self._corpus_of_them(texts)
         if flag:
@@ -193,6 +196,12 @@ class Unread:
             if asked and isinstance(value, str) and asked in (value, value.partition(".")[0]):
                 return flag_of(name), value
         return "", asked
+
+
+def _may_be_text(field: Field) -> bool:
+    """Return whether a field may be that of the text: no document is lost if it is taken."""
+    is_entry = any(part.isdecimal() for part in field.name.split("."))
+    return field.chars > 0 and field.present >= LEAST_PRESENT and not is_entry
 
 
 def _place(item: Record | Damage) -> str:

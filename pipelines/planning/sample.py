@@ -22,7 +22,7 @@ from pipelines.map.mapper import Job, Mapper
 from pipelines.planning.sizes import SourceSize, num_segments
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
-from pipelines.readers.reading import format_of
+from pipelines.readers.reading import NEVER_CUT, format_of
 from pipelines.segments.segment import Segment
 from shards.tables import open_table
 
@@ -117,7 +117,7 @@ def _chosen(tasks: Sequence[Pack]) -> list[Pack]:
 def _part(corpus: Corpus, split: Split, *, until: float, end: int) -> _Part:
     """Return what reads a part of a split; `end` is that of the file's last split."""
     form = format_of(split.path, corpus.reading)
-    packed = compression(split.path) is not None or form == "own"
+    packed = compression(split.path) is not None or form in NEVER_CUT
     ratio = split.file_bytes / max(end, 1)  # of a table: bytes a row
     if not packed and form != "parquet":
         # From the middle of a long split: the beginning of a file may differ from the rest of it.

@@ -14,7 +14,8 @@ NAMES_SHOWN = 12
 _LONGEST_NAME = 60
 
 _DEEPEST = 4
-_LEAST_PRESENT = 0.5
+LEAST_PRESENT = 0.5
+"""Share of the records that have the field of the text."""
 _LEAST_PROSE = 8.0
 """Letters that a text has on average, at least."""
 _TYPES = {
@@ -61,7 +62,7 @@ def text_field(fields: Sequence[Field]) -> str:
     One that half of the records have goes before those that fewer have.
     """
     likely = [f for f in fields if f.prose >= _LEAST_PROSE]
-    frequent = [f for f in likely if f.present >= _LEAST_PRESENT]
+    frequent = [f for f in likely if f.present >= LEAST_PRESENT]
     return max(frequent or likely, key=lambda f: f.prose * f.present).name if likely else ""
 
 

@@ -1,7 +1,8 @@
 """Reads the records of a JSON array, range by range, and loses only what is damaged.
 
-A file is an array of objects, or an object whose key "RECORDS" holds one. Reading walks from
-element to element, and each step depends only on the bytes of the file and the position in it:
+A file is an array of objects, or an object whose key "RECORDS", or another one, holds one. Reading
+walks from element to element, and each step depends only on the bytes of the file and the position
+in it:
 
     object             a record; go on after the comma that follows
     anything else      damage, up to its end if only its content is broken, or the next good one
@@ -64,6 +65,7 @@ class JsonArrayReader:
         split: Split,
         *,
         text_fields: Sequence[str],
+        bare: bool = False,
         max_record_bytes: int = MAX_RECORD_BYTES,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
@@ -73,6 +75,8 @@ class JsonArrayReader:
             split: The range to read.
             text_fields: Reading starts only at an object with one of these. Objects without them
                 are records too.
+            bare: There is no array around the objects, which follow each other; the split is a
+                whole file.
             max_record_bytes: A longer object is damage.
             block_bytes: How much is read at a time.
         """
@@ -84,6 +88,7 @@ class JsonArrayReader:
         """Why an unknown number of records is missing at the end; None if none is."""
         self._split = split
         self._text_fields = frozenset(text_fields)
+        self._bare = bare
         self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
         self._stream: ByteStream
@@ -118,7 +123,9 @@ class JsonArrayReader:
     def _start(self) -> int:
         """Return where the array's elements begin; the content's end if that comes first."""
         head = self._window.peek(0, HEAD_BYTES)
-        start = array_start(head)
+        if self._bare:
+            return len(head) - len(head.removeprefix(BOM))
+        start = array_start(head, [*self._text_fields])
         if start is None and not self._stream.failure:
             raise _no_array(head, self._split.path)
         return len(head) if start is None else start
@@ -128,8 +135,12 @@ class JsonArrayReader:
         window = self._window
         position: int | None = offset
         while position is not None:
-            offset = window.skip((yield from self._plain_records(window.skip(position))))
+            offset = window.skip(position)
+            if not self._bare:
+                offset = window.skip((yield from self._plain_records(offset)))
             char = window.slice(offset, offset + 1)
+            if not char and self._bare and not self._stream.failure:
+                break
             if not char:
                 self.cut = self._stream.failure or "unterminated-array"
                 yield Damage(offset, 0, self.cut, b"")
@@ -210,7 +221,7 @@ class JsonArrayReader:
         window = self._window
         window.load(offset, offset + REACH + 2)
         before = window.slice(offset - REACH, offset).rstrip(_BLANKS)[-1:]
-        if before not in (b",", b"[") or not _BRACE_AND_KEY.match(
+        if before not in self._before or not _BRACE_AND_KEY.match(
             window.data, offset - window.base
         ):
             return False
@@ -218,6 +229,11 @@ class JsonArrayReader:
         if end is None or not self._is_element(offset, end):
             return False
         return not self._text_fields or not self._text_fields.isdisjoint(value)
+
+    @property
+    def _before(self) -> Sequence[bytes]:
+        """What stands before a good object."""
+        return (b"", b"}") if self._bare else (b",", b"[")
 
     def _next_good(self, offset: int, stop: int) -> int | None:
         """Return the first good object in [offset, stop), or None.
@@ -255,7 +271,8 @@ class JsonArrayReader:
         if raw.startswith(b"}"):
             offset = window.skip(offset + 1)
         elif raw.startswith(b'"') and self._is_wrapped:
-            _, end, is_cut = self._value(offset, before="{")
+            members, end, is_cut = self._value(offset, before="{")
+            self._check_members(members)
             if is_cut:
                 self.cut = stream.failure or "truncated"
                 yield Damage(offset, stream.size - offset, self.cut, raw)
@@ -271,6 +288,25 @@ class JsonArrayReader:
         if stream.failure:
             yield Damage(stream.size, 0, stream.failure, b"")
         return None
+
+    def _check_members(self, members: Any) -> None:
+        """Check that what is around the array is no record, and holds none.
+
+        Raises:
+            UserError: It has a field of text itself, or another list of records.
+        """
+        fields = self._text_fields
+        if not members or not fields or array_start(read_head(self._split.path)) is not None:
+            return
+        lists = ((name, value) for name, value in members.items() if isinstance(value, list))
+        more = [name for name, value in lists if any(_is_record(each, fields) for each in value)]
+        if found := sorted([*more, *fields.intersection(members)]):
+            raise UserError(
+                f"The input {self._split.path} is an object with records in a list, and with "
+                f"{found[0]!r} after that, which may be a text or hold records too. Write the "
+                "records into a file of their own, one on a line, as in: "
+                "jq -c '.KEY[]' FILE > NEW.jsonl"
+            )
 
     @cached_property
     def _is_wrapped(self) -> bool:
@@ -289,12 +325,16 @@ class JsonArrayReader:
             reason, raw = diagnosis(whole), whole[:WHOLE_BYTES]
         else:
             end = self._stream.size if is_cut else self._next_edge(offset)
-            reason = self._guessed_reason(raw, end - offset, cut=end == self._stream.size)
+            cut = end == self._stream.size and not (self._bare and self._is_closed(end))
+            reason = self._guessed_reason(raw, end - offset, cut=cut)
         yield Damage(offset, end - offset, reason, raw[: end - offset])
         if reason not in ("truncated", self._stream.failure):
             return end
         self.cut = reason
         return None
+
+    def _is_closed(self, end: int) -> bool:
+        return self._window.slice(end - REACH, end).rstrip(_BLANKS).endswith(b"}")
 
     def _guessed_reason(self, raw: bytes, length: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""
@@ -317,17 +357,22 @@ class JsonArrayReader:
         return edge - len(before) + len(before.rstrip(_BLANKS).removesuffix(b",").rstrip(_BLANKS))
 
 
-def check_array(head: bytes, path: str) -> None:
+def _is_record(value: Any, text_fields: frozenset[str]) -> bool:
+    return isinstance(value, dict) and not text_fields.isdisjoint(value)
+
+
+def check_array(head: bytes, path: str, *, text_fields: Sequence[str]) -> None:
     """Check that a file begins as an array of objects, bare or under the key "RECORDS".
 
     Args:
         head: Its first HEAD_BYTES, unpacked.
         path: Where it is.
+        text_fields: Fields that hold text.
 
     Raises:
         UserError: It does not; the message says what it is instead.
     """
-    start = array_start(head)
+    start = array_start(head, text_fields)
     if start is None:
         raise _no_array(head, path)
     elements = head[start:].lstrip()
@@ -337,6 +382,23 @@ def check_array(head: bytes, path: str) -> None:
         f"The input {path} is a JSON array, but not of objects: its first element begins with "
         f'{excerpt(elements)}. Expected was [{{"title": ..., "content": ...}}, ...].'
     )
+
+
+def check_bare(head: bytes, path: str) -> None:
+    """Check that a file begins with an object.
+
+    Args:
+        head: Its first bytes, unpacked.
+        path: Where it is.
+
+    Raises:
+        UserError: It does not; the message says what it is instead.
+    """
+    if not head.removeprefix(BOM).lstrip().startswith(b"{"):
+        what = foreign_text(head) or f"it begins with {excerpt(head)}"
+        raise UserError(
+            f"The input {path} holds no objects: {what}. Expected was {{...}}, in UTF-8."
+        )
 
 
 def is_wrapped(path: str) -> bool:

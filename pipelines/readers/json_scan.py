@@ -6,6 +6,7 @@ which stops where a value ends, finds the end of an element that its own bytes d
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ _BEYOND_BYTES = 1 << 16
 """Size of the first block read past the end of a split."""
 _SEPARATORS = re.compile(rb"[ \t\n\r,]*+")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=float)
+_STRICT = json.JSONDecoder(parse_int=float)
 _BEGUN = re.compile(r"[-+.\\0-9A-Za-z]{0,9}")
 """What may be the beginning of a word (-Infinity) or an escape, or the rest of a number."""
 _OPENER = re.compile(r"\ufeff?[ \t\n\r]*+([\[{])")
@@ -130,27 +132,96 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     )
 
 
-def array_start(head: bytes) -> int | None:
+def array_start(head: bytes, text_fields: Sequence[str] | None = None) -> int | None:
     """Return the offset of the array's first element, or of the blanks before it.
 
-    None if no array begins in the first bytes of a file, bare or under the key "RECORDS".
+    None if no array begins in the first bytes of a file: bare, under the key "RECORDS", or under
+    another key of an object that is the whole file, and then of objects with one of the fields.
+
+    Args:
+        head: The first bytes.
+        text_fields: Fields that hold text; none: any text does; None: there is no other key.
     """
     text = head.decode(errors="surrogateescape")
     opener = _OPENER.match(text)
-    start = opener and (opener.end() if opener[1] == "[" else _records_start(text, opener.end()))
+    if opener is None:
+        return None
+    fields = None if text_fields is None or _is_line(text) else frozenset(text_fields)
+    start = opener.end() if opener[1] == "[" else _records_start(text, opener.end(), None)
+    if start is None and fields is not None and not _is_record(text, opener.start(1), fields):
+        start = _records_start(text, opener.end(), fields)
     return start and len(text[:start].encode(errors="surrogateescape"))
 
 
-def _records_start(text: str, offset: int) -> int | None:
+def spans_lines(head: bytes) -> bool:
+    """Return whether a file begins with an object that takes several lines."""
+    text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
+    line_end = text.find("\n")
+    if line_end < 0 or not text.startswith("{"):
+        return False
+    try:
+        _, length = _STRICT.raw_decode(text)
+    except json.JSONDecodeError as error:
+        # A first line that is broken is no longer JSON where the second one begins.
+        return error.pos > len(text) - len(text[line_end:].lstrip())
+    except RecursionError:
+        return False
+    return length > line_end
+
+
+def _is_record(text: str, offset: int, fields: frozenset[str]) -> bool:
+    """Return whether the object at `offset` ends within the text and has one of the fields."""
+    try:
+        value, _ = _LENIENT.raw_decode(text, offset)
+    except (ValueError, RecursionError):
+        return False
+    return not fields.isdisjoint(value)
+
+
+def _is_line(text: str) -> bool:
+    """Return whether the first line is an object, and something follows."""
+    line, _, rest = text.removeprefix("\ufeff").lstrip().partition("\n")
+    try:
+        return bool(rest.strip()) and isinstance(orjson.loads(line), dict)
+    except (ValueError, UnicodeError):
+        return False
+
+
+def _records_start(text: str, offset: int, fields: frozenset[str] | None) -> int | None:
     while member := _MEMBER.match(text, offset):
         offset = member.end()
-        if member[1] == "RECORDS" and text.startswith("[", offset):
+        if text.startswith("[", offset) and (
+            member[1] == "RECORDS"
+            or (fields is not None and _holds_records(text, offset + 1, fields))
+        ):
             return offset + 1
         try:
-            _, offset = _LENIENT.raw_decode(text, offset)
+            value, offset = _LENIENT.raw_decode(text, offset)
         except (ValueError, RecursionError):
             return None
+        if fields is not None and has_text({member[1]: value}, fields):  # a record itself
+            fields = None
     return None
+
+
+def _holds_records(text: str, offset: int, fields: frozenset[str]) -> bool:
+    """Return whether an array begins with an object that has one of the fields."""
+    opener = _OPENER.match(text, offset)
+    if opener is None or opener[1] != "{":
+        return False
+    try:
+        value, _ = _LENIENT.raw_decode(text, opener.start(1))
+    except (ValueError, RecursionError):  # it may be longer than the head
+        names = [member[1] for member in [_MEMBER.match(text, opener.end())] if member]
+        return not fields or not fields.isdisjoint(names)
+    return has_text(value, fields)
+
+
+def has_text(value: Mapping[str, Any], fields: frozenset[str]) -> bool:
+    """Return whether an object has one of some fields, or if there are none, words in any."""
+    if fields:
+        return not fields.isdisjoint(value)
+    return any(isinstance(text, str) and len(text.split()) > 1 for text in value.values())
 
 
 def diagnosis(damaged: bytes) -> Reason:

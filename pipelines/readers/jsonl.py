@@ -3,7 +3,7 @@
 import re
 
 from pipelines.readers.file_head import BOM, excerpt, foreign_text
-from pipelines.readers.json_scan import array_start, diagnosis
+from pipelines.readers.json_scan import array_start, diagnosis, spans_lines
 from pipelines.readers.record import WHOLE_BYTES, Damage, Reason, Record
 from pipelines.readers.salvage import parse_object
 from shards.errors import UserError
@@ -65,5 +65,10 @@ def _description(head: bytes) -> str:
     if array_start(head) is not None:
         return "it is a JSON array, which is read as the format json"
     if head.lstrip().startswith(b"{"):
-        return f"its objects take several lines or are damaged: {excerpt(head)}"
+        if spans_lines(head):
+            return (
+                "its objects take several lines: give its name the ending .json, or each a line of "
+                f"its own, as in: jq -c . FILE > NEW. It begins with {excerpt(head)}"
+            )
+        return f"its objects are damaged: {excerpt(head)}"
     return f"it begins with {excerpt(head)}"

@@ -5,6 +5,7 @@ join. A line ends with a line feed; a carriage return before it is part of the l
 and a byte order mark are not records.
 """
 
+import itertools
 from collections.abc import Callable, Generator, Iterator
 
 from pipelines.inputs.split import Link, Split
@@ -184,6 +185,31 @@ def text_line(
     if newline:
         text = text.replace(newline, "\n")
     return Record(offset, len(line), {"text": text}, line)
+
+
+def looks_wrapped(head: bytes) -> bool:
+    """Return whether a text seems to run on from line to line, as in files of books.
+
+    Its lines are of about one width, and many end within a sentence.
+
+    Args:
+        head: The first bytes of its file, unpacked.
+    """
+    lines = [line.strip() for line in head.decode(errors="replace").split("\n")[:-1]]
+    widths = sorted(map(len, filter(None, lines)))
+    if len(widths) < _LEAST_LINES:
+        return False
+    pairs = [(line, after) for line, after in itertools.pairwise(lines) if line and after]
+    runs_on = sum(line[-1] not in _ENDS and not after[0].isupper() for line, after in pairs)
+    middle, wide = widths[len(widths) // 2], widths[len(widths) * 9 // 10]
+    return middle >= _NARROWEST and wide <= _WIDEST and runs_on >= _LEAST_RUNNING * len(widths)
+
+
+_LEAST_LINES = 8
+_NARROWEST, _WIDEST = 25, 120
+"""Characters of the lines of a wrapped text: of the middle one, and of nine in ten."""
+_LEAST_RUNNING = 0.3
+_ENDS = ".!?:;…。！？：；\"'”’」』)）"
 
 
 def check_lines(head: bytes, path: str) -> None:

@@ -92,7 +92,7 @@ class OwnReader:
             yield Damage(number + 1, 0, stream.failure, b"")
 
     def _items(self, stream: ByteStream) -> Iterator[Mapping[str, Any] | Broken]:
-        source = _Source(stream)
+        source = Source(stream)
         try:
             yield from self._read(io.BufferedReader(source, io.DEFAULT_BUFFER_SIZE))
             while stream.read(io.DEFAULT_BUFFER_SIZE):  # the checksum is that of the whole file
@@ -114,7 +114,7 @@ class OwnReader:
         return Record(number, 1, item, raw)
 
 
-class _Source(io.RawIOBase):
+class Source(io.RawIOBase):
     """A stream as Python's file objects have it; it remembers why the file cannot be read."""
 
     def __init__(self, stream: ByteStream) -> None:
@@ -122,9 +122,11 @@ class _Source(io.RawIOBase):
         self._stream = stream
 
     def readable(self) -> bool:
+        """Return True; io asks."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes, and return how many those are."""
         try:
             block = self._stream.read(len(buffer))
         except Exception as error:

@@ -34,7 +34,7 @@ from shards.errors import UserError
 from shards.program import called
 
 _BATCH_BYTES = 4 << 20
-_BATCH_ROWS = 1000
+BATCH_ROWS = 1000
 _HAS_BYTES = (
     pa.types.is_string,
     pa.types.is_large_string,
@@ -76,7 +76,7 @@ class ParquetReader:
         """Where the reading began and stopped, as row numbers."""
         self.crc32c: int | None = None
         """Checksum of the bytes of the split's row groups as stored."""
-        self.cut = None
+        self.cut: Reason | None = None
         """None: a table that ends early has no footer and is refused."""
         self.done = 0
         """How many rows have been read so far."""
@@ -146,7 +146,7 @@ class ParquetReader:
         self, table: pq.ParquetFile, file: RangeFile, group: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a row group up to its end or to damage."""
-        size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
+        size = max(1, min(BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
         names = table.schema_arrow.names
         columns = None if self._whole else [name for name in names if self._needs(name)]
         try:
@@ -242,13 +242,12 @@ def rows_crc32c(split: Split) -> int:
         return file.crc32c
 
 
-def check_columns(table: pq.ParquetFile, path: str, *, text_fields: Sequence[str]) -> None:
+def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]) -> None:
     """Check that a table has one of the columns of text, unless there are none to look for.
 
     Raises:
         UserError: It has none of them; the message names its columns.
     """
-    names = table.schema_arrow.names
     if text_fields and not set(text_fields) & set(names):
         wanted = " or ".join(map(repr, dict.fromkeys(text_fields)))
         raise UserError(

@@ -6,6 +6,7 @@ file named .json, or anything else, its first bytes decide: an array of objects,
 each line. A corpus may bring a format of its own.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
@@ -13,22 +14,25 @@ from typing import Literal, get_args
 from pipelines.inputs.endings import FROM_TABLES
 from pipelines.inputs.files import InputFile, open_input, readable
 from pipelines.inputs.split import Split, open_split, split_file
+from pipelines.readers.arrow import ArrowReader, arrow_columns
 from pipelines.readers.compressed import SUFFIXES, compression
 from pipelines.readers.file_head import BOM, excerpt, read_head
-from pipelines.readers.json_array import JsonArrayReader, check_array
-from pipelines.readers.json_scan import array_start
+from pipelines.readers.json_array import JsonArrayReader, check_array, check_bare
+from pipelines.readers.json_scan import array_start, spans_lines
 from pipelines.readers.jsonl import check_objects, object_line
-from pipelines.readers.lines import LineReader, check_lines, text_line
+from pipelines.readers.lines import LineReader, Parse, check_lines, text_line
 from pipelines.readers.mending import REJECT, REPLACE, MendingReader
 from pipelines.readers.own import OwnReader, Read
 from pipelines.readers.parquet import ParquetReader, check_columns, rows_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Reader
 from pipelines.readers.row_groups import open_parquet, runs
+from pipelines.readers.whole import WholeReader, text_file
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
-Known = Literal["json", "jsonl", "lines", "parquet"]
-"""An array of objects, an object on each line, a text on each line, a table."""
+Known = Literal["json", "jsonl", "objects", "lines", "file", "parquet", "arrow"]
+"""An array of objects; objects, on a line each or over several; texts, on a line each or a file;
+tables."""
 Format = Known | Literal["own"]
 """One of these, or what a corpus's own function reads."""
 
@@ -38,7 +42,10 @@ _ENDINGS: dict[str, Known] = {
     ".ndjson": "jsonl",
     ".txt": "lines",
     ".parquet": "parquet",
+    ".arrow": "arrow",
 }
+NEVER_CUT = frozenset(("own", "objects", "file", "arrow"))
+"""Formats of which a file is one split."""
 _BLOCK_BYTES = 4 << 20
 
 
@@ -90,7 +97,7 @@ def format_of(path: str, reading: Reading) -> Format:
     for ending, form in _ENDINGS.items():
         if name.endswith(ending):
             return form
-    return _format_inside(path, read_head(path))
+    return _format_inside(path, read_head(path), reading.text_fields)
 
 
 def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split]:
@@ -104,7 +111,7 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
         UserError: The file cannot be opened, or is not in its format.
     """
     form = format_of(file.path, reading)
-    if form == "own":
+    if form in NEVER_CUT:
         return split_file(file, max(1, file.bytes))
     if form == "parquet":
         (whole,) = split_file(file, file.bytes)
@@ -126,17 +133,26 @@ def open_reader(split: Split, reading: Reading, *, whole: bool = False) -> Reade
     reader = _open_reader(split, reading, whole=whole)
     if (reading.bad_utf8, reading.nul) == (REJECT, REJECT):
         return reader
-    is_lines = format_of(split.path, reading) == "lines"
-    parse = partial(text_line, newline=reading.newline) if is_lines else object_line
+    parse = _parse(format_of(split.path, reading), reading)
     return MendingReader(reader, parse, bad_utf8=reading.bad_utf8, nul=reading.nul)
+
+
+def _parse(form: Format, reading: Reading) -> Parse:
+    """Return what makes a record of the bytes of one."""
+    if form == "file":
+        return text_file
+    return partial(text_line, newline=reading.newline) if form == "lines" else object_line
 
 
 def _open_reader(split: Split, reading: Reading, *, whole: bool) -> Reader:
     form, max_bytes = format_of(split.path, reading), reading.max_record_bytes
     if reading.read:
         return OwnReader(split, reading.read, max_record_bytes=max_bytes)
-    if form == "parquet":
-        return ParquetReader(
+    if form == "file":
+        return WholeReader(split, max_record_bytes=max_bytes)
+    if form in ("parquet", "arrow"):
+        kind = ParquetReader if form == "parquet" else ArrowReader
+        return kind(
             split,
             text_fields=reading.text_fields,
             fields=reading.fields,
@@ -144,10 +160,14 @@ def _open_reader(split: Split, reading: Reading, *, whole: bool) -> Reader:
             max_record_bytes=max_bytes,
             errors="replace" if reading.bad_utf8 == REPLACE else "strict",
         )
-    if form == "json":
-        return JsonArrayReader(split, text_fields=reading.text_fields, max_record_bytes=max_bytes)
-    parse = object_line if form == "jsonl" else partial(text_line, newline=reading.newline)
-    return LineReader(split, parse, max_record_bytes=max_bytes)
+    if form in ("json", "objects"):
+        return JsonArrayReader(
+            split,
+            text_fields=reading.text_fields,
+            bare=form == "objects",
+            max_record_bytes=max_bytes,
+        )
+    return LineReader(split, _parse(form, reading), max_record_bytes=max_bytes)
 
 
 def check_head(file: InputFile, reading: Reading) -> None:
@@ -162,11 +182,20 @@ def check_head(file: InputFile, reading: Reading) -> None:
     if form == "parquet":
         _check_table(file, reading)
         return
+    if form == "arrow":
+        check_columns(arrow_columns(file.path), file.path, text_fields=reading.text_fields)
+        return
     head = read_head(file.path)
     if not head:  # an empty archive, or one broken from its start, which counts as damage
         return
-    check = {"json": check_array, "jsonl": check_objects, "lines": check_lines}[form]
-    check(head, file.path)
+    check: Mapping[Format, Callable[[bytes, str], None]] = {
+        "json": partial(check_array, text_fields=reading.text_fields),
+        "jsonl": check_objects,
+        "objects": check_bare,
+        "lines": check_lines,
+        "file": check_lines,
+    }
+    check[form](head, file.path)
 
 
 def stored_crc32c(split: Split, reading: Reading) -> int:
@@ -191,17 +220,19 @@ def _check_table(file: InputFile, reading: Reading) -> None:
         )
     with open_input(file.path) as handle, readable(file.path):
         table = open_parquet(handle, file.path)
-        check_columns(table, file.path, text_fields=reading.text_fields)
+        check_columns(table.schema_arrow.names, file.path, text_fields=reading.text_fields)
 
 
-def _format_inside(path: str, head: bytes) -> Known:
+def _format_inside(path: str, head: bytes, text_fields: Sequence[str]) -> Known:
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(b"ARROW1"):
+        return "arrow"
     text = head.removeprefix(BOM).lstrip()
-    if text.startswith(b"[") or array_start(head) is not None:
+    if text.startswith(b"[") or array_start(head, text_fields) is not None:
         return "json"
     if text.startswith(b"{"):
-        return "jsonl"
+        return "objects" if spans_lines(head) else "jsonl"
     if not text or ".json" in path.lower():
         return "json"
     raise UserError(

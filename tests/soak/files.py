@@ -63,7 +63,10 @@ class Writer:
 
     def file(self, form: str, records: int, packed: str) -> Content:
         """Return a file of a form with so many records, compressed as its ending says."""
-        make = {"jsonl": self._lines, "lines": self._plain, "parquet": self._table}
+        make = {
+            **{"jsonl": self._lines, "lines": self._plain, "objects": self._objects},
+            **{"parquet": self._table, "arrow": self._table},
+        }
         content = make.get(form, self._array)(records, form, cut=not packed)
         if not packed:
             return content
@@ -150,6 +153,21 @@ class Writer:
             data += line.encode() + rng.choice((b"\n", b"\n", b"\r\n"))
         return Content(bytes(data), tuple(rows))
 
+    # --- objects over several lines
+
+    def _objects(self, records: int, form: str, *, cut: bool) -> Content:
+        del form
+        data = bytearray(BOM if self.rng.random() < 0.15 else b"")
+        rows = []
+        for number in range(records):
+            value, judged = self._value(first=not number)
+            rows.append(Row(len(data), judged))
+            data += self._dumps(value, self.rng.choice((1, 2))) + self.rng.choice((b"\n", b"\n\n"))
+        if cut and records > 1 and self.rng.random() < self.damage:
+            rows.append(Row(len(data), rejected("truncated")))
+            data += b'{\n "%b": "this file ends inside a reco' % self.corpus.field.encode()
+        return Content(bytes(data), tuple(rows))
+
     # --- an array
 
     def _array(self, records: int, form: str, *, cut: bool) -> Content:
@@ -214,7 +232,7 @@ class Writer:
     # --- a table
 
     def _table(self, records: int, form: str, *, cut: bool) -> Content:
-        del form, cut
+        del cut
         rng = self.rng
         values, rows = [], []
         binary = rng.random() < 0.3
@@ -247,6 +265,11 @@ class Writer:
             for name, cells in columns.items()
         }
         sink = io.BytesIO()
+        if form == "arrow":
+            new = rng.choice((pa.ipc.new_stream, pa.ipc.new_file))
+            with new(sink, pa.table(arrays).schema) as writer:
+                writer.write_table(pa.table(arrays), max_chunksize=rng.choice((1, 5, 1000)))
+            return Content(sink.getvalue(), tuple(rows))
         pq.write_table(
             pa.table(arrays),
             sink,
@@ -318,4 +341,5 @@ def endings(form: str) -> Sequence[str]:
         "jsonl": (".jsonl", ".ndjson"),
         "lines": (".txt",),
         "parquet": (".parquet",),
+        "arrow": (".arrow",),
     }.get(form, (".json",))

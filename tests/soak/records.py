@@ -66,9 +66,10 @@ def make_text(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Tex
 
 
 def judge_text(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
-    if why := _text(value.get("text")):
+    text = value.get("text")
+    text = "\n".join(text) if isinstance(text, list) else text
+    if why := _text(text):
         return rejected(why)
-    text = value["text"]
     short = len(text) < options.get("min_chars", 1)
     return Judged((Document(text, "", "too-short" if short else "", family),))
 
@@ -215,7 +216,10 @@ class Corpus:
 
 CORPORA = {
     "text": Corpus(
-        make_text, judge_text, "text", ("jsonl", "array", "RECORDS", "lines", "parquet")
+        make_text,
+        judge_text,
+        "text",
+        ("jsonl", "array", "RECORDS", "objects", "lines", "parquet", "arrow"),
     ),
     "wudao": Corpus(make_wudao, judge_wudao, "content", ("array", "RECORDS")),
     "pile": Corpus(make_pile, judge_pile, "text", ("jsonl",)),

@@ -16,7 +16,7 @@ _STEMS = (
     *("a", "part", "数据", "b c", "é", "it's", "50%", "x#y", "q?z", "[1]", "k=v", "-n", "..c"),
     *("@2", "a,b", "emoji😀", "tab\there", "UPPER", "a" * 120, "%41", "a;b", "$HOME", "~", "{x}"),
 )
-_FOLDERS = ("", "", "", "sub", "深い", "a b", ".hidden", "x=y", "[z]")
+_FOLDERS = ("", "", "", "sub", "深い", "a b", "hid.den", "x=y", "[z]")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class World:
         for _ in range(number):
             corpus = CORPORA[source.corpus]
             form = self.rng.choice(corpus.forms)
-            packed = self.rng.choice(PACKED) if form not in ("parquet",) else ""
+            packed = self.rng.choice(PACKED) if form not in ("parquet", "arrow") else ""
             if source.corpus == "wudao":
                 packed = ""
             if source.corpus == "pile" and packed in (".bz2", ".xz"):

@@ -2,6 +2,7 @@ import errno
 import gzip
 import io
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +17,14 @@ from pipelines.readers.reading import (
     stored_crc32c,
 )
 from shards.errors import UserError
-from tests.pipelines.readers.readings import input_file, reading, written
+from tests.pipelines.readers.readings import (
+    damages,
+    input_file,
+    read_file,
+    reading,
+    values,
+    written,
+)
 
 ARRAY = b'[{"text":"a"},{"text":"b"}]'
 WRAPPED = b'\xef\xbb\xbf{"name":"x","RECORDS":[{"text":"a"},{"text":"b"}]}'
@@ -31,6 +39,18 @@ OBJECTS = b'\n{"text":"a"}\n{"text":"b"}\n'
         ("a.json", OBJECTS, "jsonl"),
         ("a.json", b'{"text":"' + b"x" * 100_000, "jsonl"),
         ("a.json", b'{"meta":{"RECORDS":[]}}\n', "jsonl"),
+        ("a.json", b'{"version":"1 x","data":[{"text":"a"}]}\n', "json"),
+        ("a.json", b'{"data":[{"text":"' + b"x" * 100_000, "json"),
+        ("a.json", b'{\n "n": {"text": "c"},\n "data": [\n  {"text": "a"}]\n}', "json"),
+        ("a.json", b'{"data":[{"body":"a"}]}', "jsonl"),
+        ("a.json", b'{"text":"a","n":[{"text":"b"}]}', "jsonl"),
+        ("a.json", b'{"n":[{"text":"b"}],"text":"a"}', "jsonl"),
+        ("a.json", b'{"n":[{"text":"b"}]}\n{"n":[]}\n', "jsonl"),
+        ("a.json", b'{"text":"a"\n{"text":"b"}\n', "jsonl"),
+        ("a.json", b'\xef\xbb\xbf{\n "text": "a"\n}', "objects"),
+        ("a.json", b'{"text": "a",\n "b": ["' + b"x" * 100_000, "objects"),
+        ("a.json", b'{\n "text": "a",\n "n": [{"text": "b"}]\n}', "objects"),
+        ("a.arrow", b"x", "arrow"),
         ("a.jsonl", ARRAY, "jsonl"),
         ("a.txt", OBJECTS, "lines"),
         ("a.json.gz", gzip.compress(ARRAY, mtime=0), "json"),
@@ -63,6 +83,61 @@ def test_the_format_follows_from_name_and_first_bytes(
 )
 def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: Path) -> None:
     check_head(written(tmp_path / name, raw), reading())
+
+
+@pytest.mark.parametrize(
+    ("form", "raw", "texts", "named"),
+    [
+        ("objects", b'\xef\xbb\xbf{\n"text": "a"\n}\n\n{"text":\n "b"} {"text": "c"}', "abc", []),
+        ("objects", b'{"n": [{"text": "no"}],\n"text": "a"},{"text": "b"}\n', "ab", []),
+        ("objects", b'{"text":\n"a" "x"}\n{"text": "b"}', "b", [(0, 17, "bad-json")]),
+        ("objects", b'{"text": "a"}\n{"text":\n"b" "x"}', "a", [(14, 17, "bad-json")]),
+        ("objects", b'{"text": "a"}\n{"text":\n"b', "a", [(14, 11, "truncated")]),
+        ("file", b"\xef\xbb\xbfa\r\nb\n", "a\nb\n", []),
+        ("file", b" \n\n", "", []),
+        ("file", b"a\xff", "", [(0, 2, "bad-utf8")]),
+        ("file", b"x" * 9999, "", [(0, 9999, "too-long")]),
+    ],
+)
+def test_files_that_are_never_cut(
+    form: str, raw: bytes, texts: str, named: list[Any], tmp_path: Path
+) -> None:
+    how = reading(form, max_record_bytes=5000)
+    items = read_file(written(tmp_path / "a.json", raw), how)
+    assert "".join(value["text"] for value in values(items)) == texts
+    assert damages(items) == named
+    mended = read_file(written(tmp_path / "b.json", raw), reading(form, bad_utf8="replace"))
+    assert len(mended) == len(items)
+
+
+def test_records_after_those_of_a_list_are_not_lost(tmp_path: Path) -> None:
+    for rest in (b'"text":"b"', b'"test":[{"text":"b"}]'):
+        raw = b'{"train":[{"text":"' + b"a" * 99_000 + b'"}],' + rest + b"}"
+        with pytest.raises(UserError, match=r"with 'te[sx]t' after that"):
+            read_file(written(tmp_path / "a.json", raw), reading())
+
+
+def test_rows_of_arrow(tmp_path: Path) -> None:
+    """As a stream, which datasets write, and with a footer; cut off they keep what was whole."""
+    table = pa.table({"text": ["a", "b\0", None, "d" * 3000], "page": ["x" * 9000] * 4})
+    how = reading(fields=("text",), max_record_bytes=2000)
+    for kind in (pa.ipc.new_stream, pa.ipc.new_file):
+        path = tmp_path / "a.arrow"
+        with pa.OSFile(str(path), "wb") as sink, kind(sink, table.schema) as writer:
+            for batch in table.to_batches(max_chunksize=2):
+                writer.write_batch(batch)
+        items = read_file(input_file(path), how)
+        assert values(items) == [{"text": "a"}, {"text": "b\0"}, {"text": None}]
+        assert damages(items) == [(3, 1, "too-long")]
+        assert read_file(input_file(path), reading())[0].offset == 0
+        check_head(input_file(path), how)
+        written(path, path.read_bytes()[:30_000])
+        items = read_file(input_file(path), how)
+        assert values(items) == [{"text": "a"}, {"text": "b\0"}]
+        assert damages(items) == [(2, 0, "truncated")]
+        written(path, path.read_bytes()[:20])
+        with pytest.raises(UserError, match="cannot be read as Arrow"):
+            check_head(input_file(path), how)
 
 
 @pytest.mark.parametrize(

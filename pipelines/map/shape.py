@@ -1,0 +1,44 @@
+"""What a file seems to be whose only record is none: all records at once, in another shape."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_PANDAS = (
+    'This looks like a table by columns, as pandas writes it. Write its rows: python -c "import '
+    "pandas; pandas.read_json('FILE').to_json('NEW.jsonl', orient='records', lines=True, "
+    'force_ascii=False)"'
+)
+_ENTRIES = (
+    "This looks like texts by their names. Write a record for each: "
+    "jq -c 'to_entries[] | {id: .key, text: .value}' FILE > NEW.jsonl"
+)
+_LEAST_ENTRIES = 2
+
+
+def advice_on(record: Mapping[str, Any]) -> str:
+    """Return what turns a record that holds all records of a file into lines of JSON.
+
+    Returns:
+        A sentence without its full stop; "" if it does not look like that.
+    """
+    if any(isinstance(value, Mapping) and _are_numbers(value) for value in record.values()):
+        return _PANDAS
+    for name, value in record.items():
+        if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            return (
+                f"The records seem to be in the list {name!r}. Write each on a line: "
+                f"jq -c '.[\"{name}\"][]' FILE > NEW.jsonl"
+            )
+    if len(record) >= _LEAST_ENTRIES and all(map(_is_entry, record.items())):
+        return _ENTRIES
+    return ""
+
+
+def _are_numbers(value: Mapping[str, Any]) -> bool:
+    return bool(value) and all(str(key).isdecimal() for key in value)
+
+
+def _is_entry(item: tuple[str, Any]) -> bool:
+    """Return whether a field is named as files or numbers are, and holds text."""
+    name, value = item
+    return isinstance(value, str) and (name.isdecimal() or "." in name or "/" in name)
