@@ -121,6 +121,14 @@ DRIFT = {
 }
 """Files of which some records cannot be read."""
 
+SHAPES = {
+    "columns of pandas": text("a.json", '{"text": {"0": "one text", "1": "another"}}'),
+    "a list of records": text("a.json", '{"version": "1", "data": [{"body": "a text"}]}'),
+    "texts by their names": text("a.json", '{"a.txt": "one text", "b.txt": "another"}'),
+    "a field of few records": text("a.jsonl", '{"a": 1}\n' * 3 + '{"a": 1, "note": "a text"}\n'),
+}
+"""Files of records in another shape, none of which can be read."""
+
 FIELDS = {"sumary": TITLED, "meta": INNER}
 """By --text-field a record without that text."""
 
@@ -209,6 +217,20 @@ ROWS = (
         f"{TEXT} --max-record-bytes 5000",
         scene=parquet(long_row()),
         found="301 documents | 1 kept | 300 dropped",
+    ),
+    *(mapped(f"shape: {name}", TEXT, scene=scene) for name, scene in SHAPES.items()),
+    begun(
+        "arrow: cut off within its schema",
+        TEXT,
+        scene=text("a.arrow", b"\xff\xff\xff\xff\x80\x00\x00\x00" + b"x" * 20),
+    ),
+    Accepted(
+        name="lines that look like a wrapped text",
+        command=TEXT,
+        scene=text(
+            "a.txt", "It was a morning in spring when the old captain\nof the ship went " * 9
+        ),
+        says=r"each line of \S*a\.txt becomes a document, and they look like parts of one text",
     ),
     *(mapped(f"some unread: {name}", TEXT, scene=scene) for name, scene in DRIFT.items()),
     mapped(

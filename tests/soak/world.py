@@ -13,7 +13,7 @@ from tests.soak.texts import PLANTED, Texts
 
 MODEL = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
 _STEMS = (
-    *("a", "part", "数据", "b c", "é", "it's", "50%", "x#y", "q?z", "[1]", "k=v", "-n", "..c"),
+    *("a", "part", "数据", "b c", "é", "it's", "50%", "x#y", "q?z", "[1]", "k=v", "-n", "c.."),
     *("@2", "a,b", "emoji😀", "tab\there", "UPPER", "a" * 120, "%41", "a;b", "$HOME", "~", "{x}"),
 )
 _FOLDERS = ("", "", "", "sub", "深い", "a b", "hid.den", "x=y", "[z]")
