@@ -86,9 +86,9 @@ COMMANDS = (
     ["trainer.plot", "none", "--output", "{}"],
     *([*TRAIN, flag, "{}"] for flag in ("--save", "--init-from", "--data", "--deepspeed")),
     *([*TRAIN, flag, "{}"] for flag in ("--recipe", "--model")),
-    ["trainer.generate", "{}"],
+    ["trainer.generate", "{}", "x"],
     *(
-        ["trainer.generate", "none", "--model", "tiny", flag, "{}"]
+        ["trainer.generate", "none", "x", "--model", "tiny", flag, "{}"]
         for flag in ("--prompts", "--tokenizer", "--device")
     ),
 )

@@ -49,7 +49,7 @@ SECTIONS = ("optimizer", BF16, FP16, _ZERO)
 """Those that the trainer reads; each is an object."""
 _KNOWN = (
     *(*SECTIONS, *_BATCHES, _RECOMPUTING, "gradient_clipping", "data_types", "aio"),
-    *("flops_profiler", "comms_logger", "timers", "compile", "tensorboard", "csv_monitor"),
+    *("flops_profiler", "comms_logger", "timers", "tensorboard", "csv_monitor"),
     *("wandb", "comet", "gradient_predivide_factor", "prescale_gradients"),
     *("communication_data_type", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer"),
     *("disable_allgather", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
@@ -59,6 +59,7 @@ _KNOWN = (
 
 _REFUSED: Mapping[str, str] = {
     "scheduler": "this trainer sets the learning rate: --schedule, --warmup, --decay-steps",
+    "compile": "the trainer compiles layers and loss itself: --no-compile turns that off",
     "checkpoint": "the trainer writes and converts checkpoints itself",
     "elasticity": "a run resumes on any number of ranks anyway",
     "data_efficiency": "the sampler decides the order of the data",

@@ -149,8 +149,9 @@ class Learning(RankCommand):
     """Samples that a rank computes at once."""
     checkpoint_activations: bool = option(False)
     """Recompute layers in the backward pass to save memory."""
-    compile: bool = option(False)
-    """Compile the layers and the loss with torch.compile."""
+    no_compile: bool = option(False)
+    """Do not compile layers and loss with torch.compile, as a GPU from Ampere on does at ZeRO 0 to
+    2."""
     lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER)
     """Peak learning rate."""
     schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT))

@@ -46,6 +46,7 @@ from trainer.deepspeed_json import (
 )
 from trainer.follow import run_of
 from trainer.log import RunLog
+from trainer.model.compilation import agreed_problem
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import AgreedError, Ranks
@@ -640,13 +641,32 @@ def make_stepper(
         hand_out_weights(
             subject.init_from, model, extend_positions=subject.extend_positions, ranks=ranks
         )
-    stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
+    stepper = Stepper(
+        model,
+        settings=settings,
+        deepspeed=deepspeed,
+        compiles=_compiles(settings, deepspeed, ranks),
+        ranks=ranks,
+    )
     if checkpoint is not None:
         tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
         stepper.load(checkpoint.folder.parent, tag, step=checkpoint.step)
         if converts:
             remove(checkpoint, ranks=ranks)
     return stepper
+
+
+def _compiles(settings: Learning, deepspeed: Mapping[str, Any], ranks: Ranks) -> bool:
+    """Return whether layers and loss are compiled; all ranks call this, and the first says why not.
+
+    --no-compile says it without a line.
+    """
+    if settings.no_compile:
+        return False
+    problem = agreed_problem(stage=stage_of(deepspeed), ranks=ranks)
+    if problem and ranks.is_first:
+        _log.warning("the model is not compiled, which is slower: %s", problem)
+    return problem is None
 
 
 def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> None:

@@ -165,7 +165,13 @@ class Stepper:
     """DeepSpeed's engine around a model."""
 
     def __init__(
-        self, model: GLM, *, settings: Learning, deepspeed: Mapping[str, Any], ranks: Ranks
+        self,
+        model: GLM,
+        *,
+        settings: Learning,
+        deepspeed: Mapping[str, Any],
+        compiles: bool,
+        ranks: Ranks,
     ) -> None:
         """Set up the engine.
 
@@ -173,6 +179,7 @@ class Stepper:
             model: of `make_model`.
             settings: of the optimizer.
             deepspeed: complete settings (`deepspeed_json.engine_settings`).
+            compiles: compile layers and loss.
             ranks: all of them call this.
         """
         import deepspeed as library  # noqa: PLC0415 - reads DS_ACCELERATOR on import
@@ -188,9 +195,7 @@ class Stepper:
                 optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
                 config=dict(deepspeed),
             )[0]
-        if settings.compile and deepspeed.get("compile", {}).get("deepcompile"):
-            self.engine.compile()
-        elif settings.compile:
+        if compiles:
             model.compile_parts()
 
     def __call__(

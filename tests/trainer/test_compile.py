@@ -1,4 +1,4 @@
-"""--compile: one graph for each shape that must have its own, and no break in any."""
+"""Compiled layers: one graph for each shape that must have its own, and no break in any."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def test_two_graphs_for_all_widths_and_no_break(
     )
     settings = {"train_micro_batch_size_per_gpu": 2}
     stepper = Stepper(
-        model, settings=Settings(model="", compile=True), deepspeed=settings, ranks=ALONE
+        model, settings=Settings(model=""), deepspeed=settings, compiles=True, ranks=ALONE
     )
     counters.clear()
     graphs = []

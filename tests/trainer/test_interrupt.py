@@ -22,7 +22,7 @@ def interrupted(folder: Path, library: str, *words: str) -> "subprocess.Complete
         ("trainer.evaluate", "MODEL"),
         ("trainer.export", "MODEL", "--to=hf", "--output=there"),
         ("trainer.finetune", "--task=copa", "--data=x", "--init-from=y", "--save=z"),
-        ("trainer.generate", "MODEL"),
+        ("trainer.generate", "MODEL", "PROMPT"),
         ("trainer.train", "--data=x", "--model=tiny", "--batch-size=8", "--max-steps=1"),
         ("pipelines.wudao",),
         ("shards", "verify", "x"),
