@@ -316,7 +316,7 @@ class Mapper:
             return
         try:
             with begin_attempt(work, task.name, run=run, description=str(task)):
-                self._write(task, self._mapped(task))
+                self._write(task, self._mapped(task, task.name))
         except Exception as error:
             if not self._leaves_out(error):
                 raise
@@ -339,8 +339,9 @@ class Mapper:
             one = replace(task, splits=(split,))
             try:
                 with begin_attempt(self._job.work, name, run=self._job.run, description=str(one)):
-                    first = sum(len(part.segments) for part in parts)
-                    parts.append(self._mapped(one, first=first))
+                    # Not the names of the task's own segments: an engine may still run an attempt
+                    # that it takes for lost.
+                    parts.append(self._mapped(one, f"{task.name}-{number:05}"))
             except Exception as error:
                 if not self._leaves_out(error):
                     raise
@@ -356,13 +357,13 @@ class Mapper:
             segments=tuple(segment for part in parts for segment in part.segments),
         )
 
-    def _mapped(self, task: MapTask, *, first: int = 0) -> MapRecord:
-        """Write the segments of a task, numbered from `first` on, and return its record."""
+    def _mapped(self, task: MapTask, stem: str) -> MapRecord:
+        """Write the segments of a task, whose names begin with a stem, and return its record."""
         started = time.monotonic()
         clock = Clock()
         corpus = self._job.corpora[task.source]
         readers = [(split, corpus.reader(split)) for split in task.splits]
-        written = self.segments(readers, task.name, clock=clock, first=first)
+        written = self.segments(readers, stem, clock=clock)
         splits = tuple(
             SplitRecord.of(
                 split,
@@ -385,26 +386,24 @@ class Mapper:
     def segments(
         self,
         readers: Iterable[tuple[Split, Reader]],
-        name: str,
+        stem: str,
         *,
         clock: Clock,
-        first: int = 0,
     ) -> Written:
         """Write the segments of what readers yield of files of one source.
 
         Args:
             readers: Each split with its reader.
-            name: Of the task.
+            stem: What the names of the segments begin with.
             clock: Counts the time of each stage.
-            first: The number of the first segment.
         """
         builder = self._make_builder()
         written = Written(tokens=builder.tokens_by_path)
 
         def close() -> None:
             with clock.time("segment"):
-                number = first + len(written.segments)
-                written.segments.append(builder.close(self._folder / f"{name}-{number:04}"))
+                name = f"{stem}-{len(written.segments):04}"
+                written.segments.append(builder.close(self._folder / name))
 
         for group in group_records(readers):
             intake = self._intakes[group[0].split.source]
