@@ -31,7 +31,7 @@ def held_out_run(origin: Origin, data: Sequence[str]) -> Run:
     if not origin.state:
         raise UserError(
             f"{origin.path} does not say how its text was cut into windows and blanks. Give the "
-            f"flags of a run: --data DIR --model NAME --batch-size N --max-steps 1 --init-from "
+            "flags of a run: --data DIR --batch-size N --max-steps 1 --init-from "
             f"{origin.path}."
         )
     if "tuning" in origin.state:

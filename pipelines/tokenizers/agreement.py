@@ -54,6 +54,16 @@ CHECK_TEXTS = (
 """White space, contractions, digits, scripts, combining marks, controls, specials, long runs."""
 
 
+_MOST_PIECES = 200
+"""Pieces in a text that is made of them."""
+
+
+def texts_of_pieces(pieces: Sequence[str]) -> list[str]:
+    """Return texts made of all pieces, next to other pieces than in the vocabulary."""
+    count = -(-len(pieces) // _MOST_PIECES)
+    return ["".join(pieces[first::count]) for first in range(count)]
+
+
 def first_difference(encode: Encode, reference: Encode, texts: Sequence[str]) -> str | None:
     """Return how the ids differ for the first text that the two encode differently, or None."""
     tokens, lengths = encode(texts)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.compiled import proven
-from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
+from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference, texts_of_pieces
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
@@ -31,9 +31,6 @@ from shards.program import called
 
 CHUNK_CHARS = 1 << 18
 """Characters of texts worked on at a time: few enough for the CPU's caches."""
-
-# How many pieces a text of the check has.
-_CHECK_PIECES = 200
 
 _Ids = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 
@@ -107,7 +104,8 @@ def piece_encoder(content: bytes, reference: Encode) -> Encode | None:
         model = read_cuttable_model(content)
         if model is None:
             return None
-        texts.extend(_piece_texts(model))
+        shown = [piece.text.replace(SHOWN_SPACE, " ") for piece in model.pieces]
+        texts.extend(texts_of_pieces(shown))
         return compiled_encoder(model, reference)
 
     return proven(
@@ -118,13 +116,6 @@ def piece_encoder(content: bytes, reference: Encode) -> Encode | None:
         instead=version("sentencepiece"),
         part="pieces",
     )
-
-
-def _piece_texts(model: CuttableModel) -> list[str]:
-    """Return texts made of all pieces, next to other pieces than in the vocabulary."""
-    texts = [piece.text.replace(SHOWN_SPACE, " ") for piece in model.pieces]
-    count = -(-len(texts) // _CHECK_PIECES)
-    return ["".join(texts[first::count]) for first in range(count)]
 
 
 def compiled_encoder(model: CuttableModel, reference: Encode) -> Encode:

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
+from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference, texts_of_pieces
 from pipelines.tokenizers.command_tokens import NAMES, CommandTokens
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import Encode
@@ -27,8 +27,6 @@ from pipelines.tokenizers.sentencepiece_model import (
 )
 from shards.errors import UserError
 
-_SAMPLE = 200
-"""Pieces in a text of the check."""
 _HIDDEN = "\U0010fffe"
 """Begins the names of pieces that no text may give; it is no character."""
 _Pieces = Sequence[tuple[str, float, int]]
@@ -50,16 +48,17 @@ def sentencepiece_json(content: bytes, *, commands: CommandTokens, encode: Encod
     end = commands.ids["eos"]
     if end < len(pieces):  # a piece that has its name there, and that no text gives
         pieces[end] = (pieces[end][0], pieces[end][1], USER_DEFINED)
-    text = orjson.dumps(_description(model, pieces, commands))
+    description = orjson.dumps(_description(model, pieces, commands))
     try:
         made = huggingface_model(
-            text, path=Path("tokenizer.json"), end=EndOfText(kept=end), fast=False
+            description, path=Path("tokenizer.json"), end=EndOfText(kept=end), fast=False
         )
     except UserError:
         return None
-    texts = [*CHECK_TEXTS, "<0x41></s>", *_piece_texts(pieces)]
+    shown = [text.replace(SHOWN_SPACE, " ") for text, _, kind in pieces if kind == NORMAL]
+    texts = [*CHECK_TEXTS, "<0x41></s>", *texts_of_pieces(shown)]
     is_same = made.commands == commands and not first_difference(made.encode, encode, texts)
-    return text.decode() if is_same else None
+    return description.decode() if is_same else None
 
 
 def _description(model: Any, pieces: _Pieces, commands: CommandTokens) -> Mapping[str, Any]:
@@ -147,10 +146,3 @@ def _unknown(pieces: _Pieces) -> str:
 
 def _spells_bytes(pieces: _Pieces) -> bool:
     return any(kind == BYTE for _, _, kind in pieces)
-
-
-def _piece_texts(pieces: _Pieces) -> list[str]:
-    """Return texts made of all pieces, next to other pieces than in the vocabulary."""
-    texts = [text.replace(SHOWN_SPACE, " ") for text, _, kind in pieces if kind == NORMAL]
-    count = -(-len(texts) // _SAMPLE)
-    return ["".join(texts[first::count]) for first in range(count)]
