@@ -123,7 +123,8 @@ def check_wanted(found: Sequence[Wanted], *, known: frozenset[str]) -> list[str]
 
     Args:
         found: What they did not show, by source.
-        known: Sources that the dataset has already: a few records of them may lack a field.
+        known: Sources that the dataset has already: a few records of them may lack a field, and
+            with a list of addresses the value of their url.
 
     Returns:
         What to warn of: fields that some sources lack.
@@ -138,6 +139,7 @@ def check_wanted(found: Sequence[Wanted], *, known: frozenset[str]) -> list[str]
         if everywhere and wanted.source not in known:
             wanted.missing = {name: wanted.missing[name] for name in everywhere}
             raise wanted.fields_error()
-        if wanted.needs_url and (wanted.url or wanted.source not in known):
+        is_known = wanted.source in known and not wanted.missing
+        if wanted.needs_url and (wanted.url or not is_known):
             raise wanted.url_error()
     return [warning for wanted in found for warning in wanted.warnings()]
