@@ -45,6 +45,10 @@ RECORD_BYTES, SEGMENT_BYTES = 3_000, 2_750
 """Memory in the driver for a task of the map, and for a segment with its sums and its place in the
 plan."""
 
+FILE_BYTES = 3_000
+"""Memory in the driver for an input file: its name, its split, its entries in the manifest and in
+inputs.json (a run over 100,000 files of a line)."""
+
 PLANNED_BYTES = 950
 """Memory in a worker for a segment of the plan: its JSON (224) and the objects."""
 
@@ -86,7 +90,10 @@ def estimate(extent: Extent, *, workers: int, model_bytes: float) -> Estimate:
         workers=workers,
         disk_bytes=copies + extent.total("shard_bytes") + extent.other_bytes,
         worker_bytes=idle + segments * PLANNED_BYTES + _task_memory(extent),
-        driver_bytes=idle + extent.count("tasks") * RECORD_BYTES + segments * SEGMENT_BYTES,
+        driver_bytes=idle
+        + extent.count("files") * FILE_BYTES
+        + extent.count("tasks") * RECORD_BYTES
+        + segments * SEGMENT_BYTES,
     )
 
 
