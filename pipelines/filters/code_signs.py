@@ -29,7 +29,8 @@ _SIGNS: Mapping[str, str] = {
     "@@ -": r"^@@[ ]-\d+,\d+[ ]\+\d",
     "def ": rf"{_START}(?:async[ ])?def[ ]\w+\(",
     "class ": rf"{_START}class[ ]\w+[^\n]{{0,100}}[:{{]{_END}",
-    ":\n": rf"{_START}(?:elif\b[^\n]*|except\b[^\n]*|else|try|finally):{_END}",
+    ":\n": rf"""{_START}(?:elif\b[^\n]*|except\b[^\n]*|else|try|finally):{_END}
+               | {_START}(?:if|for|while|with)\b[^\n]*:[ \t]*\n[ \t]+\w""",
     "import ": rf"""{_START}from[ ][\w.]+[ ]import[ ]
                   | {_START}import[ ][\w.*]+(?:[ ]as[ ]\w+)?;?{_END}""",
     "=>": r"\([\w, ]*\)[ ]?=>",
@@ -42,10 +43,11 @@ _SIGNS: Mapping[str, str] = {
                 [ ]?[^=\n]*;{_END}""",
     ") {": r"\b(?:if|for|foreach|while|switch)[ ]?\([^\n]*\)[ ]\{",
     "if (": rf"{_START}(?:else[ ])?if[ ]\([^\n]*\)(?:{_END}|[ ]\w+[^\n]*;)",
-    "=": r"""(?<![\w=])[A-Za-z_$][\w.$]*(?:[ ]=[ ]|=)["'\[{(] | [\w)\]][ ]?[!=]=[ ]?["'\w(]""",
+    "=": r"""[A-Za-z_$](?:[ ]=[ ]|=)["'\[{(] | [\w)\]][ ]?[!=]=[ ]?["'\w(]""",
     "&& ": r"[ ]&&[ ]",
     "&amp;&amp;": r"&amp;&amp;",
     "-&gt;": r"\w-&gt;\w",
+    "s/": r"""['"]s/[^\n]*/""",
     "=~": r"[ ]=~[ ]",
     "//": r"(?:^[ \t]*|[;)}{][ ]*)//[ ]",
     "/*": r"/\*",
