@@ -136,7 +136,7 @@ def _text(file: InputFile, whole: Split) -> tuple[list[Record | Damage], float]:
         open_reader(whole, _READING),
         until=time.monotonic() + HEAD_SECONDS,
         units=HEAD_BYTES,
-        packed=compression(file.path) is not None,
+        packed=compression(file.path) is not None or format_of(file.path, _READING) == "arrow",
     )
     items = list(reader)
     taken = reader.consumed(whole) or file.bytes

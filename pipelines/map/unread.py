@@ -14,7 +14,7 @@ from pipelines.corpus.sources import Corpus
 from pipelines.inputs.input_file import shown
 from pipelines.map.shape import advice_on
 from pipelines.readers.fields import LEAST_PRESENT, Field, fields_of, listed, short
-from pipelines.readers.file_head import other_encoding
+from pipelines.readers.file_head import iconv, other_encoding
 from pipelines.readers.reading import format_of
 from pipelines.readers.record import Damage, Record
 from shards.errors import UserError
@@ -149,8 +149,9 @@ class Unread:
 
     def _remedy(self, reason: str, item: Record | Damage) -> str:
         if reason == "bad-utf8":
-            encoding = other_encoding(item.head) or "ENCODING"
-            return f"Convert the files, as in: iconv -f {encoding.split()[0]} -t UTF-8 FILE > NEW."
+            encoding = other_encoding(item.head)
+            how = f", as in: {iconv(encoding)}" if encoding else " from the encoding that they have"
+            return f"Convert the files to UTF-8{how}."
         if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (
                 f"Is it the right folder, and the right corpus? {called('look')} "

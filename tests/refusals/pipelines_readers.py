@@ -80,6 +80,11 @@ FILES = {
     "lines: an array": text("a.jsonl", '[{"text":"a"}]\n'),
     "lines: an object over lines": text("a.jsonl", '{\n "text": "a"\n}\n'),
     "lines: GB 18030": text("a.jsonl", LINES.encode("gb18030")),
+    "lines: UTF-16 without a mark": text("a.jsonl", LINES.encode("utf-16-le")),
+    "lines: UTF-32": text("a.jsonl", LINES.encode("utf-32")),
+    "lines: EUC-KR": text(
+        "a.jsonl", '{"text": "오늘은 날씨가 좋아서 우리는 공원에 갔다."}\n'.encode("euc_kr")
+    ),
     "lines: no gzip": text("a.jsonl.gz", LINES),
     "text: binary": text("a.txt", b"a\0b"),
     "parquet: JSON lines": parquet(LINES.encode()),

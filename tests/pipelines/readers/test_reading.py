@@ -151,6 +151,15 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
         ("今天天气很好，我们去公园散步。".encode(), None),
         ("今天天气很好，我们".encode()[:-1] + b"\xff" + "去公园散步。".encode(), None),
         (b"\xff\xff\xff", None),
+        (
+            "今日はとても良い天気なので、公園を散歩しました。".encode("shift_jis"),
+            "CP932 (Shift-JIS)",
+        ),
+        ("{'text': '今日はとても良い天気'}".encode("euc_jp")[:-3], "EUC-JP"),
+        ("오늘은 날씨가 좋아서 우리는 공원에 갔다.".encode("euc_kr"), "CP949 (EUC-KR)"),
+        ("Сегодня хорошая погода, и мы пошли гулять в парк.".encode("cp1251"), None),
+        ("Übung für Müßiggänger, gewöhnlich am Frühstückstisch".encode("latin-1"), None),
+        ("Le café est fermé, la forêt a brûlé, l’été est passé.".encode("cp1252"), None),
     ],
 )
 def test_an_encoding_of_chinese_is_named_where_it_is_likely(
