@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ftfy
+from ftfy.chardata import CONTROL_CHARS
+from ftfy.fixes import unescape_html
 
 from tests.soak.dataset import Place
 from tests.soak.records import Document
@@ -29,6 +31,7 @@ QUARANTINES = frozenset(
 CUT = frozenset(("truncated", "unterminated-array"))
 """Reasons of what has no end: an unknown number of records is missing behind it."""
 CONFIG = ftfy.TextFixerConfig(
+    unescape_html=False,
     fix_latin_ligatures=False,
     fix_character_width=False,
     uncurl_quotes=False,
@@ -37,7 +40,7 @@ CONFIG = ftfy.TextFixerConfig(
     max_decode_length=16_384,
     explain=False,
 )
-"""docs/pipelines.md: mojibake, entities, control characters, escapes, surrogates; nothing else."""
+"""docs/pipelines.md: mojibake and surrogates; entities and control characters are repaired here."""
 
 _GOLDEN, _WORD = 0x9E3779B97F4A7C15, 2**64 - 1
 
@@ -152,10 +155,29 @@ def is_blocked(columns: Mapping[str, Any], options: Options) -> bool:
     return host is not None and host[1] in options["blocked"]
 
 
+def _without_controls(text: str) -> str:
+    text = re.sub("\x1b" + r"\[[\d;]*[A-Za-z]", _gap, text)
+    return "".join(char for char in text if ord(char) not in CONTROL_CHARS)
+
+
+def _gap(escape: re.Match[str]) -> str:
+    before, after = escape.string[: escape.start()], escape.string[escape.end() :]
+    return " " if before[-1:].isalnum() and after[:1].isalnum() else ""
+
+
+def _repaired(text: str) -> str:
+    """Return a text as `repair` does; of the signs of code, texts.py has tags and a field alone."""
+    end = text.find("<") if "<" in text else len(text)
+    if re.search(r"</?[A-Za-z][^<>\n]{0,300}>|&lt;b&gt;|^[ \t]*\"RECORDS\": ", text, re.MULTILINE):
+        end = 0
+    end = end if end == len(text) else text.rfind("\n", 0, end) + 1
+    return ftfy.fix_text(_without_controls(unescape_html(text[:end]) + text[end:]), CONFIG)
+
+
 def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None]) -> None:
     """Clean a document and say why it is dropped, if it is."""
-    prompt = ftfy.fix_text(fate.prompt, CONFIG)
-    text = ftfy.fix_text(fate.raw[len(fate.prompt) :], CONFIG)
+    clean = _without_controls if fate.group == "Github" else _repaired
+    prompt, text = clean(fate.prompt), clean(fate.raw[len(fate.prompt) :])
     fate.repaired = prompt + text != fate.raw
     fate.prompt, fate.text = prompt, prompt + text
     if not text.strip():

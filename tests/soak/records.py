@@ -100,10 +100,9 @@ def judge_wudao(value: Mapping[str, Any], options: Mapping[str, Any], family: in
         content = f"{title} {content}"
     short = len(content) < options.get("min_chars", 101)
     group = value.get("dataType")
-    return Judged(
-        (Document(content, "", "too-short" if short else "", family),),
-        group=group if isinstance(group, str) else "",
-    )
+    if not isinstance(group, str):
+        group = "" if group is None else json.dumps(group, separators=(",", ":"))
+    return Judged((Document(content, "", "too-short" if short else "", family),), group=group)
 
 
 # --- pile
