@@ -9,7 +9,7 @@ FROM docker.io/apache/beam_python3.11_sdk:2.77.0 AS worker
 WORKDIR /opt/corpusmill
 COPY . .
 RUN pip install --no-cache-dir --constraint .ci/constraints.txt ".[pipelines,fast,hub,s3,datatrove]"
-# From here on Python finds the installed packages and not the checkout. Native loops are compiled for the processor
+# From here on Python finds the installed packages and not the checkout. Kernels are compiled for the processor
 # of this machine; on one of another kind the first process that needs them compiles them again.
 WORKDIR /
 RUN python -m pipelines.map.compile

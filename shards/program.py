@@ -73,7 +73,7 @@ GROUPS = {
         Entry(
             "compile",
             "pipelines.map.compile",
-            "compile the native loops now, once",
+            "compile the kernels now, once",
             "pipelines.map.compile:Compile",
         ),
     ),

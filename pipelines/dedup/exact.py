@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup import kernels
 from pipelines.segments.rows import utf8
 from shards.range import Range
 from shards.storage.remote import AnyPath
@@ -84,7 +85,7 @@ class HashGroups:
 
 @dataclass(frozen=True, slots=True)
 class FoldedTexts:
-    """Folded texts as native loops make and read them: UTF-8, back to back."""
+    """Folded texts as kernels make and read them: UTF-8, back to back."""
 
     data: np.ndarray
     """uint8[m]."""
@@ -92,7 +93,7 @@ class FoldedTexts:
     """int64[n], where each text ends."""
 
     def hashes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what text_hashes() returns."""
+        """Return the high and low halves (uint64) of the hash of each text: BLAKE2b of UTF-8."""
         view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
         edges = itertools.pairwise([0, *self.ends.tolist()])
         return halves([digest(view[start:end]) for start, end in edges])
@@ -100,8 +101,6 @@ class FoldedTexts:
 
 def fold_column(texts: pa.Array) -> FoldedTexts:
     """Return the texts of a column of large_string, which has no nulls, as fold() makes them."""
-    from pipelines.dedup import kernels  # noqa: PLC0415  imports numba
-
     data, offsets = utf8(texts)
     folded = np.empty(offsets[-1] - offsets[0] + 1, np.uint8)
     ends = np.empty(len(texts), np.int64)

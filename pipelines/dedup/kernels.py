@@ -1,4 +1,4 @@
-"""The loops that fold texts and sign them by MinHash, bit for bit as exact.py and minhash.py do.
+"""The kernels that fold texts and sign them by MinHash: see exact.py and minhash.py.
 
 Texts are UTF-8, back to back in one array, and nothing is decoded. Places in it are uint64: an
 index that may be negative costs a comparison for each byte.

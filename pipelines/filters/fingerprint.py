@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pipelines.dedup.fingerprint import load_fingerprinter
+from pipelines.dedup.fingerprint import Fingerprinter
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.step import Step, no_reasons
 from pipelines.segments.rows import Verdict, whole_texts
@@ -15,7 +15,7 @@ class Fingerprint(Step):
 
     def __init__(self, *, near: bool) -> None:
         """Make the step; `near` says whether it adds signatures, which find near-duplicates."""
-        self.fingerprinter = load_fingerprinter(near=near)
+        self.fingerprinter = Fingerprinter(near=near)
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add `hash_high`, `hash_low` (uint64) and `signature`."""

@@ -17,6 +17,12 @@ from pipelines.quality import Quality
 from pipelines.quality.selection import EVERY, Labels
 from pipelines.segments.rows import Verdict
 
+_FIRST_TEXT = (
+    "- Cited facts [1] [2]: no sentence is like this one. He said so... 'It is.' \"No.\"\n\n\n"
+    f"And he can’t see www.example.com/a-b?c, hi :) {'x' * 1001}! 真的吗？当然……黄河在中国。"
+)
+"""A text with something for every kernel of the rules."""
+
 
 def load_scorers(
     classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
@@ -105,5 +111,5 @@ class Judge(Step):
             parse_languages(named, labels)
 
     def prepare(self, languages: Sequence[str]) -> None:
-        """Load the measures of languages, which else happens with their first texts."""
-        self.quality.judge([""] * len(languages), languages)
+        """Load and compile what measures texts of languages, which else their first texts do."""
+        self.quality.judge([_FIRST_TEXT] * len(languages), languages)

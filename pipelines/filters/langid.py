@@ -1,17 +1,15 @@
 """The language of each text, by fastText's 176-language model, or by another one with its labels.
 
 Three engines give the same answers. The reference is fastText's own C++ code. `fasttext-new`, a
-Rust rewrite, is two to three times as fast, and compiled code of this package, for models with a
-tree of labels, three times as fast again. Either is used if it agrees with the reference on a table
-of texts, label and score, bit for bit. The answers are named after the library, never after the
-compiled code.
+Rust rewrite, is two to three times as fast, and is used if it agrees with the reference on a table
+of texts, label and score, bit for bit. The kernels of this package, for models with a tree of
+labels, are three times as fast again; the answers are named after the library all the same.
 """
 
 import dataclasses
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.compiled import proven
+from pipelines.alternatives import agreeing
 from pipelines.corpus.languages import LANGUAGES, MODEL_PAGE, parse_languages
+from pipelines.filters.fasttext_kernels import Classifier
 from pipelines.filters.fasttext_model import (
     LABEL_PREFIX,
     Model,
@@ -87,7 +86,6 @@ _Predict = Callable[[str], Iterable[tuple[float, str]]]
 """Score and label of a line; nothing if the model knows nothing of it, not even its end."""
 _Answers = tuple[list[str], npt.NDArray[np.float32]]
 _Classify = Callable[[Sequence[str]], _Answers]
-_Differs = Callable[[_Classify], str | None]
 _PREFIX = LABEL_PREFIX.decode()
 _WANTED = f"expected fastText's lid.176.bin or lid.176.ftz, available from {MODEL_PAGE}."
 
@@ -158,17 +156,9 @@ def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> Langu
     library, tables = load_reference(path, wanted=_WANTED)
     # fastText reads lines, whose final line break counts as a word.
     reference = _one_by_one(lambda line: library.predict(f"{line}\n", 1, 0.0, "strict"))
-    differs = partial(_first_difference, reference(CHECK_TEXTS))
-    engine, classify = _proven_rapid(path, differs) or (reference_engine(), reference)
+    engine, classify = _agreeing_rapid(path, reference) or (reference_engine(), reference)
     if tables.has_tree:
-        classify = proven(
-            f"Compiled code for {path.name}",
-            lambda: _native(tables),
-            differs,
-            plain=classify,
-            instead=engine,
-            part="languages",
-        )
+        classify = _native(tables)
     return LanguageIdentifier(
         classify=classify,
         engine=engine,
@@ -206,16 +196,16 @@ def _one_by_one(predict: _Predict) -> _Classify:
     return classify
 
 
-def _proven_rapid(path: Path, differs: _Differs) -> tuple[str, _Classify] | None:
+def _agreeing_rapid(path: Path, reference: _Classify) -> tuple[str, _Classify] | None:
     """Return fasttext-new, its version and what asks it, if it is installed and does not differ."""
     if importlib.util.find_spec("fasttext_new") is None:
         return None
     engine = f"fasttext-new {importlib.metadata.version('fasttext-new')}"
-    classify = proven(
+    answers = reference(CHECK_TEXTS)
+    classify = agreeing(
         engine,
         lambda: _rapid(path),
-        differs,
-        plain=None,
+        lambda rapid: _first_difference(answers, rapid),
         instead="fastText itself",
     )
     return None if classify is None else (engine, classify)
@@ -235,8 +225,6 @@ def _rapid(path: Path) -> _Classify:
 
 
 def _native(model: Model) -> _Classify:
-    from pipelines.filters.fasttext_kernels import Classifier  # noqa: PLC0415  imports numba
-
     classifier = Classifier(model)
     labels = [*map(_language, model.labels), UNDETERMINED]
 

@@ -28,7 +28,6 @@ from pipelines.quality.catalog import SCORERS
 from pipelines.quality.profile import NAN, Bounds, Profile, Rule, Threshold
 from pipelines.quality.selection import EVERY, BoundProfile, Selection, chosen_for, rules_for
 from pipelines.quality.verdict import Metrics, first_broken, language_codes, places_of
-from pipelines.quality.words import MeasuredText
 from shards.errors import UserError
 from shards.storage.files import canonical
 
@@ -127,7 +126,6 @@ def bound_profile(family: str, bounds: Bounds) -> BoundProfile:
         about="the figures of a model",
         metrics=tuple(dict.fromkeys(threshold.metric for threshold in thresholds)),
         thresholds=thresholds,
-        measure=_not_measured,
     )
     return BoundProfile(profile=profile, bounds=bounds)
 
@@ -147,10 +145,6 @@ def reasons_of(selection: Selection) -> tuple[str, ...]:
 def _rule(side: str, metric: str) -> str:
     word = "low" if side == _LEAST else "high"
     return word if metric == VALUE else f"{word}-{metric}"
-
-
-def _not_measured(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    raise TypeError(f"a scorer measures whole batches, not {text} within {bounds}")
 
 
 def described(bounds: Bounds) -> dict[str, float | None]:

@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.compiled import use_native
-from pipelines.corpus.languages import LANGUAGES, plain_code
+from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import Options
 from pipelines.filters.blocklist import Block
 from pipelines.filters.clean import Clean
@@ -36,51 +35,26 @@ from pipelines.filters.pii import Mask
 from pipelines.filters.step import Step
 from pipelines.filters.tokenize import Tokenize
 from pipelines.filters.user_filter import UserFilter, load_filters
-from pipelines.quality.compiled import profile_part
-from pipelines.quality.selection import EVERY, parse_selection
 
 _PREPARED = ("en", "zh")
-"""Languages whose measures are compiled at once where all languages are kept."""
+"""Languages whose words are prepared for where all languages are kept."""
 
 
-def load_chain(options: Options, *, native: bool, run: str) -> "Chain":
+def load_chain(options: Options, *, run: str) -> "Chain":
     """Return the chain of a run, which a process loads once.
 
     Args:
         options: The options of the run; where its output is does not matter.
-        native: Whether this process uses native loops from now on; the results are the same.
         run: Identifies the run: models may have changed since the last one of this process.
     """
     # --plan samples into a folder of its own, with the models that it has described.
-    return _load_chain(replace(options, output=Path()), native=native, run=run)
+    return _load_chain(replace(options, output=Path()), run=run)
 
 
 @lru_cache(maxsize=1)
-def _load_chain(options: Options, *, native: bool, run: str) -> "Chain":
+def _load_chain(options: Options, *, run: str) -> "Chain":
     del run
-    use_native(native)
-    chain = Chain(options)
-    if native:
-        chain.judge.prepare(sorted(chain.identify.languages or _PREPARED))
-    return chain
-
-
-def native_parts(options: Options) -> list[str]:
-    """Return the parts (compiled.py) that the chain of a run uses."""
-    kept = _PREPARED if "all" in options.languages else options.languages
-    selection = parse_selection(options.quality, options.threshold, labels=None)
-    profiles = {
-        profile_part(bound.profile.name, plain_code(one))
-        for language, chosen in selection.items()
-        for one in (kept if language == EVERY else [language])
-        for bound in chosen
-    }
-    return [
-        "languages",
-        *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
-        "signatures" if options.dedup == "minhash" else "hashes",
-        *sorted(profiles),
-    ]
+    return Chain(options)
 
 
 class Chain:
@@ -113,6 +87,10 @@ class Chain:
         measures = [self.identify, *judging, *(own for own in self._own if own.bounds)]
         for step in measures[:-1]:
             step.defers_drops = True
+
+    def prepare(self) -> None:
+        """Load and compile what else is loaded and compiled for the first texts."""
+        self.judge.prepare(sorted(self.identify.languages or _PREPARED))
 
     def _in_order(self) -> Iterator[Step]:
         options = self.options

@@ -1,4 +1,4 @@
-"""Compile all native loops, as an image is made: containers then start with them.
+"""Compile all kernels, as an image is made: containers then start with them.
 
     python -m pipelines.map.compile
 
@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.map.chain import load_chain
 from pipelines.quality.catalog import PROFILES
 from shards.command import Command
 from shards.console import run_module
-from shards.errors import UserError
 from shards.shown import print_line
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compile(Command):
-    """Compile all native loops, as an image is made: containers then start with them."""
+    """Compile all kernels, as an image is made: containers then start with them."""
 
     STOPPED = "what was compiled is kept"
 
@@ -35,27 +33,19 @@ class Compile(Command):
 
 
 def compile_all() -> str:
-    """Compile what is not yet compiled on this machine, and say how long it took.
-
-    Raises:
-        UserError: numba is missing.
-    """
-    if not compiled.usable():
-        raise UserError(
-            "numba is not installed, broken or switched off: pip install 'corpusmill[fast]'"
-        )
+    """Compile what is not yet compiled on this machine, and say how long it took."""
     started = time.process_time()
-    compiled.use_whole_seconds()
     with TemporaryDirectory() as folder:
         benchmark = Path(folder) / "benchmark.txt"
         benchmark.write_text(" ".join(map(str, range(100))))
         for number, options in enumerate(_runs(benchmark)):
-            load_chain(options, native=True, run=str(number))
-    return f"native loops are ready after {time.process_time() - started:.0f} CPU seconds"
+            chain = load_chain(options, run=str(number))
+            chain.prepare()
+    return f"kernels are ready after {time.process_time() - started:.0f} CPU seconds"
 
 
 def _runs(benchmark: Path) -> Iterator[Options]:
-    """Yield the options of runs that between them need every loop."""
+    """Yield the options of runs that between them need every kernel."""
     for language, dedup in (("en", "exact"), ("zh", "minhash")):
         for profile in PROFILES:
             if profile.serves(language):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.compiled import usable
 from pipelines.corpus.options import Options
 from pipelines.engine.trial import try_in_child
 from pipelines.map.chain import Chain, load_chain
@@ -28,22 +27,19 @@ class Description:
     """What shards.vocabulary writes."""
     unused_end: str
     """The piece that ends a text for the tokenizer, where another token ends documents here."""
-    native: bool
-    """Whether native loops are used where they prove equal."""
 
 
-def describe_run(arguments: tuple[Options, bool, str]) -> Description:
+def describe_run(arguments: tuple[Options, str]) -> Description:
     """Return the description of a run's chain; this process keeps the chain for the run's tasks.
 
     Args:
-        arguments: Those of `load_chain`: options, native, run.
+        arguments: Those of `load_chain`: options, run.
 
     Raises:
         UserError: A model cannot be loaded.
     """
-    options, native, run = arguments
-    chain = load_chain(options, native=native, run=run)
-    return describe_chain(chain, native=native and usable())
+    options, run = arguments
+    return describe_chain(load_chain(options, run=run))
 
 
 def try_models(options: Options) -> None:
@@ -56,7 +52,7 @@ def try_models(options: Options) -> None:
     try_in_child(lambda: load_tokenizer(spec, eos=eos, fast=False), f"--tokenizer {spec}")
 
 
-def describe_chain(chain: Chain, *, native: bool) -> Description:
+def describe_chain(chain: Chain) -> Description:
     """Return the description of a chain."""
     return Description(
         facts=chain.facts,
@@ -64,7 +60,6 @@ def describe_chain(chain: Chain, *, native: bool) -> Description:
         tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
         vocabulary=chain.tokenizer.vocabulary(),
         unused_end=chain.tokenizer.unused_end,
-        native=native,
     )
 
 

@@ -60,8 +60,6 @@ class Job:
     """The versions that decide bytes, as the driver has them."""
     run: str = ""
     """Identifies this run of the driver."""
-    native: bool = False
-    """Whether native loops are worth their start; they decide no bytes."""
 
     @property
     def work(self) -> AnyPath:
@@ -284,7 +282,7 @@ class Mapper:
         self._job = job
         self._folder = job.work / "map"
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
-        self._chain = load_chain(job.options, native=job.native, run=job.run)
+        self._chain = load_chain(job.options, run=job.run)
         own = segment_versions(self._chain.engines, job.corpora)
         if own != job.versions:
             name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())

@@ -13,7 +13,6 @@ from pipelines.map.chain import load_chain
 from pipelines.map.description import try_models
 from pipelines.map.first_records import FirstFiles, check_sources
 from pipelines.map.mapper import Job, segment_versions
-from pipelines.map.native import native_pays
 from pipelines.map.packs import packs
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, sample
@@ -45,12 +44,11 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         cut[pack[0].source].append(pack)
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     run = uuid.uuid4().hex
-    # The sample is timed by the code that the run would use.
-    native = native_pays(options, files, workers=workers)
     try_models(options)
-    chain = load_chain(options, native=native, run=run)
+    chain = load_chain(options, run=run)
+    chain.prepare()  # what is timed is the work, not the start
     versions = segment_versions(chain.engines, corpora)
-    job = Job(options=options, corpora=corpora, versions=versions, run=run, native=native)
+    job = Job(options=options, corpora=corpora, versions=versions, run=run)
     for warning in check_sources(FirstFiles(job=job, files=files)):
         _LOG.warning("%s", warning)
     sizes = sample(corpora, cut, job=job, seconds=seconds)

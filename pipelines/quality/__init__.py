@@ -6,6 +6,7 @@ A profile of one's own imports from here all that it needs.
 from shards.extras import extras_named
 
 with extras_named():
+    from pipelines.quality.batch import MeasuredText as MeasuredText
     from pipelines.quality.profile import NAN as NAN
     from pipelines.quality.profile import Bounds as Bounds
     from pipelines.quality.profile import Profile as Profile
@@ -14,4 +15,3 @@ with extras_named():
     from pipelines.quality.quality import Judgement as Judgement
     from pipelines.quality.quality import Quality as Quality
     from pipelines.quality.words import SPACES as SPACES
-    from pipelines.quality.words import MeasuredText as MeasuredText

@@ -13,13 +13,28 @@ exact: another value of them needs the text again.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
+import numpy as np
+
+from pipelines.compiled import kernel
 from pipelines.corpus.languages import LANGUAGES
-from pipelines.quality.profile import Bounds, Measure, Profile, Threshold
-from pipelines.quality.punctuation import TERMINAL
-from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED, MeasuredText
+from pipelines.quality.batch import Batch, Column
+from pipelines.quality.characters import AFTER_END, ENDING, SPACE, Kinds, code_points
+from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Threshold
+from pipelines.quality.spans import (
+    LINE_FEED,
+    Characters,
+    Codes,
+    Flags,
+    Places,
+    Spans,
+    texts_as_spans,
+    with_others,
+)
+from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED
 
 PAPER = "C4 (JMLR 21-140), section 2.2"
 PAPER_CODE = "tensorflow_datasets, text/c4_utils.py"
@@ -35,89 +50,294 @@ POLICIES = (
     "use cookies",
 )  # fmt: skip
 
+_PHRASES = (*LOREM_IPSUM, *JAVASCRIPT, *POLICIES)
+_LOREM_IPSUM, _JAVASCRIPT, _BRACE = 1, 2, 1 << len(_PHRASES)
+_POLICY = _BRACE - 1 - _LOREM_IPSUM - _JAVASCRIPT
+_RARE = "jkvm"
+"""A phrase is looked for where the first of these letters that it has stands."""
 _CITATION = re.compile(r"\[\d*]|\[edit]|\[citation needed]")
-_SENTENCE_END = re.compile(r"[.?!]+[\"'”’)\]]*(?=\s|$)")
-_TERMINALS = "".join(sorted(TERMINAL))
-_TERMINAL = re.compile(f"[{re.escape(_TERMINALS)}]")
+_DOT, _QUESTION, _EXCLAMATION = map(ord, ".?!")
+_UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
+_OPEN, _CLOSE, _CURLY, _ZERO, _NINE, _E, _C = map(ord, "[]{09ec")
+_NOTHING, _HEAD, _NUM_ASCII = np.uint32(0), 2, 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
-    """How a variant reads lines."""
+def _measure(*, paper: bool) -> BatchMeasure:
+    marks = (".", "?", "!", '"') if paper else (".", "?", "!", '"', "'")
 
-    ends: tuple[str, ...]
-    num_words: Callable[[str, str], int]
-    """Takes the line as it was, and without citations."""
-    num_sentences: Callable[[MeasuredText, Sequence[str]], int]
-
-
-_PAPER_READING = _Reading(
-    ends=(".", "?", "!", '"'),
-    num_words=lambda _, line: len(line.split()),
-    num_sentences=lambda _, lines: sum(max(1, len(_SENTENCE_END.findall(line))) for line in lines),
-)
-
-
-def _num_spacy_sentences(text: MeasuredText, lines: Sequence[str]) -> int:
-    # A line without end marks before its very end is one sentence: no need to ask spaCy.
-    several = [line for line in lines if _TERMINAL.search(line.rstrip(_TERMINALS))]
-    return len(lines) - len(several) + text.splitters.num_sentences(several)
-
-
-_DATATROVE_READING = _Reading(
-    ends=(".", "?", "!", '"', "'"),
-    num_words=lambda before, _: len(before.split()),
-    num_sentences=_num_spacy_sentences,
-)
-
-
-def _measure(reading: _Reading) -> Measure:
-    def measure(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-        lines = _content(text.text, bounds, reading)
-        lorem_ipsum = len(lines) - len(_without(lines, LOREM_IPSUM))
-        lines = _without(lines, JAVASCRIPT)
-        curly_brackets = sum("{" in line for line in lines)
-        lines = _without(lines, POLICIES)
-        page = "\n".join(lines).strip()
-        counts = (
-            reading.num_sentences(text, lines),
-            lorem_ipsum,
-            curly_brackets,
-        )
-        return (text if page == text.text else text.replaced(page)), counts
+    def measure(batch: Batch, bounds: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+        before = batch.texts.lines().stripped()
+        lines, cited = _without_citations(before)
+        words = (lines if paper else before).num_words()
+        stay = ~(words < bounds["min_line_words"]) & ~_long_worded(before, bounds["max_word_chars"])
+        if bounds["terminal_punctuation"] > 0:
+            stay &= lines.ending_in(*marks) & ~lines.ending_in("...")
+        prose = lines[stay]
+        found = _find_in(prose)
+        javascript, policy = found & _JAVASCRIPT > 0, found & _POLICY > 0
+        lorem_ipsum = prose.sums(found & _LOREM_IPSUM > 0)
+        curly_brackets = prose.sums((found & _BRACE > 0) & ~javascript)
+        stay[stay] = ~(javascript | policy)
+        page = lines[stay]
+        sentences = _paper_sentences(page) if paper else _spacy_sentences(page, batch)
+        counts = (page.sums(sentences), lorem_ipsum, curly_brackets)
+        return _with_lines(batch, before, page, stay, cited), counts
 
     return measure
 
 
-def _content(text: str, bounds: Bounds, reading: _Reading) -> list[str]:
-    """Return the lines that are prose by their words and their end, without citations."""
-    lines = []
-    for before in map(str.strip, text.splitlines()):
-        if _has_long_word(before, bounds["max_word_chars"]):
-            continue
-        line = _CITATION.sub("", before) if "[" in before else before
-        if bounds["terminal_punctuation"] > 0 and not _ends_with(line, reading.ends):
-            continue
-        if reading.num_words(before, line) < bounds["min_line_words"]:
-            continue
-        lines.append(line)
-    return lines
+# --- which lines stay
 
 
-def _has_long_word(line: str, most: float) -> bool:
-    return len(line) > most and any(len(word) > most for word in line.split())
+def _without_citations(lines: Spans) -> tuple[Spans, Flags]:
+    """Return the lines without citations, and which had some."""
+    cited = _may_be_cited(lines.characters.codes, lines.starts, lines.ends)
+    if not cited.any():
+        return lines, cited
+    others = texts_as_spans([_CITATION.sub("", line) for line in lines[cited].strings()])
+    shift = len(lines.characters.codes)
+    starts, ends = lines.starts.copy(), lines.ends.copy()
+    starts[cited], ends[cited] = others.starts + shift, others.ends + shift
+    codes = np.concatenate((lines.characters.codes, others.characters.codes))
+    return Spans(Characters(codes), starts, ends, lines.of), ends - starts < lines.lengths
 
 
-def _ends_with(line: str, ends: tuple[str, ...]) -> bool:
-    return line.endswith(ends) and not line.endswith("...")
+@kernel
+def _may_be_cited(codes: Codes, starts: Places, ends: Places) -> Flags:
+    """Return which lines have a bracket before something with which a citation may go on."""
+    found = np.zeros(len(starts), np.bool_)
+    for line in range(len(starts)):
+        part = codes[starts[line] : ends[line]]
+        for at in range(len(part) - 1):
+            if part[at] == _OPEN:
+                after = part[at + 1]
+                is_digit = _ZERO <= after <= _NINE or after >= _NUM_ASCII
+                found[line] |= is_digit or after == _CLOSE or after == _E or after == _C  # noqa: PLR1714
+    return found
 
 
-def _without(lines: list[str], phrases: Sequence[str]) -> list[str]:
-    """Return the lines that hold none of the phrases, which are in lower case."""
-    lower = "\n".join(lines).lower()
-    if not any(phrase in lower for phrase in phrases):
-        return lines
-    return [line for line in lines if not any(phrase in line.lower() for phrase in phrases)]
+def _long_worded(lines: Spans, most: float) -> Flags:
+    """Return which lines have a word of more characters."""
+    found = lines.lengths > most
+    if found.any():
+        words = lines[found].words()
+        found[found] = words.sums(words.lengths > most) > 0
+    return found
+
+
+def _find_in(lines: Spans) -> Places:
+    """Return what is in each line, in any case, as bits: of _PHRASES, and _BRACE."""
+    return _find_phrases(lines.characters.codes, lines.starts, lines.ends, *_phrase_table())
+
+
+@cache
+def _phrase_table() -> tuple[Codes, Places, Flags]:
+    """Return a row for each phrase, the phrases by two of their characters, and what is rare.
+
+    A row is where those two stand, the length, and the phrase, filled up with 0. The first of the
+    two is a letter of _RARE.
+    """
+    rows = np.zeros((len(_PHRASES), _HEAD + max(map(len, _PHRASES))), np.uint32)
+    pairs = np.zeros((_NUM_ASCII, _NUM_ASCII), np.int64)
+    rare = np.zeros(_NUM_ASCII, np.bool_)
+    rare[code_points(_RARE + _RARE.upper() + "{")] = True
+    for number, phrase in enumerate(_PHRASES):
+        at = phrase.index(next(letter for letter in _RARE if letter in phrase))
+        rows[number, : _HEAD + len(phrase)] = [at, len(phrase), *map(ord, phrase)]
+        pairs[ord(phrase[at]), ord(phrase[at + 1])] |= 1 << number
+    return rows, pairs, rare
+
+
+@kernel
+def _find_phrases(
+    codes: Codes, starts: Places, ends: Places, rows: Codes, pairs: Places, rare: Flags
+) -> Places:
+    found = np.zeros(len(starts), np.int64)
+    for line in range(len(starts)):
+        part = codes[starts[line] : ends[line]]
+        for at in range(len(part)):
+            code = part[at] if part[at] != _KELVIN else np.uint32(_SMALL_K)
+            if code >= _NUM_ASCII or not rare[code]:
+                continue
+            if code == _CURLY:
+                found[line] |= _BRACE
+                continue
+            code, after = _small(code), _small(part[at + 1] if at + 1 < len(part) else _NOTHING)
+            wanted = pairs[code, after] if 0 < after < _NUM_ASCII else np.int64(0)
+            row = 0
+            while wanted:
+                if wanted & 1 and _is_phrase(part, at - np.int64(rows[row, 0]), rows[row]):
+                    found[line] |= np.int64(1) << row
+                wanted >>= 1
+                row += 1
+    return found
+
+
+@kernel
+def _is_phrase(line: Codes, first: Any, row: Codes) -> bool:
+    """Return whether the phrase of a row is at a place of a line."""
+    length = np.int64(row[1])
+    if first < 0 or first + length > len(line):
+        return False
+    for at in range(length):  # noqa: SIM110  no generators in compiled code
+        if _small(line[first + at]) != row[_HEAD + at]:
+            return False
+    return True
+
+
+@kernel
+def _small(code: Any) -> Any:
+    """Return the small letter of A to Z and of the Kelvin sign, any other character as it is.
+
+    Lower-casing makes an ASCII letter of nothing else but İ, of which it makes i and a dot above:
+    neither begins nor ends a phrase.
+    """
+    if _UPPER_A <= code <= _UPPER_Z:
+        return code + _TO_SMALL
+    return _SMALL_K if code == _KELVIN else code
+
+
+# --- sentences
+
+
+def _paper_sentences(lines: Spans) -> Places:
+    """Return the sentences of each line: end marks, with what closes them, before white space."""
+    codes, kinds = lines.characters.codes, lines.characters.kinds
+    return np.maximum(1, _count_ends(codes, kinds, lines.starts, lines.ends))
+
+
+def _spacy_sentences(lines: Spans, batch: Batch) -> Places:
+    """Return the sentences of each line, by spaCy's sentencizer."""
+    # A line without end marks before its very end is one sentence: no need to ask.
+    asked = _has_end_inside(lines.characters.kinds, lines.starts, lines.ends)
+    sentences = np.ones(len(asked), np.int64)
+    if asked.any():
+        sentences[asked] = batch.libraries.num_sentences(lines[asked].strings())
+    return sentences
+
+
+@kernel
+def _count_ends(codes: Codes, kinds: Kinds, starts: Places, ends: Places) -> Places:
+    counts = np.zeros(len(starts), np.int64)
+    for line in range(len(starts)):
+        start, part = starts[line], kinds[starts[line] : ends[line]]
+        closed = 0
+        for at in range(len(part)):
+            if not part[at] & ENDING or at < closed or not _is_mark(codes[start + at]):
+                continue
+            closed = at + 1
+            while closed < len(part) and _is_mark(codes[start + closed]):
+                closed += 1
+            while closed < len(part) and part[closed] & AFTER_END:
+                closed += 1
+            counts[line] += closed == len(part) or part[closed] & SPACE > 0
+    return counts
+
+
+@kernel
+def _is_mark(code: int) -> bool:
+    return code == _DOT or code == _QUESTION or code == _EXCLAMATION  # noqa: PLR1714  not a tuple in compiled code
+
+
+@kernel
+def _has_end_inside(kinds: Kinds, starts: Places, ends: Places) -> Flags:
+    """Return which lines have an end mark of any script before those at their end."""
+    found = np.zeros(len(starts), np.bool_)
+    for line in range(len(starts)):
+        end = ends[line]
+        while end > starts[line] and kinds[end - 1] & ENDING:
+            end -= 1
+        for kind in kinds[starts[line] : end]:
+            if kind & ENDING:
+                found[line] = True
+                break
+    return found
+
+
+# --- the pages that they make
+
+
+def _with_lines(batch: Batch, before: Spans, page: Spans, stay: Flags, cited: Flags) -> Batch:
+    """Return the texts with the lines that stay, and their words as far as they are known.
+
+    Args:
+        batch: The texts.
+        before: Their lines.
+        page: Those that stay, without citations.
+        stay: Which of them stay.
+        cited: Which had citations.
+    """
+    codes, ends = _join(page.characters.codes, page.starts, page.ends, page.of)
+    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
+    pages = Spans(Characters(codes), starts, ends, batch.texts.of).stripped()
+    strings = [
+        text if page == text else page
+        for text, page in zip(batch.strings, pages.strings(), strict=True)
+    ]
+    words = batch.known_words(DATATROVE)
+    if words is None or words.characters is not batch.texts.characters:
+        return batch.replaced(strings, pages)
+    changed = before.sums(stay & cited) > 0
+    # A line has the words that it has in any text, for white space between lines is a token too.
+    inside = _are_inside(words.starts, words.of, before.ends, before.of, stay)
+    words = words[inside & ~np.repeat(changed, words.counts)]
+    if changed.any():
+        places = np.flatnonzero(changed)
+        own = replace(
+            pages,
+            starts=pages.starts[places],
+            ends=pages.ends[places],
+            of=np.arange(len(places) + 1),
+        )
+        words = with_others(words, batch.split(own, DATATROVE), places)
+    return batch.replaced(strings, pages, {DATATROVE: words})
+
+
+@kernel
+def _join(codes: Codes, starts: Places, ends: Places, of: Places) -> tuple[Codes, Places]:
+    """Return the lines of texts with a line feed after each, and where the last one's is.
+
+    A text of no lines is a line feed.
+    """
+    size = len(of)
+    for line in range(len(starts)):
+        size += ends[line] - starts[line] + 1
+    page, page_ends = np.empty(size, np.uint32), np.empty(len(of) - 1, np.int64)
+    at = 0
+    for text in range(len(of) - 1):
+        for line in range(of[text], of[text + 1]):
+            length = ends[line] - starts[line]
+            page[at : at + length] = codes[starts[line] : ends[line]]
+            page[at + length] = LINE_FEED
+            at += length + 1
+        if of[text] == of[text + 1]:
+            page[at] = LINE_FEED
+            at += 1
+        page_ends[text] = at - 1
+    return page[:at], page_ends
+
+
+@kernel
+def _are_inside(
+    words: Places, word_of: Places, ends: Places, line_of: Places, stay: Flags
+) -> Flags:
+    """Return which words are in lines that stay.
+
+    Args:
+        words: Where they begin.
+        word_of: The words of each text.
+        ends: Where the lines end.
+        line_of: The lines of each text.
+        stay: Which of them stay.
+    """
+    inside = np.zeros(len(words), np.bool_)
+    for text in range(len(word_of) - 1):
+        line = line_of[text]
+        for word in range(word_of[text], word_of[text + 1]):
+            while ends[line] <= words[word]:
+                line += 1
+            inside[word] = stay[line]
+    return inside
 
 
 def _thresholds(
@@ -148,7 +368,7 @@ PROFILES = (
         about="C4's rules as the paper gives them, without the list of bad words.",
         metrics=METRICS,
         thresholds=_thresholds(line_words=5, sentences=3, terminal=1, sources=(PAPER, PAPER_CODE)),
-        measure=_measure(_PAPER_READING),
+        measure_batch=_measure(paper=True),
         languages=LANGUAGES - UNSPACED,
     ),
     Profile(
@@ -159,7 +379,7 @@ PROFILES = (
         thresholds=_thresholds(
             line_words=3, sentences=5, terminal=1, sources=(DATATROVE_CODE, DATATROVE_CODE)
         ),
-        measure=_measure(_DATATROVE_READING),
+        measure_batch=_measure(paper=False),
         words=DATATROVE,
         languages=frozenset({ENGLISH}),
     ),
@@ -171,7 +391,7 @@ PROFILES = (
         thresholds=_thresholds(
             line_words=3, sentences=5, terminal=0, sources=(FINEWEB_CODE, DATATROVE_CODE)
         ),
-        measure=_measure(_DATATROVE_READING),
+        measure_batch=_measure(paper=False),
         words=DATATROVE,
         languages=frozenset({ENGLISH}),
     ),

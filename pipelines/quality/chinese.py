@@ -5,15 +5,18 @@ reads a text of one line by sentences: units that end with 。！？…；take t
 of two lines or more are read by lines, as published. `fineweb2-zh@datatrove` always reads lines.
 """
 
-import re
 from dataclasses import replace
 
+import numpy as np
+
+from pipelines.compiled import kernel
 from pipelines.quality import gopher, repetition
-from pipelines.quality.fineweb import content_lines, punctuated_share, repeated_chars_share
+from pipelines.quality.batch import Batch, Column
+from pipelines.quality.characters import CHINESE_AFTER_END, CHINESE_END, ENDING, Kinds
+from pipelines.quality.fineweb import content_lines
 from pipelines.quality.profile import Bounds, Profile, Threshold
-from pipelines.quality.punctuation import chinese_units, ends_sentence, is_single_line
-from pipelines.quality.repetition import count_repeats, ratio
-from pipelines.quality.words import CHINESE, DATATROVE, MeasuredText
+from pipelines.quality.spans import Places, Spans, ratio
+from pipelines.quality.words import CHINESE, DATATROVE
 
 FINEWEB2 = "FineWeb-2, configs/cmn_Hani.yml (05e6729)"
 FINEWEB2_PIPELINE = "FineWeb-2, fineweb-2-pipeline.py (7ee60b3)"
@@ -23,45 +26,84 @@ _FINEWEB2_METRICS = (
     *gopher.METRICS,
 )  # fmt: skip
 
-_LINES = re.compile(r"\n+")
+
+def _measure_lines(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    return batch, _fineweb2(batch, _counts_of_lines(batch.texts))
 
 
-def _measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    whole = text.text
-    parts = _LINES.split(whole)
-    lines = content_lines(whole)
-    return text, _fineweb2(
-        text,
-        dup_line=ratio(count_repeats(parts)[0], len(parts)),
-        punctuated_lines=punctuated_share(lines),
-        dup_line_chars=repeated_chars_share(lines, whole),
-    )
+def _measure_units(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    lines, units = _counts_of_lines(batch.texts), _counts_of_units(batch.texts)
+    is_single = batch.texts.stripped().count("\n") == 0
+    counts = tuple(np.where(is_single, *both) for both in zip(units, lines, strict=True))
+    return batch, _fineweb2(batch, counts)
 
 
-def _measure_units(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    if not is_single_line(text.text):
-        return _measure_lines(text, bounds)
-    units = chinese_units(text.text)
-    return text, _fineweb2(
-        text,
-        dup_line=ratio(count_repeats(units)[0], len(units)),
-        punctuated_lines=ratio(sum(map(ends_sentence, units)), len(units)),
-        dup_line_chars=repeated_chars_share(units, text.text),
-    )
+_Counts = tuple[Places, ...]
+"""By text: parts seen before; parts; lines that end a sentence; lines; characters of lines seen
+before."""
 
 
-def _fineweb2(
-    text: MeasuredText, *, dup_line: float, punctuated_lines: float, dup_line_chars: float
-) -> tuple[float, ...]:
-    words = text.words(DATATROVE)
+def _counts_of_lines(texts: Spans) -> _Counts:
+    parts, lines = texts.parts(feeds=1), content_lines(texts)
     return (
-        dup_line,
-        *repetition.datatrove_ngrams(words, len(text.text)),
-        punctuated_lines,
-        dup_line_chars,
-        ratio(text.text.count("\n"), len(words)),
-        *gopher.datatrove_metrics(text, gopher.CHINESE_STOP_WORDS),
+        parts.sums(parts.repeating()),
+        parts.counts,
+        lines.sums(lines.ending(ENDING)),
+        lines.counts,
+        lines.sums(lines.lengths * lines.repeating()),
     )
+
+
+def _counts_of_units(texts: Spans) -> _Counts:
+    """Return the same of sentences, each with its end marks, in place of lines."""
+    characters = texts.characters
+    units = Spans(characters, *_units(characters.kinds, texts.starts, texts.ends)).stripped()
+    units = units[units.lengths > 0]
+    again = units.repeating()
+    ended = units.stripped(CHINESE_AFTER_END).ending(ENDING | CHINESE_END)
+    return (
+        units.sums(again),
+        units.counts,
+        units.sums(ended),
+        units.counts,
+        units.sums(units.lengths * again),
+    )
+
+
+def _fineweb2(batch: Batch, counts: _Counts) -> tuple[Column, ...]:
+    repeated_parts, parts, ended_lines, lines, repeated_chars = counts
+    texts, words = batch.texts, batch.words(DATATROVE)
+    feeds = texts.count("\n")
+    return (
+        ratio(repeated_parts, parts),
+        *repetition.datatrove_ngrams(words, texts.lengths),
+        ratio(ended_lines, lines),
+        ratio(repeated_chars, texts.lengths - feeds),
+        ratio(feeds, words.counts),
+        *gopher.datatrove_metrics(batch, gopher.CHINESE_STOP_WORDS),
+    )
+
+
+@kernel
+def _units(kinds: Kinds, starts: Places, ends: Places) -> tuple[Places, Places, Places]:
+    """Return the sentences of texts: up to end marks, with these and the closing marks after."""
+    firsts, lasts = np.empty(len(kinds), np.int64), np.empty(len(kinds), np.int64)
+    of = np.zeros(len(starts) + 1, np.int64)
+    count = 0
+    for text in range(len(starts)):
+        at, end = starts[text], ends[text]
+        while at < end:
+            firsts[count] = at
+            while at < end and not kinds[at] & CHINESE_END:
+                at += 1
+            while at < end and kinds[at] & CHINESE_END:
+                at += 1
+            while at < end and kinds[at] & CHINESE_AFTER_END:
+                at += 1
+            lasts[count] = at
+            count += 1
+        of[text + 1] = count
+    return firsts[:count], lasts[:count], of
 
 
 def _fineweb2_thresholds() -> tuple[Threshold, ...]:
@@ -99,7 +141,7 @@ PROFILES = (
         about="FineWeb-2's filters for Mandarin; sentences for lines where there is one line.",
         metrics=_FINEWEB2_METRICS,
         thresholds=_fineweb2_thresholds(),
-        measure=_measure_units,
+        measure_batch=_measure_units,
         words=DATATROVE,
         languages=CHINESE,
     ),
@@ -109,7 +151,7 @@ PROFILES = (
         about="FineWeb-2's filters for Mandarin as datatrove applies them.",
         metrics=_FINEWEB2_METRICS,
         thresholds=_fineweb2_thresholds(),
-        measure=_measure_lines,
+        measure_batch=_measure_lines,
         words=DATATROVE,
         languages=CHINESE,
     ),

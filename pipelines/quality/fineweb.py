@@ -10,43 +10,33 @@ Only lines that are not blank count. The paper drops a text at its bound; the co
 variants here, keep it.
 """
 
-from collections.abc import Sequence
-
-from pipelines.quality.profile import NAN, Bounds, Measure, Profile, Threshold
-from pipelines.quality.punctuation import TERMINAL
-from pipelines.quality.repetition import count_repeats, ratio
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
+from pipelines.quality.batch import Batch, Column
+from pipelines.quality.characters import ENDING, SPACE
+from pipelines.quality.profile import NAN, BatchMeasure, Bounds, Profile, Threshold
+from pipelines.quality.spans import Spans, ratio
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES
 
 PAPER = "FineWeb (arXiv 2406.17557), section 3.6"
 CODE = "datatrove 0.10.1, FineWebQualityFilter"
 METRICS = ("punctuated_lines", "short_lines", "dup_line_chars", "newlines")
 
 
-def content_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank, unchanged."""
-    return [line for line in text.split("\n") if line and not line.isspace()]
+def content_lines(texts: Spans) -> Spans:
+    """Return the lines of texts that are not blank, unchanged."""
+    lines = texts.parts()
+    return lines[lines.lacking(SPACE)]
 
 
-def punctuated_share(lines: Sequence[str]) -> float:
-    """Return the share of lines whose last character ends a sentence."""
-    return ratio(sum(line[-1] in TERMINAL for line in lines), len(lines))
-
-
-def repeated_chars_share(lines: Sequence[str], text: str) -> float:
-    """Return the characters in lines seen before, as a share of all but line breaks."""
-    return ratio(count_repeats(lines)[1], len(text) - text.count("\n"))
-
-
-def _measure(kind: str) -> Measure:
-    def measure(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-        whole = text.text
-        lines = content_lines(whole)
-        most = bounds["short_line_chars"]
-        return text, (
-            punctuated_share(lines),
-            ratio(sum(len(line) <= most for line in lines), len(lines)),
-            repeated_chars_share(lines, whole),
-            ratio(whole.count("\n"), len(text.words(kind))),
+def _measure(kind: str) -> BatchMeasure:
+    def measure(batch: Batch, bounds: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+        lines, feeds = content_lines(batch.texts), batch.texts.count("\n")
+        short = lines.lengths <= bounds["short_line_chars"]
+        repeated = lines.sums(lines.lengths * lines.repeating())
+        return batch, (
+            ratio(lines.sums(lines.ending(ENDING)), lines.counts),
+            ratio(lines.sums(short), lines.counts),
+            ratio(repeated, batch.texts.lengths - feeds),
+            ratio(feeds, batch.num_words(kind)),
         )
 
     return measure
@@ -81,7 +71,7 @@ PROFILES = (
         about="FineWeb's own rules as the paper gives them; words are those between spaces.",
         metrics=METRICS,
         thresholds=_thresholds(PAPER, short_line_chars=29, dup_line_chars=0.1, newlines=NAN),
-        measure=_measure(SPACES),
+        measure_batch=_measure(SPACES),
         words=SPACES,
     ),
     Profile(
@@ -90,7 +80,7 @@ PROFILES = (
         about="FineWeb's own rules as datatrove's FineWebQualityFilter applies them.",
         metrics=METRICS,
         thresholds=_thresholds(CODE, short_line_chars=30, dup_line_chars=0.01, newlines=0.3),
-        measure=_measure(DATATROVE),
+        measure_batch=_measure(DATATROVE),
         words=DATATROVE,
         languages=CHINESE | {ENGLISH},
     ),

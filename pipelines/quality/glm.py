@@ -1,11 +1,11 @@
 """What GLM's own corpora ask of a text: more than 100 characters."""
 
+from pipelines.quality.batch import Batch, Column
 from pipelines.quality.profile import Bounds, Profile, Threshold
-from pipelines.quality.words import MeasuredText
 
 
-def _measure(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    return text, (len(text.text),)
+def _measure(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column]]:
+    return batch, (batch.texts.lengths,)
 
 
 PROFILES = (
@@ -23,6 +23,6 @@ PROFILES = (
                 "THUDM/GLM, data_utils/corpora.py (4f61ed7)",
             ),
         ),
-        measure=_measure,
+        measure_batch=_measure,
     ),
 )

@@ -7,23 +7,21 @@ bullets      • - *                              • -
 stop words   distinct, in any case              distinct, as written
 """
 
-from collections.abc import Callable, Collection, Sequence
-from itertools import product
+from collections.abc import Collection, Sequence
+from functools import cache
 
-from pipelines.quality.profile import NAN, Bounds, Profile, Threshold
-from pipelines.quality.punctuation import PUNCTUATION
-from pipelines.quality.repetition import ratio
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
+import numpy as np
+
+from pipelines.compiled import kernel
+from pipelines.quality.batch import Batch, Column
+from pipelines.quality.characters import LETTER, SYMBOL
+from pipelines.quality.profile import Bounds, Profile, Threshold
+from pipelines.quality.spans import Codes, Floats, Places, Spans, ratio
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES
 
 PAPER = "Gopher (arXiv 2112.11446), A1.1"
 
 ENGLISH_STOP_WORDS = frozenset({"the", "be", "to", "of", "and", "that", "have", "with"})
-
-_STOP_FORMS = frozenset(
-    "".join(letters)
-    for word in ENGLISH_STOP_WORDS
-    for letters in product(*zip(word, word.upper(), strict=True))
-)
 
 CHINESE_STOP_WORDS = frozenset("的年在月是和日了於·為有被人中为他與後也而由")
 """FineWeb-2, configs/cmn_Hani.yml (commit 05e6729): each of one character."""
@@ -33,73 +31,147 @@ METRICS = (
     "alphabetic_words", "stop_words",
 )  # fmt: skip
 
-_ELLIPSES = ("...", "…")
+_UPPER_A, _UPPER_Z, _TO_LOWER = ord("A"), ord("Z"), 0x20
+_DOT = ord(".")
+_CODES = 1 << 16
 
 
-def datatrove_metrics(text: MeasuredText, stop_words: Collection[str]) -> tuple[float, ...]:
+def datatrove_metrics(batch: Batch, stop_words: Collection[str]) -> tuple[Column, ...]:
     """Return the metrics (METRICS) as datatrove's GopherQualityFilter computes them."""
-    words = text.words(DATATROVE)
-    plain = [word for word in words if word[0].isalpha() or word.strip(PUNCTUATION)]
+    words = batch.words(DATATROVE)
+    plain = words[words.lacking(SYMBOL)]
     return (
-        len(plain),
-        ratio(sum(map(len, plain)), len(plain)),
-        *_symbols(text.text, len(words)),
-        *_line_shares(text.text, bullets=("•", "-")),
-        ratio(_num_alphabetic(words), len(words)),
-        len(set(words).intersection(stop_words)),
+        plain.counts,
+        ratio(plain.sums(plain.lengths), plain.counts),
+        *_symbols(batch.texts, words),
+        *_line_shares(batch.texts, bullets="•-"),
+        ratio(words.sums(words.having(LETTER)), words.counts),
+        count_different(words, frozenset(stop_words), any_case=False),
     )
 
 
-def _measure_datatrove(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    return text, datatrove_metrics(text, ENGLISH_STOP_WORDS)
+def _measure_datatrove(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    return batch, datatrove_metrics(batch, ENGLISH_STOP_WORDS)
 
 
-def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    words = text.words(SPACES)
-    return text, (
-        len(words),
-        ratio(sum(map(len, words)), len(words)),
-        *_symbols(text.text, len(words)),
-        *_line_shares(text.text, bullets=("•", "-", "*")),
-        ratio(_num_alphabetic(words), len(words)),
-        _num_stop_words(words, text.language),
+def _measure_paper(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    words = batch.words(SPACES)
+    return batch, (
+        words.counts,
+        ratio(words.sums(words.lengths), words.counts),
+        *_symbols(batch.texts, words),
+        *_line_shares(batch.texts, bullets="•-*"),
+        ratio(words.sums(words.having(LETTER)), words.counts),
+        _stop_words(words, batch.languages),
     )
 
 
-def _symbols(text: str, num_words: int) -> tuple[float, float]:
+def _symbols(texts: Spans, words: Spans) -> tuple[Floats, Floats]:
     """Return hash signs and ellipses per word."""
-    ellipses = sum(map(text.count, _ELLIPSES))
-    return ratio(text.count("#"), num_words), ratio(ellipses, num_words)
+    dots = _count_dots(texts.characters.codes, texts.starts, texts.ends)
+    ellipses = texts.count("…") + dots
+    return ratio(texts.count("#"), words.counts), ratio(ellipses, words.counts)
 
 
-def _line_shares(text: str, *, bullets: tuple[str, ...]) -> tuple[float, float]:
+def _line_shares(texts: Spans, *, bullets: str) -> tuple[Floats, Floats]:
     """Return the shares of lines that begin with a bullet and that end with an ellipsis."""
-    lines = text.splitlines()
-    begun = _num_lines(lines, bullets, text, lambda line: line.lstrip().startswith(bullets))
-    ended = _num_lines(lines, _ELLIPSES, text, lambda line: line.rstrip().endswith(_ELLIPSES))
-    return ratio(begun, len(lines)), ratio(ended, len(lines))
+    lines = texts.lines().stripped()
+    begun = np.isin(lines.first(), np.array([*map(ord, bullets)], np.uint32))
+    ended = lines.ending_in("...", "…")
+    return ratio(lines.sums(begun), lines.counts), ratio(lines.sums(ended), lines.counts)
 
 
-def _num_lines(
-    lines: Sequence[str], marks: tuple[str, ...], text: str, test: Callable[[str], bool]
-) -> int:
-    # Most texts have no such mark at all, which spares looking at their lines.
-    return sum(map(test, lines)) if any(mark in text for mark in marks) else 0
+def _stop_words(words: Spans, languages: Sequence[str]) -> Floats:
+    """Return how many different stop words occur; NaN in languages without a list."""
+    found = np.full(len(languages), np.nan)
+    for own, stop_words in (({ENGLISH}, ENGLISH_STOP_WORDS), (CHINESE, CHINESE_STOP_WORDS)):
+        rows = np.array([language in own for language in languages], np.bool_)
+        if rows.any():
+            counts = count_different(words, stop_words, any_case=own != CHINESE)
+            found[rows] = counts[rows]
+    return found
 
 
-def _num_alphabetic(words: Sequence[str]) -> int:
-    """Return how many words hold a letter; Chinese characters are letters."""
-    others = [word for word in words if not word[0].isalpha()]
-    return len(words) - sum(not any(map(str.isalpha, word)) for word in others)
+def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> Places:
+    """Return by text how many of some words occur.
+
+    Args:
+        words: The words of the texts.
+        wanted: Those to look for, at most 63, in small letters.
+        any_case: Whether A to Z stand for a to z.
+    """
+    codes = words.characters.codes
+    table, rows = _table_of(wanted, any_case=any_case)
+    return _count_different(codes, words.starts, words.ends, words.of, table, rows, any_case)
 
 
-def _num_stop_words(words: Sequence[str], language: str) -> float:
-    """Return how many different stop words occur; NaN in a language without a list."""
-    if language in CHINESE:
-        return len(CHINESE_STOP_WORDS.intersection(words))
-    if language != ENGLISH:
-        return NAN
-    return len({form.lower() for form in _STOP_FORMS.intersection(words)})
+@cache
+def _table_of(wanted: frozenset[str], *, any_case: bool) -> tuple[Codes, Places]:
+    """Return words as rows, and the rows by first character modulo _CODES, as bits.
+
+    A row is the length of a word, and its code points, filled up with 0.
+    """
+    table = np.zeros((len(wanted), 1 + max(map(len, wanted))), np.uint32)
+    rows = np.zeros(_CODES, np.int64)
+    for number, word in enumerate(sorted(wanted)):
+        table[number, : len(word) + 1] = [len(word), *map(ord, word)]
+        for first in {word[0], word[0].upper()} if any_case else word[0]:
+            rows[ord(first) % _CODES] |= 1 << number
+    return table, rows
+
+
+@kernel
+def _count_different(  # noqa: PLR0913, PLR0917  ranges, a table
+    codes: Codes,
+    starts: Places,
+    ends: Places,
+    of: Places,
+    table: Codes,
+    rows: Places,
+    any_case: bool,
+) -> Places:
+    counts = np.zeros(len(of) - 1, np.int64)
+    for text in range(len(counts)):
+        missing = np.int64(-1)
+        for index in range(of[text], of[text + 1]):
+            candidates, row = rows[codes[starts[index]] % _CODES] & missing, 0
+            while candidates:
+                if candidates & 1:
+                    word = codes[starts[index] : ends[index]]
+                    if _is_word(word, table[row], any_case):
+                        missing ^= np.int64(1) << row
+                        counts[text] += 1
+                candidates >>= 1
+                row += 1
+    return counts
+
+
+@kernel
+def _is_word(word: Codes, row: Codes, any_case: bool) -> bool:
+    """Return whether code points are the word of a row."""
+    if len(word) != row[0]:
+        return False
+    for at in range(len(word)):
+        code = word[at]
+        if any_case and _UPPER_A <= code <= _UPPER_Z:
+            code += np.uint32(_TO_LOWER)
+        if code != row[at + 1]:
+            return False
+    return True
+
+
+@kernel
+def _count_dots(codes: Codes, starts: Places, ends: Places) -> Places:
+    """Return how often three full stops in a row are in each range, none of them counted twice."""
+    counts = np.zeros(len(starts), np.int64)
+    for index in range(len(starts)):
+        dots = 0
+        for code in codes[starts[index] : ends[index]]:
+            dots = dots + 1 if code == _DOT else 0
+            if dots == 3:  # noqa: PLR2004
+                counts[index] += 1
+                dots = 0
+    return counts
 
 
 THRESHOLDS = (
@@ -135,7 +207,7 @@ PROFILES = (
         about="Gopher's quality rules; words are those between spaces, or jieba's.",
         metrics=METRICS,
         thresholds=THRESHOLDS,
-        measure=_measure_paper,
+        measure_batch=_measure_paper,
         words=SPACES,
     ),
     Profile(
@@ -144,7 +216,7 @@ PROFILES = (
         about="Gopher's quality rules as datatrove's GopherQualityFilter applies them.",
         metrics=METRICS,
         thresholds=THRESHOLDS,
-        measure=_measure_datatrove,
+        measure_batch=_measure_datatrove,
         words=DATATROVE,
         languages=frozenset({ENGLISH}),
     ),

@@ -1,13 +1,17 @@
 """Profiles and word splitters of one's own: loaded, checked, and guarded where they are called."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
+
+import numpy as np
 
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.own import load_own, module_of
-from pipelines.quality.profile import Bounds, Profile
-from pipelines.quality.words import DATATROVE, SPACES, MeasuredText
+from pipelines.quality.batch import Batch, Column, MeasuredText
+from pipelines.quality.profile import Bounds, Measure, Profile
+from pipelines.quality.words import DATATROVE, SPACES
 from shards.errors import UserError
 
 PROFILE, SPLITTER = "quality profile", "word splitter"
@@ -35,8 +39,9 @@ def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
         )
     for problem in _problems(profile, taken):
         raise UserError(f'the {PROFILE} "{spec}": {problem}')
-    guarded = _Measure(spec, profile.measure, len(profile.metrics))
-    return replace(profile, module=module_of(spec), measure=guarded)
+    assert profile.measure is not None  # see _problems
+    guarded = _OneByOne(spec, profile.measure, len(profile.metrics))
+    return replace(profile, module=module_of(spec), measure_batch=guarded)
 
 
 def _problems(profile: Profile, taken: Collection[str]) -> Iterator[str]:
@@ -45,6 +50,8 @@ def _problems(profile: Profile, taken: Collection[str]) -> Iterator[str]:
             yield f"{name!r} is no name: write small letters and digits, joined by -"
     for name in {profile.name, profile.short} & {*taken}:
         yield f"a profile of this package is called {name!r}: choose another family or variant"
+    if profile.measure is None:
+        yield "it has no function `measure`"
     yield from _odd_metrics(profile)
     if profile.words not in ("", SPACES, DATATROVE):
         yield f"words is {profile.words!r}, not one of '', {SPACES!r}, {DATATROVE!r}"
@@ -74,21 +81,30 @@ def _odd_rules(profile: Profile) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measure:
-    """The measure of a profile, with errors that say which profile and where."""
+class _OneByOne:
+    """Measures batches by a function of one text, with errors that say which profile and where."""
 
     spec: str
-    measure: Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
+    measure: Measure
     num_metrics: int
 
-    def __call__(
-        self, text: MeasuredText, bounds: Bounds
-    ) -> tuple[MeasuredText, tuple[float, ...]]:
-        """Return what the measure does.
+    def __call__(self, batch: Batch, bounds: Bounds) -> tuple[Batch, Sequence[Column]]:
+        """Return the texts that the function passes on, and the metrics of all.
 
         Raises:
             UserError: It fails, or returns something else.
         """
+        texts = [MeasuredText(batch, at) for at in range(len(batch.strings))]
+        measured = [self._measured(text, bounds) for text in texts]
+        figures = np.array([figures for _, figures in measured], np.float64)
+        passed_on = [text.text for text, _ in measured]
+        same = all(map(is_, passed_on, batch.strings))
+        columns = list(figures.reshape(len(texts), self.num_metrics).T)
+        return (batch if same else batch.replaced(passed_on)), columns
+
+    def _measured(
+        self, text: MeasuredText, bounds: Bounds
+    ) -> tuple[MeasuredText, tuple[float, ...]]:
         doing = f"its measure() {_failed_on(text.text)}"
         with failures_told(self.spec, doing=doing, what=PROFILE):
             passed_on, metrics = self.measure(text, bounds)

@@ -7,16 +7,20 @@ from the metrics.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.quality.words import CHINESE, UNSPACED, MeasuredText
+from pipelines.quality.batch import Batch, Column, MeasuredText
+from pipelines.quality.words import CHINESE, UNSPACED
 
 Bounds = Mapping[str, float]
 """The value of each threshold of a profile, by name; NaN where it is off."""
 
 Measure = Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
 """From a text to the text passed on (the same, or one with fewer lines) and its metrics."""
+
+BatchMeasure = Callable[[Batch, Bounds], tuple[Batch, Sequence[Column]]]
+"""From texts to those passed on and a column for each metric."""
 
 BELOW, ABOVE = "<", ">"
 """Comparisons: a text is dropped when its metric is below, or above, the bound."""
@@ -78,10 +82,13 @@ class Profile:
     """Whether the bare name of the family means this variant."""
     about: str = ""
     metrics: tuple[str, ...]
-    """Names of the metrics, in the order in which `measure` returns them."""
+    """Names of the metrics, in the order in which they are measured."""
     thresholds: tuple[Threshold, ...]
     """In the order in which their rules are applied."""
-    measure: Measure
+    measure: Measure | None = None
+    """What a profile of the user's measures in one text."""
+    measure_batch: BatchMeasure | None = None
+    """What is measured in a batch of texts; made of `measure` where there is one."""
     words: str = ""
     """Which words it counts: "spaces", "datatrove", or none."""
     languages: frozenset[str] | None = None

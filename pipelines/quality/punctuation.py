@@ -1,6 +1,4 @@
-"""Sets of characters that profiles look for, and the units that can take the place of lines."""
-
-import re
+"""Sets of characters that profiles look for."""
 
 
 def _characters(ranges: str) -> frozenset[str]:
@@ -42,31 +40,14 @@ PUNCTUATION = "".join(
 """A word of these alone is a symbol and no word (datatrove 0.10.1, PUNCTUATION_SET); there, and
 therefore here, the full-width digit one is among them."""
 
+LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Where str.splitlines() ends a line."""
+
+CLOSING = "\"'”’)]"
+"""What may follow the end mark of a sentence in C4."""
+
 CHINESE_ENDS = "。！？…；"
 """What ends a unit of a Chinese text that has a single line."""
 
 CHINESE_CLOSING = "”’」』）】》\"')"
 """What belongs to the unit whose end mark it follows."""
-
-# A unit includes its end marks and the closing quotation marks and brackets after them.
-_CHINESE_UNIT = re.compile(
-    f"[^{CHINESE_ENDS}]*[{CHINESE_ENDS}]+[{re.escape(CHINESE_CLOSING)}]*|[^{CHINESE_ENDS}]+"
-)
-UNIT_ENDS = TERMINAL | set(CHINESE_ENDS)
-"""What a unit that is a sentence ends in, but for CHINESE_CLOSING."""
-
-
-def is_single_line(text: str) -> bool:
-    """Return whether a text has one line, not counting blank ones before and after it."""
-    return "\n" not in text.strip()
-
-
-def chinese_units(text: str) -> list[str]:
-    """Return the sentences of a text, each with its end marks, without white space around it."""
-    units = map(str.strip, _CHINESE_UNIT.findall(text))
-    return [unit for unit in units if unit]
-
-
-def ends_sentence(unit: str) -> bool:
-    """Return whether a unit ends in an end mark, ignoring closing quotation marks and brackets."""
-    return unit.rstrip(CHINESE_CLOSING)[-1:] in UNIT_ENDS

@@ -6,7 +6,7 @@ so that other bounds can be tried on the metrics alone.
 
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,13 +18,12 @@ import pyarrow as pa
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.corpus.own import module_of
+from pipelines.quality.batch import Batch
 from pipelines.quality.catalog import PROFILES, REASONS
-from pipelines.quality.compiled import proven_measure
 from pipelines.quality.own import load_splitter
-from pipelines.quality.profile import Bounds, Measure, Profile, Rule
+from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
-    BoundProfile,
     Labels,
     Selection,
     chosen_for,
@@ -37,18 +36,20 @@ from pipelines.quality.verdict import (
     first_broken,
     language_codes,
     metric_columns,
-    places_of,
 )
 from pipelines.quality.words import (
     CHINESE,
     DATATROVE,
     ENGLISH,
-    MeasuredText,
-    OwnSplitters,
-    Splitters,
+    Libraries,
+    Split,
     engine_version,
+    splits_of,
 )
 from shards.errors import UserError
+
+BATCH_CHARACTERS = 1 << 18
+"""The most characters that are measured at once, so that their arrays stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,10 @@ class Quality:
     def __init__(self, selection: Selection) -> None:
         """Make the profiles of a selection: the profiles and bounds by language."""
         self._selection = selection
-        self._splitters = Splitters()
+        self._libraries = Libraries()
+        self._rules: dict[str, tuple[Rule, ...]] = {}
         self._plans: dict[str, _Plan] = {}
+        self._distinct: dict[Any, _Plan] = {}
 
     @classmethod
     def parse(
@@ -94,7 +97,7 @@ class Quality:
                 is named for, or it needs a library that is not installed.
         """
         quality = cls(parse_selection(specs, overrides, labels))
-        for name in sorted(quality._libraries):
+        for name in sorted(quality._needed):
             if importlib.util.find_spec(name) is None:
                 raise UserError(
                     f"A quality profile splits words with {name}, which is not installed: pip "
@@ -154,21 +157,29 @@ class Quality:
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
-        return rules_for(self._selection, language)
+        if language not in self._rules:
+            self._rules[language] = rules_for(self._selection, language)
+        return self._rules[language]
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
         """Return what the profiles say of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
-        for language, places in places_of(languages).items():
-            plan = self._plan(language)
-            if not plan.steps:
-                continue
-            figures: list[float] = []
-            for place in places:
-                passed_on[place] = self._measure(texts[place], plan, figures)
-            rows = np.array(figures, np.float32).reshape(len(places), -1)
-            values[plan.rows[:, None], np.array(places)] = rows.T
+        for plan, places in self._places_by_plan(languages):
+            for part in _parts(places, texts):
+                batch = Batch(
+                    [texts[place] for place in part],
+                    [plain_code(languages[place]) for place in part],
+                    plan.splits,
+                    self._libraries,
+                )
+                columns: list[Any] = []
+                for measure, bounds in plan.steps:
+                    batch, measured = measure(batch, bounds)
+                    columns += list(measured)
+                values[plan.rows[:, None], np.array(part)] = np.array(columns, np.float64)
+                for place, text in zip(part, batch.strings, strict=True):
+                    passed_on[place] = text
         metrics = dict(zip(self.columns, values, strict=True))
         codes = pa.array(languages, pa.string()).dictionary_encode()
         return Judgement(
@@ -219,7 +230,7 @@ class Quality:
     @property
     def engines(self) -> Mapping[str, str]:
         """The libraries that split words, with their versions, and the code of one's own."""
-        libraries = sorted(self._libraries)
+        libraries = sorted(self._needed)
         words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
         return {**words, **{f"code of {own}": f"{own} {code}" for own, code in self.own.items()}}
 
@@ -228,7 +239,8 @@ class Quality:
         return find_warnings(self._selection, languages)
 
     @cached_property
-    def _libraries(self) -> frozenset[str]:
+    def _needed(self) -> frozenset[str]:
+        """The libraries that find words."""
         return frozenset(
             library
             for language, chosen in self._selection.items()
@@ -237,38 +249,33 @@ class Quality:
             for library in _libraries(bound.profile, plain_code(language))
         )
 
+    def _places_by_plan(self, languages: Sequence[str]) -> list[tuple["_Plan", list[int]]]:
+        """Return what to do with texts, and the places of those that it is done with."""
+        places: dict[int, tuple[_Plan, list[int]]] = {}
+        for place, language in enumerate(languages):
+            plan = self._plan(language)
+            if plan.steps:
+                places.setdefault(id(plan), (plan, []))[1].append(place)
+        return list(places.values())
+
     def _plan(self, language: str) -> "_Plan":
-        """Return what to do with texts of a language; it is worked out once."""
+        """Return what to do with texts of a language: it is one for those measured together."""
         if language not in self._plans:
             chosen = chosen_for(self._selection, language)
-            columns = [column for bound in chosen for column in bound.profile.columns]
-            rows = [self.columns.index(column) for column in columns]
-            splitters, plain = self._splitters_of(chosen), plain_code(language)
-            measures = (
-                proven_measure(bound.profile, bound.bounds, plain, splitters=splitters)
-                for bound in chosen
-            )
-            steps = tuple(zip(measures, (bound.bounds for bound in chosen), strict=True))
-            self._plans[language] = _Plan(
-                steps=steps,
-                rows=np.array(rows, np.intp),
-                splitters=splitters,
-                language=plain,
-            )
+            plain = plain_code(language)
+            own = {bound.splitter for bound in chosen if bound.splitter}
+            key = [(bound.profile.name, *sorted(bound.bounds.items())) for bound in chosen]
+            whose = repr((key, own, not own and plain in CHINESE))
+            if whose not in self._distinct:
+                split = load_splitter(own.pop()) if own else None
+                columns = [column for bound in chosen for column in bound.profile.columns]
+                self._distinct[whose] = _Plan(
+                    steps=tuple((_measure_of(bound.profile), bound.bounds) for bound in chosen),
+                    rows=np.array([self.columns.index(column) for column in columns], np.intp),
+                    splits=splits_of(plain, self._libraries, split),
+                )
+            self._plans[language] = self._distinct[whose]
         return self._plans[language]
-
-    def _splitters_of(self, chosen: Sequence[BoundProfile]) -> Splitters:
-        own = {bound.splitter for bound in chosen if bound.splitter}
-        return OwnSplitters(load_splitter(own.pop()), self._splitters) if own else self._splitters
-
-    @staticmethod
-    def _measure(text: str, plan: "_Plan", figures: list[float]) -> str:
-        """Return the text that the last profile passes on; add the metrics of all to a list."""
-        current = MeasuredText(text, plan.language, splitters=plan.splitters)
-        for measure, bounds in plan.steps:
-            current, measured = measure(current, bounds)
-            figures += measured
-        return current.text
 
     def _reasons(self, languages: pa.Array, metrics: Metrics) -> pa.Array:
         names, codes = language_codes(languages)
@@ -287,15 +294,32 @@ class Quality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """How to measure texts of a language, and the rows of the array of metrics to fill."""
+    """How to measure texts of some languages, and the rows of the array of metrics to fill."""
 
-    steps: tuple[tuple[Measure, Bounds], ...]
+    steps: tuple[tuple[BatchMeasure, Bounds], ...]
     """Measures in order of application, with their bounds."""
-    splitters: Splitters
-    """What finds the words of these texts."""
-    language: str
-    """Their language as lid.176 calls it."""
+    splits: Mapping[str, Split]
+    """What finds the words of these texts, by the way to count them."""
     rows: npt.NDArray[np.intp]
+
+
+def _measure_of(profile: Profile) -> BatchMeasure:
+    assert profile.measure_batch is not None  # a profile that can be named has one
+    return profile.measure_batch
+
+
+def _parts(places: Sequence[int], texts: Sequence[str]) -> Iterator[list[int]]:
+    """Yield the places in parts whose texts have BATCH_CHARACTERS or are one."""
+    part: list[int] = []
+    size = 0
+    for place in places:
+        if part and size + len(texts[place]) > BATCH_CHARACTERS:
+            yield part
+            part, size = [], 0
+        part.append(place)
+        size += len(texts[place])
+    if part:
+        yield part
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:

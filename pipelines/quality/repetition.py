@@ -11,176 +11,65 @@ dup n-gram   words in any repeated n-gram, each once     2nd+ n-grams, none over
 shares of    characters of words (lines: of lines)       characters of the text
 """
 
-import re
-from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 
+import numpy as np
+
+from pipelines.quality.batch import Batch, Column
+from pipelines.quality.ngrams import DUP_N, TOP_N, chars_in_repeated, chars_seen_before
 from pipelines.quality.profile import Bounds, Profile, Threshold
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
+from pipelines.quality.spans import Floats, Places, Spans, ratio
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES
 
-TOP_N = (2, 3, 4)
-DUP_N = (5, 6, 7, 8, 9, 10)
 TABLE_A1 = "Gopher (arXiv 2112.11446), table A1"
 NGRAM_METRICS = (*(f"top_{n}gram" for n in TOP_N), *(f"dup_{n}gram" for n in DUP_N))
 
-_PARAGRAPHS = re.compile(r"\n{2,}")
-_LINES = re.compile(r"\n+")
 
-# How many characters represent an n-gram in the search for candidates; see _apart.
-_HEAD = 12
-
-
-def count_repeats(parts: Sequence[str]) -> tuple[int, int]:
-    """Return how many parts equal an earlier one, and the characters in them."""
-    distinct = set(parts)
-    if len(distinct) == len(parts):
-        return 0, 0
-    return len(parts) - len(distinct), sum(map(len, parts)) - sum(map(len, distinct))
-
-
-def ratio(part: float, whole: float) -> float:
-    """Return part / whole; NaN if the whole is 0."""
-    return part / whole if whole else float("nan")
-
-
-def datatrove_ngrams(words: Sequence[str], num_chars: int) -> tuple[float, ...]:
-    """Return the nine n-gram shares (NGRAM_METRICS) as datatrove computes them.
+def datatrove_ngrams(words: Spans, num_chars: Places) -> Floats:
+    """Return the n-gram shares (NGRAM_METRICS) as datatrove computes them.
 
     Args:
-        words: Words without white space in them.
-        num_chars: Characters of the text.
+        words: The words of texts.
+        num_chars: The characters of the texts.
     """
-    tops, _ = _tops(words)
-    chars = [*(length for length, _ in tops), *_apart(words)]
-    return tuple(ratio(part, num_chars) for part in chars)
+    chars, counts = chars_in_repeated(words, most=TOP_N[-1])
+    spaces = np.array(TOP_N)[:, np.newaxis] - 1
+    tops = (chars[: len(TOP_N)] + spaces) * counts
+    return ratio(np.concatenate((tops, chars_seen_before(words))), num_chars)
 
 
-def paper_ngrams(words: Sequence[str]) -> tuple[float, ...]:
-    """Return the nine n-gram shares (NGRAM_METRICS) of the characters in words.
+def paper_ngrams(words: Spans) -> Floats:
+    """Return the n-gram shares (NGRAM_METRICS) of the characters in words.
 
     An n-gram that occurs once is no repetition and counts 0.
     """
-    tops, starts = _tops(words)
-    without_spaces = (
-        length - (n - 1) * count if count > 1 else 0
-        for n, (length, count) in zip(TOP_N, tops, strict=True)
-    )
-    num_chars = sum(map(len, words))
-    return tuple(ratio(chars, num_chars) for chars in (*without_spaces, *_covered(words, starts)))
+    chars, counts = chars_in_repeated(words, most=DUP_N[-1])
+    chars[: len(TOP_N)] *= counts * (counts > 1)
+    return ratio(chars, words.sums(words.lengths))
 
 
-def _tops(words: Sequence[str]) -> tuple[list[tuple[int, int]], Sequence[int]]:
-    """Return characters and count of the commonest n-gram for each of TOP_N, the first of equals.
-
-    The characters are those of all its occurrences, its words joined by spaces. The second value
-    lists where longer repeated n-grams may start.
-    """
-    tops = []
-    starts: Sequence[int] = range(len(words))
-    for n in TOP_N:
-        grams = _grams(words, n, starts)
-        counts = Counter(grams)
-        top = max(counts, key=counts.__getitem__, default="")
-        tops.append((len(top) * counts[top], counts[top]) if top else (0, 0))
-        # Where a longer n-gram is repeated, so are its first words. The first start always stays:
-        # its n-gram is the answer if nothing is repeated.
-        starts = _repeated(starts, grams, counts)
-        if grams and (not starts or starts[0]):
-            starts = [0, *starts]
-    return tops, starts
+def _measure_datatrove(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    texts = batch.texts
+    shares: list[Floats] = []
+    for parts in (texts.stripped().parts(feeds=2), texts.parts(feeds=1)):
+        shares += _shares_of_repeats(parts, texts.lengths)
+    return batch, (*shares, *datatrove_ngrams(batch.words(DATATROVE), texts.lengths))
 
 
-def _grams(words: Sequence[str], n: int, starts: Sequence[int]) -> list[str]:
-    """Return the n-grams at ascending places, none for places too near the end."""
-    if len(starts) == len(words):
-        return [" ".join(gram) for gram in zip(*(words[k:] for k in range(n)), strict=False)]
-    last = len(words) - n
-    return [" ".join(words[start : start + n]) for start in starts if start <= last]
+def _measure_paper(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    shares: list[Floats] = []
+    for feeds in (2, 1):
+        parts = batch.texts.parts(feeds=feeds).stripped()
+        parts = parts[parts.lengths > 0]
+        shares += _shares_of_repeats(parts, parts.sums(parts.lengths))
+    return batch, (*shares, *paper_ngrams(batch.words(SPACES)))
 
 
-def _repeated(starts: Sequence[int], grams: Sequence[str], counts: Counter[str]) -> Sequence[int]:
-    """Return the places of n-grams that occur more than once."""
-    if len(counts) == len(grams):
-        return ()
-    return [start for start, gram in zip(starts, grams, strict=False) if counts[gram] > 1]
-
-
-def _covered(words: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """Return the characters of the words that are in a repeated n-gram, for each of DUP_N."""
-    covered = []
-    offsets = [0, *accumulate(map(len, words))]
-    for n in DUP_N:
-        grams = _grams(words, n, starts)
-        starts = _repeated(starts, grams, Counter(grams))
-        num_chars = end = 0
-        for start in starts:
-            num_chars += offsets[start + n] - offsets[max(start, end)]
-            end = start + n
-        covered.append(num_chars)
-    return covered
-
-
-def _apart(words: Sequence[str]) -> list[int]:
-    """Return the characters in n-grams seen before, none of them overlapping, for each of DUP_N.
-
-    Here n-grams are equal if their words without spaces spell the same, so the words are laid out
-    as one string. A repeated n-gram can only begin where the next _HEAD characters occur elsewhere
-    too, unless it is shorter than that: all other starts are skipped.
-    """
-    letters = "".join(words)
-    starts = [0, *accumulate(map(len, words))]
-    heads = [letters[start : start + _HEAD] for start in starts[:-1]]
-    counts = Counter(heads)
-    least = DUP_N[0]
-    candidates = [
-        index
-        for index, head in enumerate(heads[: max(0, len(words) - least + 1)])
-        if counts[head] > 1 or starts[index + least] - starts[index] < _HEAD
-    ]
-    return [_num_repeated_chars(letters, starts, candidates, n) for n in DUP_N]
-
-
-def _num_repeated_chars(
-    letters: str, starts: Sequence[int], candidates: Sequence[int], n: int
-) -> int:
-    seen: set[str] = set()
-    num_chars = free = 0
-    last = len(starts) - 1 - n
-    for index in candidates:
-        if free <= index <= last:
-            gram = letters[starts[index] : starts[index + n]]
-            if gram in seen:
-                num_chars += len(gram)
-                free = index + n
-            else:
-                seen.add(gram)
-    return num_chars
-
-
-def _measure_datatrove(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    whole = text.text
-    paragraphs = _PARAGRAPHS.split(whole.strip())
-    lines = _LINES.split(whole)
-    dup_paragraphs, dup_paragraph_chars = count_repeats(paragraphs)
-    dup_lines, dup_line_chars = count_repeats(lines)
-    return text, (
-        ratio(dup_paragraphs, len(paragraphs)),
-        ratio(dup_paragraph_chars, len(whole)),
-        ratio(dup_lines, len(lines)),
-        ratio(dup_line_chars, len(whole)),
-        *datatrove_ngrams(text.words(DATATROVE), len(whole)),
-    )
-
-
-def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    shares: list[float] = []
-    # Longer runs of line breaks leave some at the ends of parts, which are stripped.
-    for separator in ("\n\n", "\n"):
-        parts = [part for part in map(str.strip, text.text.split(separator)) if part]
-        num_duplicates, num_chars = count_repeats(parts)
-        shares += ratio(num_duplicates, len(parts)), ratio(num_chars, sum(map(len, parts)))
-    return text, (*shares, *paper_ngrams(text.words(SPACES)))
+def _shares_of_repeats(parts: Spans, num_chars: Places) -> tuple[Floats, Floats]:
+    """Return the share of parts that were seen before, and that of the characters in them."""
+    again = parts.repeating()
+    chars = parts.sums(parts.lengths * again)
+    return ratio(parts.sums(again), parts.counts), ratio(chars, num_chars)
 
 
 def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, ...]:
@@ -225,7 +114,7 @@ PROFILES = (
         about="Gopher's repetition rules; a repeated n-gram counts wherever it stands, but once.",
         metrics=_METRICS,
         thresholds=_THRESHOLDS,
-        measure=_measure_paper,
+        measure_batch=_measure_paper,
         words=SPACES,
     ),
     Profile(
@@ -234,7 +123,7 @@ PROFILES = (
         about="Gopher's repetition rules as datatrove's GopherRepetitionFilter applies them.",
         metrics=_METRICS,
         thresholds=_THRESHOLDS,
-        measure=_measure_datatrove,
+        measure_batch=_measure_datatrove,
         words=DATATROVE,
         languages=CHINESE | {ENGLISH},
     ),

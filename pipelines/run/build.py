@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pipelines.compiled import kept
+from pipelines.compiled import is_warm
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import MERGE, corpus_fraction, is_share
@@ -28,11 +28,9 @@ from pipelines.filters.filter_spec import parse_filter
 from pipelines.filters.scorer import join_selections, recorded_selection
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.attempts import died_before
-from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run, try_models
 from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, MapRecord, segment_versions
-from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
@@ -137,17 +135,16 @@ def started(
     died = died_before(options.output / WORK)
     if not workers and (died or options.watch):
         workers = 1  # the record that kills a process kills a child, and is found
-    native = native_pays(options, files, workers=workers)
-    if native and not kept(native_parts(options)):
-        _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
+    if not is_warm():
+        _LOG.info("kernels are compiled first, once on this machine: up to 20 seconds")
     # What the driver has imported is what tasks need.
-    preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
+    preload = (__name__, "pipelines.kernel_cache")
     with Runner(
         options.engine, num_workers=workers, preload=preload, dataset=options.output.name
     ) as runner:
         if not tried:
             runner.call(try_models, options)
-        run = Build(corpus, corpora, files=files, runner=runner, native=native)
+        run = Build(corpus, corpora, files=files, runner=runner)
         run.died = died
         yield run
 
@@ -162,7 +159,6 @@ class Build:
         *,
         files: Sequence[InputFile],
         runner: Runner,
-        native: bool = False,
     ) -> None:
         """Prepare a run.
 
@@ -171,7 +167,6 @@ class Build:
             corpora: The corpus of each source.
             files: The input files.
             runner: Runs the tasks.
-            native: Whether tasks use native loops.
         """
         self.options = corpus.options
         # The chain, which knows the labels of a model of one's own, checks them.
@@ -196,9 +191,7 @@ class Build:
         self.output = self.options.output
         self.runner = runner
         number = uuid.uuid4().hex
-        # Where an engine runs the tasks, this process only has to know the chain.
-        own = native and runner.local
-        self.chain = runner.call(describe_run, (self.options, own, number))
+        self.chain = runner.call(describe_run, (self.options, number))
         scored = recorded_selection(self.chain.facts)
         self.judged = Quality(join_selections(self.quality.selection, scored))
         """The rules of profiles and of scorers, whose models only the workers need to have."""
@@ -207,7 +200,6 @@ class Build:
             corpora=dict(corpora),
             versions=segment_versions(self.chain.engines, corpora),
             run=number,
-            native=native,
         )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
@@ -418,7 +410,7 @@ class Build:
 
     def announce(self) -> None:
         """Log what is read, and by which engines."""
-        engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.chain.native)])
+        engines = ", ".join(self.chain.engines.values())
         size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
         _LOG.info("%s%s", size, engines)
         if unused := self.chain.unused_end:

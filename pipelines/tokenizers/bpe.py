@@ -20,7 +20,7 @@ import numpy.typing as npt
 import orjson
 import tiktoken
 
-from pipelines.compiled import proven
+from pipelines.alternatives import agreeing
 from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
@@ -362,13 +362,13 @@ def fastest(build: Callable[[], Encode], reference: Encode, *, engine: str) -> t
     """
     if importlib.util.find_spec("fastokens") is None:
         return reference, engine
-    return proven(
+    fast = agreeing(
         version("fastokens"),
-        lambda: (build(), version("fastokens")),
-        lambda fast: first_difference(fast[0], reference, CHECK_TEXTS),
-        plain=(reference, engine),
+        build,
+        lambda fast: first_difference(fast, reference, CHECK_TEXTS),
         instead=engine,
     )
+    return (fast, version("fastokens")) if fast else (reference, engine)
 
 
 def fast_from_json(description: str) -> Encode:

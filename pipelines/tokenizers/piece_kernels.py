@@ -1,7 +1,4 @@
-"""Byte-pair encoding of SentencePiece as native loops over the code points of texts.
-
-Importing this module imports numba: see pipelines/compiled.py.
-"""
+"""Byte-pair encoding of SentencePiece as kernels over the code points of texts."""
 
 from typing import Any, NamedTuple
 

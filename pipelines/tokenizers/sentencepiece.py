@@ -1,8 +1,7 @@
-"""SentencePiece models, encoded by Google's library or, several times as fast, by a native loop.
+"""SentencePiece models, encoded by Google's library or, several times as fast, by a kernel.
 
-The tables of a model (piece_tables.py) and the loop (piece_kernels.py) replace the library for
-texts that can be cut into parts; the library encodes the others, and all where the two disagree on
-a check.
+The tables of a model (piece_tables.py) and the kernel (piece_kernels.py) replace the library for
+texts that can be cut into parts; the library encodes the others, and all for models of other kinds.
 """
 
 import struct
@@ -13,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
-from pipelines.compiled import proven
-from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference, texts_of_pieces
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
+from pipelines.tokenizers.piece_kernels import encode_texts
+from pipelines.tokenizers.piece_tables import piece_tables
 from pipelines.tokenizers.sentencepiece_json import sentencepiece_json
 from pipelines.tokenizers.sentencepiece_model import (
     SHOWN_SPACE,
@@ -42,7 +41,7 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
         content: of the file.
         name: of the file, for messages.
         end: says what ends a document.
-        fast: encode by compiled code if this process uses it and it proves equal to the library.
+        fast: encode by the kernel if it can.
 
     Raises:
         UserError: the file is no SentencePiece model.
@@ -67,9 +66,8 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
     chosen = end.named(vocabulary) if asked is None else asked
     own = {chosen} if chosen is not None else set()
     commands = sentencepiece_commands(len(processor), end_of_text=chosen)
-    compiled = piece_encoder(safe, encode) if fast else None
     return TokenModel(
-        encode=compiled or encode,
+        encode=_fast_encoder(safe, encode) if fast else encode,
         engine=version("sentencepiece"),
         pieces=pieces,
         special=frozenset(
@@ -91,31 +89,13 @@ def _piece_bytes(processor: SentencePieceProcessor, i: int) -> bytes:
     return piece.replace(SHOWN_SPACE, " ").encode()
 
 
-def piece_encoder(content: bytes, reference: Encode) -> Encode | None:
-    """Return the compiled encoder of a serialized model; None if there is none or it disagrees.
-
-    Args:
-        content: the model.
-        reference: the library's encoder of it.
-    """
-    texts = [*CHECK_TEXTS]
-
-    def build() -> Encode | None:
+def _fast_encoder(content: bytes, reference: Encode) -> Encode:
+    """Return the fastest encoder of a serialized model: the library's if it cannot be cut."""
+    try:
         model = read_cuttable_model(content)
-        if model is None:
-            return None
-        shown = [piece.text.replace(SHOWN_SPACE, " ") for piece in model.pieces]
-        texts.extend(texts_of_pieces(shown))
-        return compiled_encoder(model, reference)
-
-    return proven(
-        "Compiled code for SentencePiece",
-        build,
-        lambda encode: first_difference(encode, reference, texts),
-        plain=None,
-        instead=version("sentencepiece"),
-        part="pieces",
-    )
+        return compiled_encoder(model, reference) if model else reference
+    except (ValueError, IndexError):  # what only the library understands, or too many pieces
+        return reference
 
 
 def compiled_encoder(model: CuttableModel, reference: Encode) -> Encode:
@@ -128,9 +108,6 @@ def compiled_encoder(model: CuttableModel, reference: Encode) -> Encode:
     Raises:
         ValueError: the model has too many pieces.
     """
-    from pipelines.tokenizers.piece_kernels import encode_texts  # noqa: PLC0415  imports numba
-    from pipelines.tokenizers.piece_tables import piece_tables  # noqa: PLC0415  the same
-
     tables = piece_tables(model)
 
     def encode_group(texts: Sequence[str]) -> _Ids:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.compiled import use_native
 from pipelines.filters.step import Step
 from pipelines.map.mapper import segment_versions
 from pipelines.segments.rows import Verdict
@@ -83,7 +82,6 @@ class Loaded:
 
 @lru_cache(maxsize=64)
 def _loaded(model: Model) -> Loaded:
-    use_native(None)
     step = model.make(**model.arguments)
     check_known(facts_of(step), model.known)
     return Loaded(step)

@@ -19,7 +19,7 @@ from tests.evidence_page import record
 QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
     "rivals": ("The pipeline beside datatrove's", lambda asked: rivals.measure(asked.python)),
     "rules": (
-        "Rules: compiled, plain, and datatrove's own filters",
+        "Rules, beside datatrove's own filters",
         lambda asked: rules.measure(asked.lid_model),
     ),
     "workers": (

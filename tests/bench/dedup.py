@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, sign, signatures_of
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
 from pipelines.engine.phases import Phases
@@ -40,6 +40,7 @@ from shards.text_hash import text_hashes
 from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, emptied, english, made
 from tests.bench.spent import spend
 from tests.bench.table import render
+from tests.pipelines.dedup.plain import sign, signatures_of
 
 SCRIPT = Path(__file__).with_name("datatrove_steps.py")
 GENERATION = "g0001-00000000"

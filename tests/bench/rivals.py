@@ -43,14 +43,6 @@ importlib.metadata.version('fasttext-numpy2-wheel')
 """
 COMPARED, STARTED = 500, 20
 """Texts on which both tokenizers are compared; those of a run that is all start."""
-NATIVE = """
-import sys
-from unittest.mock import patch
-from pipelines.run.command import main
-with patch("pipelines.run.build.native_pays", lambda *_, **__: True):
-    sys.exit(main("pipelines.text", sys.argv[1:]))
-"""
-"""pipelines.text with the start that a large run has, however few the texts."""
 SLOW_MEGABYTES, LARGE = 10, 300
 """Text that datatrove gets where it has rules; that which the last column is for."""
 RACES: Sequence[tuple[str, str, Sequence[str]]] = (
@@ -122,7 +114,7 @@ def measure(python: str) -> str:
 def _figures(command: Callable[..., Command], text: Text) -> Figures:
     start = 0.0
     for _ in range(2):  # the first one compiles, and fills caches
-        start = spend(command(_beginning(text, texts=STARTED), "-c", NATIVE)).cpu
+        start = spend(command(_beginning(text, texts=STARTED), "-m", "pipelines.text")).cpu
     spent = spend(command(text, "-m", "pipelines.text"))
     megabytes = sum(len(each.encode()) for each in text.read()) / 1e6
     return Figures(megabytes, start, megabytes / (spent.cpu - start))

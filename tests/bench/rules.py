@@ -1,7 +1,7 @@
-"""Rules by themselves: compiled, plain, and datatrove's own filters, on the same slices of text.
+"""Rules by themselves, and datatrove's own filters, on the same slices of text.
 
-Every slice is new text. A slow way takes part until it has had its time, then the others go on
-without it. datatrove's filters stop at the first rule that a text breaks; the others work out every
+Every slice is new text. A slow way takes part until it has had its time, then the other continues
+without it. datatrove's filters stop at the first rule that a text breaks; ours work out every
 metric of every rule.
 """
 
@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines import compiled
-from pipelines.dedup.fingerprint import load_fingerprinter
+from pipelines.dedup.fingerprint import Fingerprinter
 from pipelines.filters.langid import load_identifier
 from pipelines.quality import Quality
 from tests.bench.inputs import FINEWEB, FINEWEB2, NO_REAL_TEXT, PAPERS, REAL_TEXT, chinese, english
@@ -62,19 +61,16 @@ def measure(model: Path | None) -> str:
     texts = {"en": english(), "zh": chinese()}
     rows = []
     for name, language, load in _questions(model):
-        ways = {}
-        for way, native in (("plain", False), ("compiled", compiled.available())):
-            compiled.use_native(native)
-            ways[way] = Way(load())
-            ways[way].work(FIRST)
+        ways = {"ours": Way(load())}
+        ways["ours"].work(FIRST)
         if (recipe := DATATROVE.get(name)) and importlib.util.find_spec("datatrove"):
             ways["datatrove"] = Way(_datatrove(recipe))
         for part, num_bytes in _slices(texts[language].read()):
             for each in ways.values():
                 each.turn(part, num_bytes)
         rates = [each.rate for each in ways.values()]
-        rows.append([name, language, *rates, *[""] * (3 - len(rates))])
-    return render(("MB per CPU second", "", "plain", "compiled", "datatrove"), rows)
+        rows.append([name, language, *rates, *[""] * (2 - len(rates))])
+    return render(("MB per CPU second", "", "ours", "datatrove"), rows)
 
 
 DATATROVE: Mapping[str, str] = {FINEWEB: "fineweb", FINEWEB2: "fineweb2"}
@@ -100,7 +96,7 @@ def _rules(language: str, spec: str) -> Work:
 
 
 def _fingerprints(near: bool) -> Work:
-    fingerprinter = load_fingerprinter(near=near)
+    fingerprinter = Fingerprinter(near=near)
     return lambda texts: fingerprinter.fingerprints(pa.array(texts, pa.large_string()))
 
 

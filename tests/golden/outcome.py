@@ -28,7 +28,10 @@ _MASKS = (
 """What differs from run to run, and the 8 digits of an identity in a file's name: identities are
 pinned once a generation, not in every line."""
 
-_PROGRESS = re.compile(r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ tasks were finished before$")
+_PROGRESS = re.compile(
+    r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ tasks were finished before$"
+    r"|^kernels are compiled first"
+)
 _NO_DATA = (
     "report.html",
     "report.json",

@@ -10,10 +10,6 @@ _GPU, _LOOK = "it takes a GPU", "how a picture looks"
 UNSEEN = {
     "85c5897c39ef45fb": f"shards/trace.py, len - 1: {_SAME}, one window more is looked at anyway",
     "79831008258540fb": f"shards/merged.py, high + 1: {_SAME} but for one order in 2^60",
-    "f04c0f11c6c2c235": f"pipelines/quality/english.py, rules is None: {_COST}, spaCy is asked",
-    "3860ed28631bd55c": f"pipelines/quality/english.py, len - length: {_COST}, more is compared",
-    "cf4c0b74959cf651": f"pipelines/quality/compiled/english.py, shape < num_codes: {_COST}",
-    "a84906f76710bc42": f"pipelines/dedup/minhash.py, capacity + 1: {_COST}, a longer table",
     "479803f01e3e6108": f"pipelines/readers/stream.py, 64 << 10: {_COST}, a larger buffer",
     "d83dbcbd97020b60": f"pipelines/transforms/read.py, reshuffle: {_COST}, a further spread",
     "b6366ed37f01bd84": f"pipelines/transforms/collect.py, _close: {_COST}, a larger segment",
@@ -45,7 +41,5 @@ UNSEEN = {
     "218b79464f1531e6": f"pipelines/tokenizers/piece_kernels.py, or: {_COST}, parts are longer",
     "08849db8f222345f": f"pipelines/filters/fasttext_kernels.py, 0x9E…: {_COST}, a worse scatter",
     "99494294dd5589b7": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
-    "f071aca3b49813cd": f"pipelines/quality/compiled/english.py, 15: {_COST}, the table grows",
     "7e8683dfa5807e6e": f"pipelines/merge/ranges.py, MOST_MEMBERS: {_COST}, more ranges",
-    "344fc8e8db36d212": f"pipelines/quality/compiled/lines.py, _SEED: {_COST}, more collisions",
 }

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import compiled
+from pipelines import alternatives
 from pipelines.run.build import build
 from tests.pipelines.own_code import forget
 from tests.pipelines.runs import many_splits
@@ -19,14 +19,10 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def unwarned() -> Iterator[None]:
-    """What a process finds out and says once, it finds out and says in each test."""
-    remembering = (compiled.available, compiled.usable, compiled._warn)
-    for function in remembering:
-        function.cache_clear()
+    """What a process says once, it says in each test."""
+    alternatives._warn.cache_clear()
     yield
-    compiled.use_native(False)
-    for function in remembering:
-        function.cache_clear()
+    alternatives._warn.cache_clear()
 
 
 @pytest.fixture

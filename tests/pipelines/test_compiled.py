@@ -1,10 +1,9 @@
-"""What is trusted, where native code is kept, and who waits for whom when several need it."""
+"""Where compiled code is kept, and who waits for whom when several processes need it."""
 
-import fcntl
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -12,173 +11,118 @@ from typing import Any
 import pytest
 
 from pipelines import compiled
+from pipelines.alternatives import agreeing
 
-needs_numba = pytest.mark.skipif(
-    not compiled.available(), reason="numba is missing or switched off"
-)
+KERNELS = """
+import sys
+import numpy as np
+from pipelines.compiled import folder, kernel
+
+@kernel
+def half(number):
+    return number / 2
+
+@kernel
+def halves(numbers):
+    found = np.empty(len(numbers))
+    for at in range(len(numbers)):
+        found[at] = half(numbers[at])
+    return found
+
+assert halves(np.arange(3)).tolist() == [0, 0.5, 1]
+print(sum(halves.compiled.stats.cache_misses.values()), folder())
+"""
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with a module of kernels, as installed; the cache folder of its user is empty."""
     package = tmp_path / "pipelines"
-    (package / "quality").mkdir(parents=True)
-    shutil.copyfile(compiled.__file__, package / "compiled.py")
-    (package / "quality" / "loops.py").write_text("@kernel\ndef f(): ...")
+    package.mkdir()
+    for name in ("compiled.py", "kernel_cache.py"):
+        shutil.copyfile(Path(compiled.__file__).with_name(name), package / name)
+    (package / "__init__.py").touch()
+    (package / "loops.py").write_text(KERNELS)
     (package / "plain.py").write_text("def f(): ...")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return package
 
 
-def begun(package: Path) -> Any:
-    """The module as a new process of the package has it."""
+def folder_of(package: Path) -> Path | None:
+    """The folder for compiled code of a new process of the package."""
     spec = spec_from_file_location("compiled", package / "compiled.py")
     assert spec is not None
     assert spec.loader is not None
-    module = module_from_spec(spec)
+    module: Any = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
-
-
-def held(package: Path) -> list[Path]:
-    """The folders of native code in which a process compiles."""
-    found = []
-    for path in package.parent.rglob("lock"):
-        with path.open("wb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                found.append(path.parent)
+    found: Path | None = module.folder()
     return found
 
 
-@needs_numba
-def test_one_process_compiles_and_the_next_ones_find_it(package: Path) -> None:
-    process = begun(package)
-    with process.compiling("a"):
-        assert held(package)
-        with process.compiling("b"):
-            assert held(package)
-        assert held(package)
-    assert not held(package)
-    assert process.kept(["a", "b"])
-    assert not process.kept(["a", "c"])
-    with process.compiling("a"):
-        assert not held(package)
-    with process.compiling("c"):
-        assert held(package)
+def begin(package: Path) -> "subprocess.Popen[str]":
+    root = str(Path(compiled.__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.loops"],
+        cwd=package.parent,
+        env={**os.environ, "PYTHONPATH": f"{package.parent}:{root}"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
-def compiled_in(package: Path, part: str) -> list[Path]:
-    """The folder in which a new process compiles a part, if there is one."""
-    with begun(package).compiling(part):
-        return held(package)
+def test_one_of_several_processes_compiles_and_the_others_find_it(package: Path) -> None:
+    running = [begin(package) for _ in range(3)]
+    misses = []
+    for process in running:
+        out, _ = process.communicate()
+        assert process.returncode == 0
+        number, folder = out.split()
+        misses.append(int(number))
+        assert Path(folder).parent == package / "__pycache__"
+    assert sorted(misses) == [0, 0, 1]
+    out, _ = begin(package).communicate()
+    assert out.split()[0] == "0"
 
 
-@needs_numba
 def test_code_is_kept_by_the_sources_of_all_kernels_where_one_may_write(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (made,) = compiled_in(package, "a")
+    made = folder_of(package)
+    assert made is not None
     assert made.parent == package / "__pycache__"
     (package / "plain.py").write_text("def g(): ...")
-    assert compiled_in(package, "b") == [made]
+    assert folder_of(package) == made
     (made / "f.nbi").write_text("native")
     # Whoever cannot write there begins with a copy.
     monkeypatch.setattr(os, "access", lambda path, _: package not in path.parents)
-    (own,) = compiled_in(package, "c")
+    own = folder_of(package)
     assert own == tmp_path / "cache" / "corpusmill" / made.name
     assert [path.name for path in own.parent.iterdir()] == [made.name]
     assert (own / "f.nbi").read_text() == "native"
     (own / "f.nbi").write_text("newer")
-    assert compiled_in(package, "d") == [own]
+    assert folder_of(package) == own
     assert (own / "f.nbi").read_text() == "newer"
-    (package / "quality" / "loops.py").write_text("@kernel\ndef g(): ...")
-    assert compiled_in(package, "e") != [own]
+    (package / "loops.py").write_text("@kernel\ndef g(): ...")
+    assert folder_of(package) != own
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert compiled_in(package, "f") == []
-
-
-# --- fast and plain
+    assert folder_of(package) is None
 
 
 def half(number: int) -> float:
     return number / 2
 
 
-def third(number: int) -> float:
-    return number / 3
+def unmade() -> None:
+    raise RuntimeError("Cannot load.\nLong story")
 
 
-def no_half(_: int) -> float:
-    raise ZeroDivisionError("no half\n  at line 1\n  at line 2")
-
-
-def wrong_half(half: Callable[[int], float]) -> str | None:
-    return None if half(1) == 0.5 else f"half of 1 is {half(1):.2f}"
-
-
-def refused() -> Callable[[int], float]:
-    raise ValueError("it only halves on Mondays")
-
-
-def unmade() -> Callable[[int], float]:
-    raise RuntimeError("Cannot compile.\nLong story")
-
-
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (lambda: third, "half of 1 is 0.33"),
-        (lambda: no_half, "ZeroDivisionError: no half"),
-        (refused, "it only halves on Mondays"),
-        (unmade, "RuntimeError: Cannot compile"),
-    ],
-)
-@needs_numba
-def test_what_does_not_do_as_the_plain_one_is_not_used(
-    make: Callable[[], Callable[[int], float]],
-    why: str,
-    package: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    process = begun(package)
-    process.use_native(True)
+def test_a_library_that_differs_or_fails_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    words = {"instead": "Long division"}
+    assert agreeing("Halving", lambda: half, lambda _: None, **words) is half
     for _ in range(2):
-        words = {"instead": "Long division", "part": "halves"}
-        assert process.proven("Fast halving", make, wrong_half, plain=half, **words) is half
-    assert caplog.messages == [f"Fast halving is not used: {why}. Long division takes its place."]
-
-
-BROKEN = (
-    "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
-    "Nothing is compiled, which is slower."
-)
-
-
-@pytest.mark.parametrize(("why", "said"), [("missing", []), ("disabled", []), ("broken", [BROKEN])])
-def test_where_numba_cannot_be_used_plain_functions_are(
-    why: str,
-    said: list[str],
-    package: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", str(int(why == "disabled")))
-    if why == "missing":
-        monkeypatch.setitem(sys.modules, "numba", None)
-    elif why == "broken":
-        (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less.')")
-        monkeypatch.syspath_prepend(tmp_path)
-        monkeypatch.delitem(sys.modules, "numba", raising=False)
-    process = begun(package)
-    process.use_native(True)
-    for name in ("Halving", "Doubling"):
-        assert process.proven(name, refused, wrong_half, plain=third, part="a") is third
-    with process.compiling("a"):
-        pass
-    assert not process.kept(["a"])
-    assert caplog.messages == said
-    # What is fast without numba is used.
-    assert process.proven("Halving", lambda: half, wrong_half, plain=None) is half
+        assert agreeing("Halving", lambda: half, lambda _: "half of 1 is 0.33", **words) is None
+    assert agreeing("Doubling", unmade, lambda _: None, **words) is None
+    assert caplog.messages == [
+        "Halving is not used: half of 1 is 0.33. Long division takes its place.",
+        "Doubling is not used: RuntimeError: Cannot load. Long division takes its place.",
+    ]

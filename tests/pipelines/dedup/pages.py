@@ -3,7 +3,8 @@
 import random
 from itertools import permutations
 
-from pipelines.dedup.minhash import sign, similarity
+from pipelines.dedup.minhash import similarity
+from tests.pipelines.dedup.plain import sign
 
 ALPHABET = [chr(code) for code in range(0x4E00, 0x6E00)]
 

@@ -1,12 +1,23 @@
 """Signatures tell how similar texts are, as the published method does."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, sign, similarity
+from pipelines.dedup.fingerprint import Fingerprinter
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures, similarity
 
 WORDS = np.array([f"w{number:x}" for number in range(100_000)])
 CHARACTERS = np.array([chr(code) for code in range(0x4E00, 0x9FA0)])
+
+
+def sign(texts: Sequence[str]) -> Signatures:
+    column = pa.array(texts, pa.large_string())
+    found = Fingerprinter(near=True).fingerprints(column).signatures
+    assert found is not None
+    return found
 
 
 def grams(units: list[str]) -> set[tuple[str, ...]]:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.dedup.minhash import sign, similarity
+from pipelines.dedup.minhash import similarity
 from pipelines.run.append import append
 from pipelines.run.build import build
 from shards.manifest import read_manifest
 from shards.text_hash import fold
 from tests.pipelines.dedup.pages import related_pages, torn_pages
+from tests.pipelines.dedup.plain import sign
 from tests.pipelines.runs import MODULE, small, write_wudao
 from tests.pipelines.transforms.pipes import shipped
 

@@ -10,15 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.compiled import available
+from pipelines.filters.fasttext_kernels import Classifier
 from pipelines.filters.fasttext_model import read_model
 from pipelines.filters.langid import CHECK_TEXTS, installed_model
 from tests.pipelines.quality.models import TEXTS, write_classifier
-
-if not available():
-    pytest.skip("numba is not here, or not to be used", allow_module_level=True)
-
-from pipelines.filters.fasttext_kernels import Classifier
 
 Answers = tuple[list[str], list[np.float32]]
 Engine = Callable[[Sequence[str]], Answers]

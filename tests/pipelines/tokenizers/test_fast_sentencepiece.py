@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.tokenizers.model import Encode
-from pipelines.tokenizers.sentencepiece import compiled_encoder, piece_encoder
-from tests.pipelines.native import loaded
+from pipelines.tokenizers.sentencepiece import compiled_encoder
 from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS, SENTENCES
 from tests.pipelines.tokenizers.trained import model_of, reference, train
 
@@ -20,9 +19,7 @@ Both = tuple[Encode, Encode]
 
 @pytest.fixture(scope="module")
 def both(content: bytes) -> Both:
-    fast = loaded(lambda: piece_encoder(content, reference(content)), native=True)
-    assert fast is not None
-    return fast, reference(content)
+    return compiled_encoder(model_of(content), reference(content)), reference(content)
 
 
 def check(both: Both, texts: Sequence[str]) -> None:

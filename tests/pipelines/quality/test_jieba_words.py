@@ -1,15 +1,21 @@
+"""Chinese words are those of jieba's accurate mode."""
+
 import io
+import itertools
 
 import jieba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.quality.words import SPACES, MeasuredText
-from tests.pipelines.native import fresh_splitters, loaded, splitters
+from pipelines.quality.jieba_words import JiebaWords
+from pipelines.quality.spans import texts_as_spans
 from tests.pipelines.quality.texts import TEXTS
 
-PLAIN, COMPILED = splitters("zh", native=False), splitters("zh", native=True)
+OURS = JiebaWords()
+JIEBA = jieba.Tokenizer()
+JIEBA.FREQ, JIEBA.total = JIEBA.gen_pfdict(JIEBA.get_dict_file())
+JIEBA.initialized = True
 
 LATIN = "aZ09+#&._%-"
 FREQUENT = (
@@ -22,13 +28,15 @@ OTHERS = "ａＺ９％．－＿，。！？、—…·あカ한글éя١²½😀
 WHITE = " \n\r\t\x0b\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u2029\u3000"
 
 
-def check(text: str) -> None:
-    words = PLAIN.words(text, language="zh", kind=SPACES)
-    assert COMPILED.words(text, language="zh", kind=SPACES) == words
-    measured = MeasuredText(text, "zh", splitters=COMPILED)
-    spans = measured.spans(SPACES)
-    assert spans.codes is measured.codes
-    assert spans.of(text) == measured.words(SPACES) == words
+def words_of(*texts: str, ours: JiebaWords = OURS) -> list[list[str]]:
+    words = ours.words(texts_as_spans(texts))
+    strings = words.strings()
+    return [strings[first:end] for first, end in itertools.pairwise(words.of.tolist())]
+
+
+def check(*texts: str) -> None:
+    for text, found in zip(texts, words_of(*texts), strict=True):
+        assert found == [word for word in map(str.strip, JIEBA.cut(text)) if word], text
 
 
 @pytest.mark.parametrize(
@@ -46,7 +54,7 @@ def check(text: str) -> None:
         "李小福" * 50,
         FREQUENT * 3,
         "的" * 5_000,
-        "，".join(sorted(PLAIN._jieba.FREQ)[::499]),
+        "，".join(sorted(JIEBA.FREQ)[::499]),
     ],
 )
 def test_texts_have_the_words_of_jieba(text: str) -> None:
@@ -70,12 +78,13 @@ def test_every_character_is_a_word_or_white_space() -> None:
     check(text.replace(",,,", ","))
 
 
+def test_texts_of_a_batch_have_no_say_in_each_other() -> None:
+    check(*TEXTS, "中华", "人民", "", "共和国")
+
+
 @pytest.mark.parametrize(
     ("changed", "why"),
-    [
-        ("version", "it follows jieba 0.42.1, and 0.43 is installed"),
-        ("dictionary", "jieba's own dictionary, and another is in its place"),
-    ],
+    [("version", "and 0.43 is installed"), ("dictionary", "and another dictionary is installed")],
 )
 def test_another_jieba_does_its_own_work(
     changed: str, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -86,9 +95,7 @@ def test_another_jieba_does_its_own_work(
         with jieba.Tokenizer().get_dict_file() as file:
             other = file.read() + "齉齉 3\n".encode()
         monkeypatch.setattr(jieba.Tokenizer, "get_dict_file", lambda _: io.BytesIO(other))
-    fresh = loaded(lambda: fresh_splitters("zh"), native=True, differs=True)
-    assert fresh.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
-    spans = MeasuredText("北京 大学", "zh", splitters=fresh).spans(SPACES)
-    assert spans.ends.tolist() == [2, 4]
+    ours = JiebaWords()
+    assert words_of("北京 大学", "", "大学", ours=ours) == [["北京", "大学"], [], ["大学"]]
     warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [why in line for line in warned] == [True]

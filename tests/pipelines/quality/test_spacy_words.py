@@ -1,22 +1,57 @@
-"""English words and sentences are those of spaCy: remembered by chunk, and by native loops."""
+"""English words and sentences are those of spaCy."""
 
 import itertools
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.quality.english import ASCII_UNITS, Spacy
-from pipelines.quality.words import DATATROVE, MeasuredText, Splitters
-from tests.pipelines.native import fresh_splitters, loaded, splitters
+from pipelines.quality.spacy_words import SpacyWords
+from pipelines.quality.spans import texts_as_spans
 from tests.pipelines.quality.texts import TEXTS
 
-# spaCy takes seconds to load, and loops to compile.
+# spaCy takes seconds to load, and kernels to compile.
 pytestmark = pytest.mark.slow
 
-SPACY = Spacy()
+SPACY = spacy.blank("en")
+SPACY.add_pipe("sentencizer")
+UNITS = (  # noqa: SIM905  more readable
+    "km m dm cm mm ha nm yd in ft kg g mg t lb oz m/s km/h kmh mph hPa Pa mbar mb MB kb KB gb GB "
+    "tb TB T G M K %"
+).split()
+OURS = SpacyWords()
+
+
+def readable(text: str) -> str:
+    """What datatrove makes of a text on which spaCy fails."""
+    return text.replace("IS_ALPHA", "")
+
+
+def wanted(text: str) -> list[str]:
+    words = (token.text.strip() for token in SPACY.tokenizer(readable(text)))
+    return [word for word in words if word]
+
+
+def words_of(texts: Sequence[str], ours: SpacyWords = OURS) -> list[list[str]]:
+    words = ours.words(texts_as_spans(texts))
+    strings = words.strings()
+    return [strings[first:end] for first, end in itertools.pairwise(words.of.tolist())]
+
+
+def check_words(*texts: str) -> None:
+    for text, found in zip(texts, words_of(texts), strict=True):
+        assert found == wanted(text), text
+
+
+def check(*texts: str) -> None:
+    check_words(*texts)
+    lines = [line for text in texts for line in (text, *text.split("\n"))]
+    for line, found in zip(lines, OURS.num_sentences(lines).tolist(), strict=True):
+        assert found == len([*SPACY(readable(line)).sents]), line
+
 
 ATOMS = (
     *string.printable,
@@ -36,31 +71,10 @@ TEXT = (
 ASCII = st.lists(st.sampled_from([atom for atom in ATOMS if atom.isascii()]), max_size=60)
 
 
-def both() -> tuple[Splitters, Splitters]:
-    return splitters("en", native=False), splitters("en", native=True)
-
-
-def check_words(text: str, given: Iterable[Splitters] = ()) -> None:
-    words = SPACY.words(text)
-    for splitter in given or both():
-        measured = MeasuredText(text, "en", splitters=splitter)
-        assert measured.words(DATATROVE) == words, text
-        spans = measured.spans(DATATROVE)
-        assert spans.of("".join(map(chr, spans.codes))) == words, text
-
-
-def check(text: str, given: Iterable[Splitters] = ()) -> None:
-    check_words(text, given)
-    for lines in ([text], text.split("\n")):
-        number = SPACY.num_sentences(lines)
-        for splitter in given or both():
-            assert splitter.num_sentences(lines) == number, text
-
-
-@given(TEXT | ASCII.map("".join))
+@given(st.lists(TEXT | ASCII.map("".join), max_size=3))
 @settings(deadline=None, max_examples=150)
-def test_made_texts(text: str) -> None:
-    check(text)
+def test_made_texts(texts: list[str]) -> None:
+    check(*texts)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +87,7 @@ def test_every_pair_of_characters_of_ascii(start: str, end: str) -> None:
 
 
 def test_special_cases_within_affixes() -> None:
-    for text in SPACY.pipeline.tokenizer.rules:
+    for text in SPACY.tokenizer.rules:
         check(f"({text}) {text}, {text}'s '{text}' {text}{text} -{text}. x{text} {text}/x 5{text}")
 
 
@@ -98,7 +112,7 @@ def addresses() -> Iterable[str]:
         '"One." Two (three.) [four.\na.) b\nno end 。 x\nx！y ！ z',
         # A word that spaCy cannot read.
         *("IS_ALPHA", "IS_ALPHA IS_ALPHA x", "aIS_ALPHAb IS_ALPHA.", "One. IS_ALPHA\n\nTwo. Three"),
-        " ".join(f"5{unit} {unit}" for unit in ASCII_UNITS),
+        " ".join(f"5{unit} {unit}" for unit in UNITS),
         " ".join(f"é{number} {number}à" for number in range(5000)),
         *(
             f"so {chunk} it is."
@@ -112,15 +126,28 @@ def test_odd_texts(text: str) -> None:
 
 
 def test_chunks_are_forgotten() -> None:
-    pytest.importorskip("numba")
-    fresh = [loaded(lambda: fresh_splitters("en"), native=native) for native in (False, True)]
+    ours = SpacyWords()
     # More than is remembered, some at a time.
-    long = [
-        " ".join(f"{number}{'a' * 20_000}" for number in range(start, start + 40))
-        for start in range(0, 1_800, 40)
-    ]
-    for more in (long, ()):
-        for text in ("One, two (three). hi:) ) x é à l’ü", *TEXTS):
-            check(text, fresh)
-        for splitter, text in itertools.product(fresh, more):
-            assert len(splitter.words(text, language="en", kind=DATATROVE)) >= 40
+    for start in range(0, 1_800, 40):
+        long = " ".join(f"é{number}{'a' * 20_000}" for number in range(start, start + 40))
+        assert len(words_of([long], ours)[0]) >= 40
+    for text in ("One, two (three). hi:) ) x é à l’ü", *TEXTS):
+        assert words_of([text], ours) == [wanted(text)]
+
+
+def test_another_spacy_does_its_own_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    usual = spacy.blank
+
+    def other(language: str) -> spacy.language.Language:
+        made = usual(language)
+        made.tokenizer.add_special_case("foobar", [{"ORTH": "foo"}, {"ORTH": "bar"}])
+        return made
+
+    monkeypatch.setattr(spacy, "blank", other)
+    ours = SpacyWords()
+    assert words_of(["a foobar IS_ALPHA.", "", "b"], ours) == [["a", "foo", "bar", "."], [], ["b"]]
+    assert ours.num_sentences(["One. Two", ""]).tolist() == [2, 0]
+    (line,) = caplog.messages
+    assert line.startswith("English words are found by spaCy itself, which is slow")

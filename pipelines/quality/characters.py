@@ -1,0 +1,49 @@
+"""What characters are to the rules: one table of eight classes for all code points."""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.quality.punctuation import (
+    CHINESE_CLOSING,
+    CHINESE_ENDS,
+    CLOSING,
+    LINE_BREAKS,
+    PUNCTUATION,
+    TERMINAL,
+)
+
+Kinds = npt.NDArray[np.uint8]
+"""Bits of the classes of some characters."""
+
+NUM_CODE_POINTS = 0x110000
+
+SPACE, LETTER, SYMBOL, ENDING, BREAK, AFTER_END, CHINESE_END, CHINESE_AFTER_END = (
+    1 << bit for bit in range(8)
+)
+"""White space and letters, as Python's str has them; those of PUNCTUATION, TERMINAL, LINE_BREAKS,
+CLOSING, CHINESE_ENDS and CHINESE_CLOSING."""
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the code points of a text, uint32[len(text)]; lone surrogates are among them."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+@cache
+def kinds_of_characters() -> Kinds:
+    """Return the classes of every code point, uint8[NUM_CODE_POINTS]."""
+    every = np.arange(NUM_CODE_POINTS, dtype=np.uint32).view("U1")
+    kinds = np.strings.isspace(every) * np.uint8(SPACE)
+    kinds |= np.strings.isalpha(every) * np.uint8(LETTER)
+    for characters, kind in (
+        (PUNCTUATION, SYMBOL),
+        (TERMINAL, ENDING),
+        (LINE_BREAKS, BREAK),
+        (CLOSING, AFTER_END),
+        (CHINESE_ENDS, CHINESE_END),
+        (CHINESE_CLOSING, CHINESE_AFTER_END),
+    ):
+        kinds[code_points("".join(characters))] |= kind
+    return kinds

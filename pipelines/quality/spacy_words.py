@@ -1,0 +1,952 @@
+"""English words and sentences by spaCy's rules, in kernels.
+
+spaCy's tokenizer cuts a text at its white space into chunks, splits each chunk by its rules, and
+then looks for special cases over all tokens of the text:
+
+    text      (Thanks:) Don't mention  it.
+    chunks    (Thanks:)     Don't    mention   it.
+    split     ( Thanks : )  Do n't   mention   it .         a special case is a whole chunk, or
+    merged    ( Thanks :)   Do n't   mention   it .         what is left of one within affixes
+
+The rules for chunks of ASCII are written out here. spaCy is asked for the tokens of all others, for
+those that may be internet addresses, and for *loose* ones, many at once; its answers are kept in a
+table, beside its special cases. Every token is a range of the text, for spaCy leaves nothing out.
+
+The last step, a PhraseMatcher, finds every run of tokens that some special cases are split into by
+the affix rules alone (their *phrases*: `:` `)` is one), spaces between the tokens or not. Of the
+runs that overlap the longest is taken, and it is replaced by its special case if the text of the
+run is one. So the tokens of a chunk depend on other chunks only if
+
+1. a run that crosses its border is replaced: never, for the text of such a run holds white space,
+   and the only special cases with white space are single characters of it;
+2. a run inside the chunk is replaced, or would be but for a run that crosses its border and takes
+   its place (the longer one wins, even where it is then found to be no special case).
+
+A chunk with a run of the second kind is loose. A run that crosses a border has the tokens on both
+sides of it next to each other: chunks are *linked* if a single space is between them and some
+phrase has two tokens that end and begin as they do. Chunks that are linked to a loose one, directly
+or by others, are taken for one chunk. All others have the tokens that they have alone. White space
+makes tokens too, but none that is in a phrase of several tokens, and they are no words.
+
+Sentences follow from the tokens: by spaCy's sentencizer one begins with the first token that is
+neither an end mark nor other punctuation after an end mark.
+"""
+
+import hashlib
+import importlib
+import importlib.metadata
+import itertools
+import logging
+import re
+import string
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.compiled import kernel, kernel_in_place
+from pipelines.quality.characters import NUM_CODE_POINTS, SPACE, code_points, kinds_of_characters
+from pipelines.quality.spans import (
+    Codes,
+    Places,
+    Spans,
+    hash_of,
+    texts_as_spans,
+    words_as_spans,
+)
+
+_LOG = logging.getLogger(__name__)
+
+_RULES = "a6e188d511aa8172f7b4249aba529547287bfba6986589b7fe584dab59b3e8c2"
+"""The SHA-256 of the rules of spaCy that the kernels follow, which are those of spaCy 3.8."""
+
+# spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
+# assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
+_POISON = "IS_ALPHA"
+
+# What spaCy's affixes say of ASCII.
+_QUOTES = frozenset("\"'`,")
+"""Quotation marks; spaCy has a comma among them."""
+_MARKS = _QUOTES | frozenset(";:!?()[]{}<>_#*&")
+"""Characters that are a suffix by themselves, and end no longer one."""
+_PREFIXES = _MARKS | frozenset("%=$")
+"""Those that are a prefix by themselves, and begin no longer one."""
+_DOTTED = _MARKS | frozenset("%-+|" + string.digits + string.ascii_lowercase)
+"""Those after which a full stop is a suffix; after others it is one if there are several."""
+_UNITS = (  # noqa: SIM905  more readable
+    "km m dm cm mm ha nm yd in ft kg g mg t lb oz m/s km/h kmh mph hPa Pa mbar mb MB kb KB gb GB "
+    "tb TB T G M K %"
+).split()
+"""Units that are a suffix after a digit."""
+_UNIT_CODES = max(map(len, _UNITS))
+
+_Classes: TypeAlias = npt.NDArray[Any]  # uint16
+"""What each character is, uint16[NUM_CODE_POINTS]."""
+_UPPER, _LOWER, _DIGIT, _QUOTE, _PREFIX, _MARK, _DOTS, _PUNCTUATION = (1 << i for i in range(8))
+_PLAIN, _FOREIGN, _WHITE = 256, 512, 1024
+"""_PLAIN is set in ASCII where no other is, only the last two outside of it."""
+_LETTER = _UPPER | _LOWER
+_NO_LETTER = 0xFFFF - _LETTER
+_NUM_ASCII = 128
+
+_Borders: TypeAlias = npt.NDArray[Any]  # uint8
+"""Which characters may be on both sides of a border of tokens, by number: see _Known."""
+_REPLACED, _LINKED = 1, 2
+"""Bits of _Borders: of pairs that replaced phrases begin with, of all pairs in phrases."""
+
+_KEY, _CODES, _LENGTH, _COUNT, _FLAGS = range(5)
+"""Columns of a table, int64[a power of 2, 8], which is open addressing by hashes: the hash of a
+chunk; where its code points begin in an array, which its tokens follow, a number each; how many
+code points, and tokens, there are; flags."""
+_NUM_COLUMNS = 8  # a line of the processor's cache
+_USED, _SPECIAL, _PAIR, _UNIT, _LOOSE = (1 << i for i in range(5))
+"""Flags: a row in use; a special case; two tokens that a replaced phrase begins with, without
+the border between them; a unit; a chunk whose tokens depend on others."""
+_MOST_FLAGGED = 16
+"""Most code points of special cases, pairs and units of ASCII."""
+_MOST_CHUNKS, _MOST_CODES = 1 << 18, 1 << 23
+"""Chunks, and code points in them, that are remembered, in 100 MB or less; then all go."""
+
+_WORD, _END, _OTHER, _UNSPLIT = range(4)
+"""Kinds of tokens: one with a letter or the like, an end mark, other punctuation; a chunk that
+spaCy is to be asked for."""
+_AFTER_SPACE = 4
+"""Bit of the kind of a token: a space is before it."""
+_KIND_BITS = 3
+_KINDS = (1 << _KIND_BITS) - 1
+_UNKNOWN = -1
+# For a variable that begins with a literal, numba compiles what it is passed to twice.
+_NOWHERE: Any = np.int64(-2)
+_NO, _YES, _MAYBE = 0, 1, 2
+
+
+class SpacyWords:
+    """Finds the words and sentences of English texts."""
+
+    def words(self, texts: Spans) -> Spans:
+        """Return the words of texts, none empty or with white space at its ends."""
+        words, _ = self._tokens(_readable(texts))
+        return words
+
+    def num_sentences(self, lines: Sequence[str]) -> Places:
+        """Return the number of sentences in each line."""
+        if self._known is None:
+            return np.array([*map(self._library.num_sentences, lines)], np.int64)
+        texts = _readable(texts_as_spans(lines))
+        words, kinds = self._tokens(texts)
+        codes = words.characters.codes
+        where = texts.starts, texts.ends
+        return _count_sentences(codes, *where, words.starts, words.ends, words.of, kinds)
+
+    def _tokens(self, texts: Spans) -> tuple[Spans, npt.NDArray[np.uint8]]:
+        """Return the words of texts and their kinds."""
+        if self._known is None:
+            words = words_as_spans(map(self._library.words, texts.strings()))
+            return words, np.zeros(0, np.uint8)
+        self._known.make_room()
+        codes = texts.characters.codes
+        scratch = np.empty((2, max(texts.lengths, default=0)), np.int64)
+        places, kinds = np.empty((2, len(codes)), np.int64), np.empty(len(codes), np.uint8)
+        of = np.empty(len(texts.starts) + 1, np.int64)
+        where = codes, texts.starts, texts.ends
+        count = _split_texts(*where, *self._known.rules, scratch, places, kinds, of)
+        found = (places[0, :count], places[1, :count], kinds[:count], of)
+        unsplit = found[2] == _UNSPLIT
+        if unsplit.any():
+            chunks = Spans(texts.characters, found[0][unsplit], found[1][unsplit], of)
+            self._known.learn(dict.fromkeys(chunks.strings()))
+            found = _fill_in(codes, *found, *self._known.table)
+        starts, ends, kinds, of = found
+        return Spans(texts.characters, starts, ends, of), kinds
+
+    @cached_property
+    def _library(self) -> "_Spacy":
+        return _Spacy()
+
+    @cached_property
+    def _known(self) -> "_Known | None":
+        """What the kernels need; None, with a warning, if they follow other rules."""
+        if self._library.fingerprint == _RULES:
+            return _Known(self._library)
+        _LOG.warning(
+            "English words are found by spaCy itself, which is slow: the kernels follow the rules "
+            "of spaCy 3.8, and %s has others.",
+            importlib.metadata.version("spacy"),
+        )
+        return None
+
+
+def _readable(texts: Spans) -> Spans:
+    """Return texts without the word that spaCy cannot read."""
+    if not _holds(texts.characters.codes, code_points(_POISON)):
+        return texts
+    return texts_as_spans([text.replace(_POISON, "") for text in texts.strings()])
+
+
+class _Spacy:
+    """spaCy's English rules, which take a second to load."""
+
+    def __init__(self) -> None:
+        spacy = importlib.import_module("spacy")
+        self._pipeline = spacy.blank("en")
+        self._ends = self._pipeline.add_pipe("sentencizer").punct_chars
+        self._pipeline.max_length = 1 << 40
+        self._tokenizer = self._pipeline.tokenizer
+        orth = importlib.import_module("spacy.symbols").ORTH
+        self.specials = {
+            text: tuple(token[orth] for token in tokens)
+            for text, tokens in self._tokenizer.rules.items()
+        }
+        """The tokens of its special cases."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What stands for its rules."""
+        affixes = ("prefix_search", "suffix_search", "infix_finditer", "url_match")
+        patterns = [getattr(self._tokenizer, name).__self__.pattern for name in affixes]
+        odd = self._tokenizer.token_match, self._tokenizer.faster_heuristics
+        rules = [*patterns, odd, sorted(self.specials.items()), sorted(self._ends)]
+        return hashlib.sha256(repr(rules).encode()).hexdigest()
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of a text."""
+        with self._pipeline.memory_zone():
+            words = [token.text.strip() for token in self._tokenizer(text)]
+        return [word for word in words if word]
+
+    def num_sentences(self, line: str) -> int:
+        """Return the number of sentences in a line."""
+        with self._pipeline.memory_zone():
+            return len(list(self._pipeline(line.replace(_POISON, "")).sents))
+
+    def is_punctuation(self, character: str) -> bool:
+        """Return whether a character is punctuation."""
+        symbols = importlib.import_module("spacy.attrs")
+        is_punctuation = self._pipeline.vocab.lex_attr_getters[symbols.IS_PUNCT]
+        return bool(is_punctuation(character))
+
+    def phrases(self) -> dict[str, tuple[str, ...]]:
+        """Return what the PhraseMatcher looks for: special cases as the other rules split them."""
+        mine = self._tokenizer
+        names = ("prefix_search", "suffix_search", "infix_finditer", "url_match")
+        plain = type(mine)(mine.vocab, **{name: getattr(mine, name) for name in names})
+        finders = mine.find_prefix, mine.find_infix, mine.find_suffix
+        return {
+            text: tuple(token.text for token in plain(text))
+            for text in self.specials
+            if any(find(text) for find in finders) or " " in text
+        }
+
+    def split(self, chunks: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of each chunk, as _Known keeps them."""
+        with self._pipeline.memory_zone():
+            # Line feeds are tokens, so that no chunk has a say in another one's.
+            tokens = self._tokenizer("\n".join(chunks))
+            columns = tokens.to_array(["ORTH", "LENGTH", "SPACY", "IS_PUNCT"])
+            ids = [self._pipeline.vocab.strings[mark] for mark in self._ends]
+            feed = self._pipeline.vocab.strings["\n"]
+        orth, length, space, is_punctuation = columns.T
+        kinds = np.where(np.isin(orth, ids), _END, np.where(is_punctuation > 0, _OTHER, _WORD))
+        spaced = np.concatenate(([0], space[:-1])).astype(np.int64)
+        packed = length.astype(np.int64) << _KIND_BITS | kinds | spaced * _AFTER_SPACE
+        borders = np.flatnonzero(orth == feed)
+        tokens_of = np.split(packed[orth != feed], borders - np.arange(len(borders)))
+        return [tokens.tolist() for tokens in tokens_of]
+
+
+class _Known:
+    """What the kernels know: classes of characters, borders, and chunks with their tokens.
+
+    Characters that are beside a border within a phrase have numbers from 1 on; two numbers are the
+    place of such a border in `borders`.
+    """
+
+    def __init__(self, spacy: _Spacy) -> None:
+        self._spacy = spacy
+        phrases = spacy.phrases()
+        # Phrases of one token equal their special cases: they change nothing.
+        replaced = {
+            phrase[:2] for text, phrase in phrases.items() if phrase != spacy.specials[text]
+        }
+        pairs = {pair for phrase in phrases.values() for pair in itertools.pairwise(phrase)}
+        texts = sorted(first + second for first, second in replaced)
+        self._is_loose = re.compile("|".join(map(re.escape, texts))).search
+        self._classes = _classes(spacy)
+        self._numbers = np.zeros(NUM_CODE_POINTS, np.uint8)
+        beside = sorted({side for first, second in pairs for side in (first[-1], second[0])})
+        self._numbers[code_points("".join(beside))] = np.arange(1, len(beside) + 1)
+        self._borders = np.zeros((len(beside) + 1, len(beside) + 1), np.uint8)
+        for border, bit in ((replaced, _REPLACED), (pairs, _LINKED)):
+            for first, second in border:
+                left, right = self._numbers[code_points(first[-1] + second[0])]
+                self._borders[left, right] |= bit
+        self._flags = dict.fromkeys(_UNITS, _UNIT)
+        specials = [text for text in spacy.specials if text.isascii() and text.strip()]
+        for flagged, flag in ((specials, _SPECIAL), (filter(str.isascii, texts), _PAIR)):
+            for text in flagged:
+                self._flags[text] = self._flags.get(text, 0) | flag
+        self._forget()
+
+    @property
+    def rules(self) -> tuple[_Classes, npt.NDArray[np.uint8], _Borders, Places, Codes]:
+        """Classes and numbers of characters, borders, and `table`."""
+        return self._classes, self._numbers, self._borders, *self.table
+
+    @property
+    def table(self) -> tuple[Places, Codes]:
+        """The table of chunks, and the array of their code points and tokens."""
+        return self._table, self._codes
+
+    def _forget(self) -> None:
+        """Forget all chunks but special cases and their like."""
+        self._num_rows = self._num_codes = 0
+        self._table = np.zeros((1 << 12, _NUM_COLUMNS), np.int64)
+        self._codes = np.empty(1 << 15, np.uint32)
+        self.learn(self._flags)
+
+    def make_room(self) -> None:
+        """Forget chunks if there are too many."""
+        if self._num_rows > _MOST_CHUNKS or self._num_codes > _MOST_CODES:
+            self._forget()
+
+    def learn(self, chunks: Iterable[str]) -> None:
+        """Ask for the tokens of chunks that are not known, each once."""
+        chunks = list(chunks)
+        rows = np.zeros((len(chunks), _NUM_COLUMNS), np.int64)
+        known: list[int] = []
+        for row, chunk, tokens in zip(rows, chunks, self._spacy.split(chunks), strict=True):
+            flags = self._flags.get(chunk, 0)
+            if not flags and self._is_loose(chunk):
+                flags = _LOOSE
+            first = self._num_codes + len(known)
+            row[_CODES : _FLAGS + 1] = first, len(chunk), len(tokens), flags | _USED
+            known += [*map(ord, chunk), *tokens]
+        self._add(rows, np.array(known, np.uint32))
+
+    def _add(self, rows: Places, codes: Codes) -> None:
+        num_codes, num_rows = self._num_codes + len(codes), self._num_rows + len(rows)
+        if num_codes > len(self._codes):
+            grown = np.empty(1 << num_codes.bit_length(), np.uint32)
+            grown[: self._num_codes] = self._codes[: self._num_codes]
+            self._codes = grown
+        self._codes[self._num_codes : num_codes] = codes
+        if 2 * num_rows > len(self._table):
+            used = self._table[self._table[:, _FLAGS] > 0]
+            self._table = np.zeros((4 << num_rows.bit_length(), _NUM_COLUMNS), np.int64)
+            _place(self._table, self._codes, used)
+        _place(self._table, self._codes, rows)
+        self._num_codes, self._num_rows = num_codes, num_rows
+
+
+def _classes(spacy: _Spacy) -> _Classes:
+    classes = np.full(NUM_CODE_POINTS, _FOREIGN, np.uint16)
+    classes[:_NUM_ASCII] = 0
+    for characters, bit in (
+        (string.ascii_uppercase, _UPPER),
+        (string.ascii_lowercase, _LOWER),
+        (string.digits, _DIGIT),
+        (_QUOTES, _QUOTE),
+        (_PREFIXES, _PREFIX),
+        (_MARKS, _MARK),
+        (_DOTTED, _DOTS),
+        (filter(spacy.is_punctuation, map(chr, range(_NUM_ASCII))), _PUNCTUATION),
+    ):
+        classes[code_points("".join(characters))] |= bit
+    classes[kinds_of_characters() & SPACE > 0] |= _WHITE
+    # Others must not pass for letters.
+    classes[:_NUM_ASCII][classes[:_NUM_ASCII] == 0] = _PLAIN
+    return classes
+
+
+@kernel
+def _holds(codes: Codes, wanted: Codes) -> bool:
+    """Return whether some code points are anywhere among others."""
+    for at in range(len(codes) - len(wanted) + 1):
+        if codes[at] == wanted[0]:
+            same = 1
+            while same < len(wanted) and codes[at + same] == wanted[same]:
+                same += 1
+            if same == len(wanted):
+                return True
+    return False
+
+
+@kernel_in_place
+def _find(codes: Codes, start: int, end: int, table: Places, known: Codes) -> int:
+    """Return the row of a range of code points, or _UNKNOWN."""
+    mask = len(table) - 1
+    key = np.int64(hash_of(codes[start:end]))
+    row = (key >> 32) & mask
+    while table[row, _FLAGS]:
+        if table[row, _KEY] == key and table[row, _LENGTH] == end - start:
+            first, at = table[row, _CODES], 0
+            while at < end - start and known[first + at] == codes[start + at]:
+                at += 1
+            if at == end - start:
+                return int(row)
+        row = (row + 1) & mask
+    return _UNKNOWN
+
+
+@kernel_in_place
+def _flags_of(codes: Codes, start: int, end: int, table: Places, known: Codes) -> int:
+    """Return the flags of a range of code points, 0 if they cannot be interesting."""
+    if not 0 < end - start <= _MOST_FLAGGED:
+        return 0
+    row = _find(codes, start, end, table, known)
+    return int(table[row, _FLAGS]) if row >= 0 else 0
+
+
+@kernel_in_place
+def _place(table: Places, known: Codes, rows: Places) -> None:
+    """Enter rows into a table that has room for them."""
+    mask = len(table) - 1
+    for index in range(len(rows)):
+        first = rows[index, _CODES]
+        rows[index, _KEY] = np.int64(hash_of(known[first : first + rows[index, _LENGTH]]))
+        row = (rows[index, _KEY] >> 32) & mask
+        while table[row, _FLAGS]:
+            row = (row + 1) & mask
+        for column in range(_NUM_COLUMNS):
+            table[row, column] = rows[index, column]
+
+
+@kernel_in_place
+def _prefix_codes(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+    """Return the length of the prefix of a range of ASCII."""
+    code = codes[start]
+    if classes[code] & _PREFIX:
+        return 1
+    if code == ord("."):
+        at = start + 1
+        while at < end and codes[at] == ord("."):
+            at += 1
+        return at - start if at - start > 1 else 0
+    if code == ord("+"):
+        return 0 if start + 1 < end and classes[codes[start + 1]] & _DIGIT else 1
+    # A$, C$, US$
+    if (code == ord("A") or code == ord("C")) and start + 1 < end:
+        return 2 if codes[start + 1] == ord("$") else 0
+    if code == ord("U") and start + 2 < end and codes[start + 1] == ord("S"):
+        return 3 if codes[start + 2] == ord("$") else 0
+    return 0
+
+
+@kernel_in_place
+def _suffix_codes(  # noqa: PLR0911  rules side by side
+    codes: Codes, start: int, end: int, classes: _Classes, table: Places, known: Codes
+) -> int:
+    """Return the length of the suffix of a range of ASCII."""
+    if end <= start:
+        return 0
+    last = codes[end - 1]
+    if classes[last] & _MARK:
+        return 1
+    if last == ord("."):
+        return _stop_codes(codes, start, end, classes)
+    before = codes[end - 2] if end - start > 1 else np.uint32(0)
+    if before == ord("'") and (last == ord("s") or last == ord("S")):
+        return 2
+    if last == ord("+"):
+        return 1 if classes[before] & _DIGIT else 0
+    if last == ord("$"):
+        return _currency_codes(codes, start, end, classes)
+    return _unit_codes(codes, start, end, classes, table, known)
+
+
+@kernel_in_place
+def _stop_codes(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+    """Return the length of a suffix of full stops, with which a range ends."""
+    at = end
+    while at > start and codes[at - 1] == ord("."):
+        at -= 1
+    if end - at > 1:
+        return end - at
+    if at > start and classes[codes[at - 1]] & _DOTS:
+        return 1
+    upper = at > start + 1 and classes[codes[at - 1]] & classes[codes[at - 2]] & _UPPER
+    return 1 if upper else 0
+
+
+@kernel_in_place
+def _currency_codes(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+    """Return the length of $, US$, C$ or A$ behind a digit, with whose $ a range ends."""
+    at = end - 1
+    if at > start and (codes[at - 1] == ord("A") or codes[at - 1] == ord("C")):
+        at -= 1
+    elif at > start + 1 and codes[at - 1] == ord("S") and codes[at - 2] == ord("U"):
+        at -= 2
+    return end - at if at > start and classes[codes[at - 1]] & _DIGIT else 0
+
+
+@kernel_in_place
+def _unit_codes(
+    codes: Codes, start: int, end: int, classes: _Classes, table: Places, known: Codes
+) -> int:
+    """Return the length of what stands behind the last digit of a range, if it is a unit."""
+    at = end
+    while at > start and end - at <= _UNIT_CODES and not classes[codes[at - 1]] & _DIGIT:
+        at -= 1
+    if at == start or end - at > _UNIT_CODES:
+        return 0
+    return end - at if _flags_of(codes, at, end, table, known) & _UNIT else 0
+
+
+@kernel_in_place
+def _infix_codes(codes: Codes, start: int, at: int, end: int, classes: _Classes) -> int:  # noqa: C901, PLR0911  rules side by side
+    """Return the length of the infix at a place of a range of ASCII, 0 if there is none."""
+    code = codes[at]
+    after = classes[codes[at + 1]] if at + 1 < end else 0
+    if code == ord("."):
+        last = at + 1
+        while last < end and codes[last] == ord("."):
+            last += 1
+        if last - at > 1:
+            return last - at
+    if at == start:
+        return 0
+    before = classes[codes[at - 1]]
+    if code == ord("."):
+        return 1 if before & (_LOWER | _QUOTE) and after & (_UPPER | _QUOTE) else 0
+    if code == ord(","):
+        return 1 if before & _LETTER and after & _LETTER else 0
+    if code == ord(":") or code == ord("/") or (ord("<") <= code <= ord(">")):
+        return 1 if before & (_LETTER | _DIGIT) and after & _LETTER else 0
+    sign = code == ord("+") or code == ord("-") or code == ord("*") or code == ord("^")
+    if sign and before & _DIGIT and at + 1 < end and (after & _DIGIT or codes[at + 1] == ord("-")):
+        return 1
+    if code == ord("~"):
+        return 1 if before & (_LETTER | _DIGIT) and after & _LETTER else 0
+    if code == ord("-") and before & (_LETTER | _DIGIT):
+        last = at + 1
+        while last < end and codes[last] == ord("-"):
+            last += 1
+        if last - at <= 3 and last < end and classes[codes[last]] & _LETTER:  # noqa: PLR2004  ---
+            return last - at
+    return 0
+
+
+@kernel_in_place
+def _is_address(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+    """Return _YES, _NO, or _MAYBE: whether spaCy's expression for addresses matches.
+
+    Without @ a match begins with a scheme and ://, or with the host, that is with all letters,
+    digits and signs that hosts have: what may follow a host is none of them.
+    """
+    for at in range(start, end):
+        if codes[at] == ord("@"):
+            return _MAYBE
+    host, last = start, _host_end(codes, start, end, classes)
+    scheme = last
+    while scheme < end and codes[scheme] == ord("+"):
+        scheme = _host_end(codes, scheme + 1, end, classes)
+    if scheme + 2 < end and codes[scheme] == ord(":") and codes[scheme + 1] == ord("/"):
+        if codes[scheme + 2] != ord("/") or scheme - start < 2:  # noqa: PLR2004  its least length
+            return _MAYBE
+        host, last = scheme + 3, _host_end(codes, scheme + 3, end, classes)
+    after = codes[last] if last < end else np.uint32(ord("/"))
+    if after == ord(":"):
+        return _MAYBE
+    if not (after == ord("/") or after == ord("?") or after == ord("#")):
+        return _NO
+    return _is_host(codes, host, last, classes)
+
+
+@kernel_in_place
+def _host_end(codes: Codes, at: int, end: int, classes: _Classes) -> int:
+    """Return where characters end that may be in the name of a host."""
+    while at < end and (
+        classes[codes[at]] & (_LETTER | _DIGIT)
+        or codes[at] == ord(".")
+        or codes[at] == ord("-")
+        or codes[at] == ord("_")
+    ):
+        at += 1
+    return at
+
+
+@kernel_in_place
+def _is_host(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+    """Return _YES, _NO, or _MAYBE for numbers: whether a range of such characters is a host.
+
+    It is, if two small letters or more follow the last full stop, and there is one; and if before
+    it there are names of up to 64 characters, the first and last of them a letter or a digit.
+    """
+    numbers = good = True
+    begin = start
+    for at in range(start, end):
+        numbers = numbers and (codes[at] == ord(".") or classes[codes[at]] & _DIGIT > 0)
+        if codes[at] == ord("."):
+            good = good and 0 < at - begin <= 64  # noqa: PLR2004  as said above
+            if good:
+                outer = classes[codes[begin]] & (_LETTER | _DIGIT) > 0
+                good = outer and classes[codes[at - 1]] & (_LETTER | _DIGIT) > 0
+            begin = at + 1
+    if numbers:
+        return _MAYBE
+    if not good or begin == start or not 1 < end - begin < 64:  # noqa: PLR2004  two to 63 letters
+        return _NO
+    for at in range(begin, end):
+        if not classes[codes[at]] & _LOWER:
+            return _NO
+    return _YES
+
+
+@kernel_in_place
+def _kind(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+    """Return what a token of ASCII is."""
+    code = codes[start]
+    if not classes[code] & _PUNCTUATION:
+        return _WORD
+    if end - start == 1:
+        return _END if code == ord(".") or code == ord("!") or code == ord("?") else _OTHER
+    for at in range(start, end):
+        if not classes[codes[at]] & _PUNCTUATION:
+            return _WORD
+    return _OTHER
+
+
+@kernel_in_place
+def _write_known(
+    row: int, at: int, count: int, table: Places, known: Codes, scratch: Places
+) -> int:
+    """Write the tokens that a row of the table has, from a place on; return how many are there."""
+    first = table[row, _CODES] + table[row, _LENGTH]
+    for index in range(first, first + table[row, _COUNT]):
+        size = np.int64(known[index])
+        at = int(at + (size >> _KIND_BITS) + (size & _AFTER_SPACE > 0))
+        scratch[0, count] = (at << _KIND_BITS) | (size & _KINDS)
+        count += 1
+    return count
+
+
+@kernel_in_place
+def _split_middle(
+    codes: Codes,
+    place: tuple[int, int, int],
+    classes: _Classes,
+    table: Places,
+    known: Codes,
+    scratch: Places,
+) -> int:
+    """Write where tokens of ASCII between affixes end; return how many are there, or _UNKNOWN.
+
+    Args:
+        codes: Code points of a text.
+        place: Where the range begins and ends, and how many tokens stand before it.
+        classes: What characters are.
+        table: Chunks.
+        known: Their code points and tokens.
+        scratch: Where ends and kinds of tokens are written.
+    """
+    start, end, count = place
+    if _flags_of(codes, start, end, table, known) & _SPECIAL:
+        row = _find(codes, start, end, table, known)
+        return _write_known(row, start, count, table, known, scratch)
+    at = begin = start
+    first = count
+    while at < end:
+        length = _infix_codes(codes, start, at, end, classes)
+        if length and at > start:
+            if at > begin:
+                scratch[0, count] = (at << _KIND_BITS) | _kind(codes, begin, at, classes)
+                count += 1
+            begin = at + length
+            scratch[0, count] = (begin << _KIND_BITS) | _kind(codes, at, begin, classes)
+            count += 1
+        at += max(length, 1)
+    address = _is_address(codes, start, end, classes) if count > first else _NO
+    if address == _MAYBE:
+        return _UNKNOWN
+    if address == _YES:
+        count, begin = first, start
+    if begin < end:
+        scratch[0, count] = (end << _KIND_BITS) | _kind(codes, begin, end, classes)
+        count += 1
+    return count
+
+
+@kernel_in_place
+def _split(  # noqa: C901  the loop of spaCy
+    codes: Codes,
+    place: tuple[int, int],
+    classes: _Classes,
+    table: Places,
+    known: Codes,
+    scratch: Places,
+) -> int:
+    """Write where the tokens of a chunk of ASCII end, and return how many there are, or _UNKNOWN.
+
+    The chunk is not in the table. The steps are those of Tokenizer._split_affixes and
+    _attach_tokens of spaCy 3.8.
+    """
+    low, high = place
+    count = num_suffixes = 0
+    before = _UNKNOWN
+    done = False
+    while low < high and high - low != before and not done:
+        before = high - low
+        prefix = _prefix_codes(codes, low, high, classes)
+        suffix = 0
+        done = prefix > 0 and _flags_of(codes, low + prefix, high, table, known) & _SPECIAL != 0
+        if not done:
+            suffix = _suffix_codes(codes, low + prefix, high, classes, table, known)
+            if suffix and _flags_of(codes, low, high - suffix, table, known) & _SPECIAL:
+                done, prefix = True, 0
+        if prefix:
+            low += prefix
+            scratch[0, count] = (low << _KIND_BITS) | _kind(codes, low - prefix, low, classes)
+            count += 1
+        if suffix:
+            scratch[1, num_suffixes] = high
+            num_suffixes += 1
+        high -= suffix
+        done = done or (low < high and _flags_of(codes, low, high, table, known) & _SPECIAL != 0)
+    if low < high:
+        count = _split_middle(codes, (low, high, count), classes, table, known, scratch)
+        if count < 0:
+            return _UNKNOWN
+    for index in range(num_suffixes - 1, -1, -1):
+        last = scratch[1, index]
+        scratch[0, count] = (last << _KIND_BITS) | _kind(codes, high, last, classes)
+        high = last
+        count += 1
+    return count
+
+
+@kernel_in_place
+def _chunk_end(codes: Codes, at: int, end: int, classes: _Classes) -> tuple[int, int]:
+    """Return where the chunk ends that begins at a place, and the classes of its characters.
+
+    A chunk with no class but letters has nothing but letters of ASCII.
+    """
+    found = 0
+    while at < end:
+        kind = classes[codes[at]]
+        if kind & _WHITE:
+            break
+        found |= kind
+        at += 1
+    return at, found
+
+
+@kernel_in_place
+def _has_replaced(  # noqa: PLR0913, PLR0917  all that is known
+    codes: Codes,
+    place: tuple[int, int],
+    numbers: npt.NDArray[np.uint8],
+    borders: _Borders,
+    table: Places,
+    known: Codes,
+    scratch: Places,
+) -> bool:
+    """Return whether two of the tokens of a chunk of ASCII may belong to what is replaced.
+
+    Args:
+        codes: Code points of a text.
+        place: Where the chunk begins, and how many tokens it has.
+        numbers: Those of characters.
+        borders: What may be on both sides of a border.
+        table: Chunks.
+        known: Their code points and tokens.
+        scratch: Where the tokens end.
+    """
+    start, count = place
+    for index in range(1, count):
+        border, end = scratch[0, index - 1] >> _KIND_BITS, scratch[0, index] >> _KIND_BITS
+        if (
+            borders[numbers[codes[border - 1]], numbers[codes[border]]] & _REPLACED
+            and _flags_of(codes, start, end, table, known) & _PAIR
+        ):
+            return True
+        start = border
+    return False
+
+
+@kernel_in_place
+def _read_chunk(  # noqa: PLR0913, PLR0917  all that is known
+    codes: Codes,
+    place: tuple[int, int, int],
+    classes: _Classes,
+    numbers: npt.NDArray[np.uint8],
+    borders: _Borders,
+    table: Places,
+    known: Codes,
+    scratch: Places,
+) -> tuple[int, bool]:
+    """Write where the tokens of a chunk end; return how many, or _UNKNOWN, and if it is loose.
+
+    Args:
+        codes: Code points of a text.
+        place: Where the chunk begins and ends, and the classes of its characters.
+        classes: What characters are.
+        numbers: Those of characters.
+        borders: What may be on both sides of a border.
+        table: Chunks.
+        known: Their code points and tokens.
+        scratch: Where ends and kinds of tokens are written.
+    """
+    start, end, kind = place
+    row = _find(codes, start, end, table, known)
+    if row >= 0:
+        count = _write_known(row, start, 0, table, known, scratch)
+        return count, table[row, _FLAGS] & _LOOSE != 0
+    if kind & _FOREIGN:
+        return _UNKNOWN, True
+    if not kind & _NO_LETTER:
+        scratch[0, 0] = end << _KIND_BITS
+        return 1, False
+    count = _split(codes, (start, end), classes, table, known, scratch)
+    replaced = count > 1 and _has_replaced(
+        codes, (start, count), numbers, borders, table, known, scratch
+    )
+    return _UNKNOWN if replaced else count, replaced or count < 0
+
+
+@kernel_in_place
+def _split_texts(  # noqa: C901, PLR0913, PLR0915, PLR0917  one pass over the texts
+    codes: Codes,
+    begins: Places,
+    stops: Places,
+    classes: _Classes,
+    numbers: npt.NDArray[np.uint8],
+    borders: _Borders,
+    table: Places,
+    known: Codes,
+    scratch: Places,
+    words: Places,
+    kinds: npt.NDArray[np.uint8],
+    of: Places,
+) -> int:
+    """Write where the words of texts begin and end, and their kinds; return how many there are.
+
+    Args:
+        codes: Code points of texts.
+        begins: Where each text begins.
+        stops: Where it ends.
+        classes: What characters are.
+        numbers: Those of characters.
+        borders: What may be on both sides of a border.
+        table: Chunks.
+        known: Their code points and tokens.
+        scratch: Memory for the tokens of a text, int64[2, n].
+        words: int64[2, len(codes)], takes where words begin and end.
+        kinds: uint8[len(codes)], takes their kinds.
+        of: Takes where those of each text begin.
+    """
+    starts, ends = words[0], words[1]
+    num_words = of[0] = 0
+    for text in range(len(begins)):
+        at, stop = begins[text], stops[text]
+        previous = group = group_words = _NOWHERE
+        unsure = False
+        while at < stop:
+            if classes[codes[at]] & _WHITE:
+                at += 1
+                continue
+            start = at
+            at, kind = _chunk_end(codes, start, stop, classes)
+            linked = start - previous == 2 and _is_link(codes, previous, numbers, borders)  # noqa: PLR2004
+            if not linked:
+                group, group_words, unsure = start, num_words, False
+            count, loose = _read_chunk(
+                codes, (start, at, kind), classes, numbers, borders, table, known, scratch
+            )
+            unsure |= loose
+            if linked and unsure:  # the chunks of the group are one
+                num_words, start = group_words, group
+                row = _find(codes, start, at, table, known)
+                count = _UNKNOWN
+                if row >= 0:
+                    count = _write_known(row, start, 0, table, known, scratch)
+            previous = at - 1
+            if count < 0:
+                starts[num_words], ends[num_words], kinds[num_words] = start, at, _UNSPLIT
+                num_words += 1
+            for index in range(count):
+                token = scratch[0, index]
+                starts[num_words] = start + (token & _AFTER_SPACE > 0)
+                ends[num_words] = start = token >> _KIND_BITS
+                kinds[num_words] = token & _KINDS & ~_AFTER_SPACE
+                num_words += 1
+        of[text + 1] = num_words
+    return num_words
+
+
+@kernel_in_place
+def _is_link(codes: Codes, last: int, numbers: npt.NDArray[np.uint8], borders: _Borders) -> bool:
+    """Return whether a space links what ends with a character to what follows."""
+    if codes[last + 1] != ord(" "):
+        return False
+    return bool(borders[numbers[codes[last]], numbers[codes[last + 2]]] & _LINKED)
+
+
+@kernel
+def _fill_in(  # noqa: PLR0913, PLR0917  words, a table
+    codes: Codes,
+    starts: Places,
+    ends: Places,
+    kinds: npt.NDArray[np.uint8],
+    of: Places,
+    table: Places,
+    known: Codes,
+) -> tuple[Places, Places, npt.NDArray[np.uint8], Places]:
+    """Return what _split_texts() does with the tokens of chunks that are known by now."""
+    rows, num_words = np.empty(len(starts), np.int64), 0
+    for word in range(len(starts)):
+        rows[word] = _UNKNOWN
+        if kinds[word] == _UNSPLIT:
+            rows[word] = _find(codes, starts[word], ends[word], table, known)
+            num_words += table[rows[word], _COUNT] - 1
+    num_words += len(starts)
+    scratch = np.empty((1, len(codes)), np.int64)
+    new_starts, new_ends = np.empty(num_words, np.int64), np.empty(num_words, np.int64)
+    new_kinds, new_of = np.empty(num_words, np.uint8), np.zeros(len(of), np.int64)
+    new = 0
+    for text in range(len(of) - 1):
+        for word in range(of[text], of[text + 1]):
+            if rows[word] < 0:
+                new_starts[new], new_ends[new], new_kinds[new] = (
+                    starts[word],
+                    ends[word],
+                    kinds[word],
+                )
+                new += 1
+                continue
+            start = starts[word]
+            for index in range(_write_known(rows[word], start, 0, table, known, scratch)):
+                token = scratch[0, index]
+                new_starts[new] = start + (token & _AFTER_SPACE > 0)
+                new_ends[new] = start = token >> _KIND_BITS
+                new_kinds[new] = token & _KINDS & ~_AFTER_SPACE
+                new += 1
+        new_of[text + 1] = new
+    return new_starts, new_ends, new_kinds, new_of
+
+
+@kernel
+def _count_sentences(  # noqa: PLR0913, PLR0917  texts, words
+    codes: Codes,
+    begins: Places,
+    stops: Places,
+    starts: Places,
+    ends: Places,
+    of: Places,
+    kinds: npt.NDArray[np.uint8],
+) -> Places:
+    """Return the number of sentences of each text, given its words and their kinds."""
+    counts = np.zeros(len(begins), np.int64)
+    for text in range(len(begins)):
+        at, after_end = begins[text], False
+        counts[text] = begins[text] < stops[text]
+        for word in range(of[text], of[text + 1] + 1):
+            start = starts[word] if word < of[text + 1] else stops[text]
+            # White space is a token, but for the one space after a word.
+            is_token = start - at > (at > begins[text] and codes[at] == ord(" "))
+            kind = kinds[word] if word < of[text + 1] else _OTHER
+            counts[text] += after_end and (is_token or kind == _WORD)
+            after_end = kind == _END or (after_end and not is_token and kind == _OTHER)
+            at = ends[word] if word < of[text + 1] else at
+    return counts
