@@ -51,7 +51,7 @@ IMPORTED = {
     ),
     "shards": ("shards.dataset_commands", "shards.compact", "shards.trace", "pandas"),
     "trainer": (
-        "trainer.pretraining",
+        "trainer.hooks",
         "trainer.finetune.items",
         "trainer.evaluating",
         "trainer.decode.writer",

@@ -1,32 +1,25 @@
-"""What a model knows: the figures of `trainer.evaluate`, and of validation in training.
+"""What a model knows: the figures of `trainer.evaluate`."""
 
-Validation reads the same windows with the same blanks each time, each counted once.
-"""
-
-import math
-from collections.abc import Callable
 from dataclasses import replace
 
-from shards.progress import counted
 from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
-from trainer.data import RunData, brought, source_names
+from trainer.data import brought
 from trainer.evaluate import EvaluateModel
 from trainer.held_out import held_out_run, open_held_out
-from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
-from trainer.model.loss import LossSums
 from trainer.opening import Opening
 from trainer.ranks import AgreedError, Ranks
 from trainer.settings import Config
 from trainer.start import start
-from trainer.step import micro_batches
 from trainer.trained import find_origin, load_model
+from trainer.validation import evaluate
+from trainer.weights.load import broadcast_weights
 
 
 def evaluate_run(config: Config, ranks: Ranks) -> int:
     """Print the figures of a run's newest checkpoint."""
-    started = start(config, ranks)
+    started = start(config, ranks, load_weights=broadcast_weights)
     benchmarks = ranks.together(lambda: benchmarks_of(started))
     stepper = started.stepper
     tally = evaluate(stepper.losses, started.data, at_once=stepper.micro_batch, ranks=ranks)
@@ -62,39 +55,6 @@ def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
         _print_tally(evaluate(answer, data, at_once=size, ranks=ranks), "held-out text", ranks)
     print_figures(benchmarks, answer)
     return 0
-
-
-def evaluate(
-    losses: Callable[[Tensors], LossSums],
-    data: RunData,
-    *,
-    at_once: int,
-    ranks: Ranks,
-    stop: Callable[[], int] = lambda: 0,
-) -> LossTally | None:
-    """Return the tally of the validation windows, None without any, or if stopped.
-
-    Args:
-        losses: what the model gives of windows, without gradients.
-        data: holds the windows.
-        at_once: windows that a rank computes at once.
-        ranks: all of them call this; each computes its part.
-        stop: called between batches, with the same result on all ranks; nonzero: return None.
-    """
-    if data.held_out is None:
-        return None
-    tally = LossTally.empty(source_names(data.held_out.streams))
-    size = at_once * ranks.world
-    batches = data.validation(size, ranks)
-    if ranks.is_first:
-        total = math.ceil(len(data.held_out) / size) * size
-        batches = counted("validation", batches, total=total, weight=lambda _: size, unit="windows")
-    for batch in batches:
-        for part in micro_batches(batch, at_once):
-            tally = tally.plus(part, losses(part))
-        if stop():
-            return None
-    return tally.summed_over(ranks)
 
 
 def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:

@@ -1,33 +1,31 @@
 """A run that learns the windows of a dataset."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from shards.program import called
 from shards.switches import numbers_of
-from trainer.benchmarks import benchmarks_of, main_figures
 from trainer.checkpoints.disk import run_folder_locked
 from trainer.data import source_names
-from trainer.evaluating import evaluate
 from trainer.follow import Follower
-from trainer.log import TASKS, VALIDATION, RunLog
+from trainer.log import VALIDATION, RunLog
 from trainer.loss_tally import LossTally
 from trainer.model.flops import peak_flops
 from trainer.ranks import DTYPES, Ranks
-from trainer.run import Running, Work
-from trainer.samples import open_samples
+from trainer.run import Hook, Running, Work
 from trainer.settings import EPOCH, Config
-from trainer.start import StartedRun, log_of, start
+from trainer.start import LoadWeights, StartedRun, log_of, start
 from trainer.step import Outcome
 from trainer.stop import Stop
+from trainer.validation import evaluate
 
-if TYPE_CHECKING:
-    from trainer.harness import Benchmarks
+MakeHooks = Callable[[StartedRun, RunLog, Stop], Sequence[Hook]]
+"""Makes the hooks of a run that is ready; all ranks call it."""
 
 
 @dataclass(eq=False)
@@ -36,13 +34,12 @@ class Windows(Work):
 
     started: StartedRun
     _: KW_ONLY
-    benchmarks: "Benchmarks | None"
+    hooks: Sequence[Hook]
     follower: Follower
     log: RunLog
     stop: Stop
 
     def __post_init__(self) -> None:
-        self._samples = open_samples(self.started, stop=self.stop)
         self._settings, self._ranks = self.started.config.settings, self.started.ranks
         self._data = self.started.data
         self._batches = self._data.batches(self.started.step, self._ranks)
@@ -92,15 +89,16 @@ class Windows(Work):
         return self._is_due(self._settings.save_every, step)
 
     def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
-        """Log validation, tasks and samples if they are due; return whether they were."""
-        validates = is_taken and self._is_due(self._settings.eval_every, step)
-        writes = is_taken and self._is_due(self._settings.sample_every, step)
+        """Validate, and do what the hooks do, if that is due; return whether anything was."""
+        if not is_taken:
+            return False
+        validates = self._is_due(self._settings.eval_every, step)
+        hooks = [hook for hook in self.hooks if self._is_due(hook.every, step)]
         if validates:
             self._validate(step)
-            self._examine(step)
-        if writes and self._samples is not None:
-            self._samples.write(step, self.log)
-        return validates or writes
+        for hook in hooks:
+            hook.act(step)
+        return validates or bool(hooks)
 
     def _is_due(self, every: int | str, step: int) -> bool:
         """Return whether what is done so often, and after the last step, is done after a step.
@@ -129,15 +127,6 @@ class Windows(Work):
             samples = self.position(step)
             self.log.write(VALIDATION, step, tally.figures(), samples=samples)
 
-    def _examine(self, step: int) -> None:
-        if self.benchmarks is None:
-            return
-        answer = self.started.stepper.answer
-        figures = self.benchmarks.score(answer, stop=self.stop.exit_code)
-        if figures:
-            line = f"step {step:,}/{self.started.steps:,}  {TASKS}  {main_figures(figures)}"
-            self.log.write(TASKS, step, figures, samples=self.position(step), line=line)
-
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
         """Return what a checkpoint records of the run and its data."""
         return self.started.state(step, self._data, bad_losses=bad_losses)
@@ -149,20 +138,30 @@ class Windows(Work):
         return f" To see what a step trains on: {called('shards trace')} {run} --step {step - 1}."
 
 
-def train(config: Config, ranks: Ranks) -> int:
-    """Train and return the exit code: 0, or that of the signal that stopped it."""
-    save = config.settings.save
-    with run_folder_locked(save, ranks, start=lambda: start(config, ranks, trains=True)) as started:
-        return _train(started)
+def train(config: Config, ranks: Ranks, *, load_weights: LoadWeights, make_hooks: MakeHooks) -> int:
+    """Train and return the exit code: 0, or that of the signal that stopped it.
+
+    Args:
+        config: the run.
+        ranks: of the run.
+        load_weights: loads what --init-from names.
+        make_hooks: makes what is done every so many steps besides validation.
+    """
+
+    def open_run() -> StartedRun:
+        return start(config, ranks, load_weights=load_weights, trains=True)
+
+    with run_folder_locked(config.settings.save, ranks, start=open_run) as started:
+        return _train(started, make_hooks)
 
 
-def _train(started: StartedRun) -> int:
+def _train(started: StartedRun, make_hooks: MakeHooks) -> int:
     ranks = started.ranks
-    benchmarks = ranks.together(lambda: benchmarks_of(started))
     with Stop(ranks) as stop, closing(log_of(started, started.lines())) as log:
+        hooks = make_hooks(started, log, stop)
         follower = Follower(started.config, folder=started.folder, ranks=ranks, say=log.say)
         follower.save()
-        windows = Windows(started, benchmarks=benchmarks, follower=follower, log=log, stop=stop)
+        windows = Windows(started, hooks=hooks, follower=follower, log=log, stop=stop)
         ready = replace(started, peak_flops=_peak_flops(started))
         return Running(ready, windows, log=log, stop=stop).run()
 

@@ -55,6 +55,16 @@ class Ready:
     """What all its checkpoints record, as `identity` and `schedule`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """What a command lets a run do with its model every so many steps, besides validation."""
+
+    every: int | str
+    """Steps, 0 for never; EPOCH."""
+    act: Callable[[int], None]
+    """Takes the last step; all ranks call it."""
+
+
 class Work(Protocol):
     """What a run learns; all ranks call everything, and get the same."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
@@ -30,7 +30,6 @@ from trainer.checkpoints.checkpoint import (
     check_files,
     find_checkpoint,
     find_later_steps,
-    usable_checkpoint,
     was_saved,
 )
 from trainer.checkpoints.room import check_disk, check_memory, free_memory, keeps_elsewhere
@@ -53,8 +52,6 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.run import Ready
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Config, Learning
 from trainer.step import Stepper, after_removal, check_settings, make_model
-from trainer.weights.read import read_weights
-from trainer.weights.weights import Weights
 
 _FOREVER = 2**62
 """Beyond any position."""
@@ -164,9 +161,8 @@ class Subject:
 
     make: Callable[..., GLM]
     """`make_model` with shape and seed."""
-    init_from: Path | None
-    """The weights that it begins with; None: they are drawn."""
-    extend_positions: bool = False
+    load_weights: Callable[[GLM], None] | None
+    """Loads the weights that it begins with; None: they are drawn."""
     micro: int
     """Samples that a rank computes at once."""
     size: int
@@ -277,12 +273,22 @@ def _check_room(
     ranks.together(check)
 
 
-def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
+class LoadWeights(Protocol):
+    """Loads weights into a model of `make_model`; all ranks call it."""
+
+    def __call__(self, path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
+        """Load the weights at a path; the model may have more positions if that is said."""
+
+
+def start(
+    config: Config, ranks: Ranks, *, load_weights: LoadWeights, trains: bool = False
+) -> StartedRun:
     """Return a run that is ready to learn windows; all ranks call this.
 
     Args:
         config: the run.
         ranks: of the run.
+        load_weights: loads what --init-from names.
         trains: whether it is to take steps, so that it may not have passed its end.
 
     Raises:
@@ -301,10 +307,15 @@ def start(config: Config, ranks: Ranks, *, trains: bool = False) -> StartedRun:
     now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
     data = ranks.together(lambda: open_data(replace(config, run=now)))
     ranks.together(lambda: data.check_layout(ranks))
+    init = settings.init_from
+
+    def load(model: GLM) -> None:
+        if init is not None:
+            load_weights(init, model, extend_positions=settings.extend_positions, ranks=ranks)
+
     subject = Subject(
         make=partial(make_model, data.shape, seed=run.seed),
-        init_from=settings.init_from,
-        extend_positions=settings.extend_positions,
+        load_weights=None if init is None else load,
         micro=micro,
         size=run.batch_size(0),
         steps=run.steps or 0,
@@ -637,10 +648,8 @@ def make_stepper(
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    if checkpoint is None and subject.init_from is not None:
-        hand_out_weights(
-            subject.init_from, model, extend_positions=subject.extend_positions, ranks=ranks
-        )
+    if checkpoint is None and subject.load_weights is not None:
+        subject.load_weights(model)
     stepper = Stepper(
         model,
         settings=settings,
@@ -667,51 +676,3 @@ def _compiles(settings: Learning, deepspeed: Mapping[str, Any], ranks: Ranks) ->
     if problem and ranks.is_first:
         _log.warning("the model is not compiled, which is slower: %s", problem)
     return problem is None
-
-
-def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> None:
-    """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
-
-    Args:
-        path: a file or a folder, of a run that of a checkpoint.
-        model: receives the values.
-        extend_positions: let the model have more positions than the checkpoint.
-
-    Raises:
-        UserError: there is no checkpoint, or it has another shape.
-    """
-    weights = read_weights(path, vocab_size=model.config.vocab_size)
-    weights.copy_into(model, extend_positions=extend_positions)
-
-
-def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
-    """Do as `load_weights` for a model of `make_model`; all ranks call this.
-
-    The first rank reads a parameter at a time. At ZeRO stage 3 each rank gets its part of it at
-    once; below, DeepSpeed sends them all when it makes its engine.
-
-    Raises:
-        AgreedError: there is no checkpoint, or it has another shape.
-    """
-    from deepspeed.runtime.zero import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
-        GatheredParameters,
-    )
-
-    named = dict(model.named_parameters())
-
-    def read() -> Weights | None:
-        if not ranks.is_first:
-            return None
-        checkpoint = usable_checkpoint(path)
-        folder = path if checkpoint is None else checkpoint.folder
-        weights = read_weights(folder, vocab_size=model.config.vocab_size)
-        shapes = {name: getattr(p, "ds_shape", p.shape) for name, p in named.items()}
-        weights.check(shapes, extend_positions=extend_positions)
-        return weights
-
-    weights = ranks.together(read)
-    for name, parameter in named.items():
-        is_split = hasattr(parameter, "ds_id")
-        with GatheredParameters([parameter], modifier_rank=0, enabled=is_split):
-            if weights is not None:
-                weights.copy_to(name, parameter)

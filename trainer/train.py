@@ -16,7 +16,7 @@ class Train(Settings):
     """Trains GLM on token shards."""
 
     PROGRAM = "trainer.train"
-    WORK = "trainer.pretraining:train"
+    WORK = "trainer.hooks:train"
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.opening import Opening
 from trainer.ranks import DTYPES
-from trainer.start import StartedRun, load_weights
+from trainer.start import StartedRun
 from trainer.tokenizer import TextTokenizer
 from trainer.weights.config_json import (
     Training,
@@ -35,6 +35,7 @@ from trainer.weights.config_json import (
     training_in,
     vocabulary_in,
 )
+from trainer.weights.load import load_weights
 from trainer.weights.shape import shape_at, shape_named
 
 _BESIDE = (

@@ -5,9 +5,9 @@ import torch
 
 from tests.trainer.alone import ALONE
 from trainer.data import open_data
-from trainer.evaluating import evaluate
 from trainer.model.loss import LossSums
 from trainer.settings import Config
+from trainer.validation import evaluate
 
 
 def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:

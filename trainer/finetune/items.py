@@ -54,6 +54,7 @@ from trainer.tasks.rows import Prediction, Question
 from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_origin, find_tokenizer
+from trainer.weights.load import broadcast_weights
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
@@ -297,7 +298,10 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
         make=partial(
             make_model, shape, seed=flags.seed, make=partial(GLM, smoothing=flags.label_smoothing)
         ),
-        init_from=origin.path,  # the newest of a run's checkpoints, where the flag names its folder
+        # The newest of a run's checkpoints, where the flag names its folder.
+        load_weights=lambda model: broadcast_weights(
+            origin.path, model, extend_positions=False, ranks=ranks
+        ),
         micro=micro,
         size=flags.batch_size,
         steps=order.steps,

@@ -13,8 +13,8 @@ from trainer.export.command import Export
 from trainer.export.export import export
 from trainer.model.model import GLM
 from trainer.opening import Opening
-from trainer.start import load_weights
 from trainer.trained import find_origin
+from trainer.weights.load import load_weights
 
 
 def export_to(form: str, path: Path, output: Path, **options: Any) -> list[str]:

@@ -16,10 +16,10 @@ from tests.trainer.weights.forms import FORMS, Saved
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES
 from trainer.opening import Opening
-from trainer.start import load_weights
 from trainer.trained import find_origin, find_tokenizer, load_model
 from trainer.weights import gpt2
 from trainer.weights.config_json import shape_in
+from trainer.weights.load import load_weights
 
 GLM_CONFIG: dict[str, Any] = {
     "model_type": "glm",

@@ -10,9 +10,9 @@ from shards.errors import DamageError
 from tests.trainer.saved import GPT2_SHAPE, causal_logits
 from trainer.model.model import GLM
 from trainer.opening import Opening
-from trainer.start import load_weights
 from trainer.trained import find_origin
 from trainer.weights.config_json import CONFIG
+from trainer.weights.load import load_weights
 
 GPT2 = {
     "model_type": "gpt2",

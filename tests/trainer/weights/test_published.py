@@ -9,7 +9,7 @@ from torch import Tensor
 from shards.errors import DamageError, UserError
 from tests.trainer.golden import EXTRACT, SHAPE, SHARED, Figures, needs_shared
 from trainer.model.model import GLM
-from trainer.start import load_weights
+from trainer.weights.load import load_weights
 
 FILE = "mp_rank_{:02}_model_states.pt"
 
