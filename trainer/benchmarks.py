@@ -18,13 +18,13 @@ from torch import Tensor
 from shards.errors import UserError
 from shards.run import CAUSAL
 from shards.shown import print_line
+from trainer.distributed import Ranks
 from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.opening import Opening
-from trainer.ranks import Ranks
+from trainer.pretraining import PretrainState
 from trainer.settings import GMASK, MASK, parse_tasks
-from trainer.start import StartedRun
 from trainer.tasks.collate import placed
 from trainer.trained import Origin, find_tokenizer, origin_of
 
@@ -78,7 +78,7 @@ def open_benchmarks(
     )
 
 
-def benchmarks_of(started: StartedRun) -> "Benchmarks | None":
+def benchmarks_of(started: PretrainState) -> "Benchmarks | None":
     """Return the benchmarks of a run in training, None without any; as `open_benchmarks`."""
     settings = started.config.settings
     files = parse_tasks("--eval-task", settings.eval_task)

@@ -49,7 +49,7 @@ class RankCommand(Command):
     def parse(cls, words: Sequence[str], program: str) -> Self:
         """Return the command that a command line describes."""
         log_plainly()
-        with told_once():
+        with report_on_rank0():
             return cls.read(words, program)
 
     @classmethod
@@ -63,20 +63,20 @@ class RankCommand(Command):
 
     def _run_on_ranks(self) -> int:
         check_launcher(os.environ)
-        with told_once():
+        with report_on_rank0():
             asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
             tell(f"{self.PROGRAM}: loading torch and DeepSpeed")
         with ended_by_interrupt():
-            from trainer import ranks  # noqa: PLC0415  loads torch; --help and wrong flags need none
+            from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
 
-        own = ranks.Ranks.join()
-        with told_once(ranks.AgreedError):
+        own = distributed.Ranks.join()
+        with report_on_rank0(distributed.CollectiveError):
             module, _, name = self.WORK.partition(":")
             with ended_by_interrupt():
                 work = getattr(importlib.import_module(module), name)
             code: int = work(asked, own)
-        ranks.leave()
+        distributed.leave()
         return code
 
     def prepared(self, *, world: int) -> Any:  # noqa: ARG002
@@ -92,7 +92,7 @@ class RankCommand(Command):
 
 
 @contextmanager
-def told_once(error: type[UserError] = UserError) -> Iterator[None]:
+def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
     """Let the first rank alone tell of errors that all ranks know of; the others end."""
     try:
         yield

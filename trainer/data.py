@@ -22,10 +22,10 @@ from shards.run import GLM, Run
 from shards.spelling import expected
 from shards.storage.hub import HubName
 from trainer.blanks.blanks import BlankMaker, BlankOptions
+from trainer.distributed import Ranks
 from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.ranks import Ranks
 from trainer.settings import Config
 
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
@@ -238,7 +238,7 @@ def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
         saved: The run as a checkpoint has it.
 
     Raises:
-        AgreedError: A dataset cannot be fetched.
+        CollectiveError: A dataset cannot be fetched.
     """
     if not any(data.published for mix in run.mixes for data in parse_mix(mix)):
         return run
@@ -250,9 +250,9 @@ def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
     def moved(run: Run, where: Callable[[HubName], object]) -> Run:
         return run.with_data(lambda data: data.brought(where))
 
-    pinned = ranks.gather(ranks.together(lambda: moved(run, decided) if ranks.is_first else run))[0]
-    here = ranks.together(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
-    return ranks.together(lambda: here or moved(pinned, fetch))
+    pinned = ranks.run_on_rank0(lambda: moved(run, decided))
+    here = ranks.run_on_all_ranks(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
+    return ranks.run_on_all_ranks(lambda: here or moved(pinned, fetch))
 
 
 def _commits(saved: Run | None) -> dict[str, HubName]:

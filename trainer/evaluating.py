@@ -5,13 +5,13 @@ from dataclasses import replace
 from shards.shown import print_line
 from trainer.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.data import brought
+from trainer.distributed import CollectiveError, Ranks
 from trainer.evaluate import EvaluateModel
 from trainer.held_out import held_out_run, open_held_out
 from trainer.loss_tally import LossTally
 from trainer.opening import Opening
-from trainer.ranks import AgreedError, Ranks
+from trainer.pretraining import start
 from trainer.settings import Config
-from trainer.start import start
 from trainer.trained import find_origin, load_model
 from trainer.validation import evaluate
 from trainer.weights.load import broadcast_weights
@@ -20,11 +20,11 @@ from trainer.weights.load import broadcast_weights
 def evaluate_run(config: Config, ranks: Ranks) -> int:
     """Print the figures of a run's newest checkpoint."""
     started = start(config, ranks, load_weights=broadcast_weights)
-    benchmarks = ranks.together(lambda: benchmarks_of(started))
-    stepper = started.stepper
-    tally = evaluate(stepper.losses, started.data, at_once=stepper.micro_batch, ranks=ranks)
+    benchmarks = ranks.run_on_all_ranks(lambda: benchmarks_of(started))
+    engine = started.engine
+    tally = evaluate(engine.losses, started.data, at_once=engine.micro_batch, ranks=ranks)
     _print_tally(tally, f"step {started.step:,}", ranks)
-    print_figures(benchmarks, stepper.answer)
+    print_figures(benchmarks, engine.answer)
     return 0
 
 
@@ -33,8 +33,8 @@ def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
     opening: Opening = asked
     if ranks.world > 1 and asked.device is None:
         opening = replace(asked, device=str(ranks.device))
-    origin = ranks.together(lambda: find_origin(asked.path, opening))
-    benchmarks = ranks.together(
+    origin = ranks.run_on_all_ranks(lambda: find_origin(asked.path, opening))
+    benchmarks = ranks.run_on_all_ranks(
         lambda: open_benchmarks(
             asked.files, origin, opening, ranks=ranks, length=asked.length, blank=asked.blank
         )
@@ -43,9 +43,11 @@ def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
         benchmarks.batch_tokens = asked.batch_tokens
     data = None
     if asked.data or benchmarks is None:
-        run = brought(ranks.together(lambda: held_out_run(origin, asked.data)), ranks)
-        data = ranks.together(lambda: open_held_out(origin, run, eval_samples=asked.eval_samples))
-    model = ranks.together(lambda: load_model(origin, opening))
+        run = brought(ranks.run_on_all_ranks(lambda: held_out_run(origin, asked.data)), ranks)
+        data = ranks.run_on_all_ranks(
+            lambda: open_held_out(origin, run, eval_samples=asked.eval_samples)
+        )
+    model = ranks.run_on_all_ranks(lambda: load_model(origin, opening))
     answer = answers_of(model)
     step = "" if origin.step is None else f", step {origin.step:,}"
     if ranks.is_first:
@@ -61,10 +63,10 @@ def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
     """Print the figures of held-out text.
 
     Raises:
-        AgreedError: there is none.
+        CollectiveError: there is none.
     """
     if tally is None:
-        raise AgreedError(
+        raise CollectiveError(
             "the data have no validation documents: build them with --validation 0.01."
         )
     if ranks.is_first:

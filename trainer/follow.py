@@ -32,13 +32,13 @@ from shards.switches import (
 )
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.data import RunData, brought, open_data
+from trainer.distributed import CollectiveError, Ranks
 from trainer.loader import scatters_read
-from trainer.ranks import AgreedError, Ranks
 from trainer.settings import Config, Settings
 
 
 @dataclass(eq=False)
-class Follower:
+class DatasetWatcher:
     """What is decided of a run's data: switches so far, and whether more may come."""
 
     config: Config
@@ -63,16 +63,16 @@ class Follower:
         """Record what is decided in the run's folder; all ranks call this."""
         if self.folder is not None:
             path = self.folder / NAME
-            self.ranks.on_first(lambda: self._run.save(path))
+            self.ranks.run_on_rank0(lambda: self._run.save(path))
 
     def open(self, run: Run) -> RunData:
         """Return the data of a run after a switch, opened once; all ranks call this.
 
         Raises:
-            AgreedError: they cannot be read on some rank, or do not fit the model or the ranks.
+            CollectiveError: they cannot be read on some rank, or do not fit the model or the ranks.
         """
         if self._opened is None or self._opened.run.mixes != run.mixes:
-            self._opened = self.ranks.together(lambda: self._open_here(run))
+            self._opened = self.ranks.run_on_all_ranks(lambda: self._open_here(run))
         return replace(self._opened, run=run)
 
     def _open_here(self, run: Run) -> RunData:
@@ -80,7 +80,7 @@ class Follower:
         data.check_layout(self.ranks)
         return data
 
-    def look(self, data: RunData, position: int) -> None:
+    def poll(self, data: RunData, position: int) -> None:
         """Decide whether newer manifests are read from a position on, unless that is decided."""
         if not self._settings.follow or self._is_over or position <= (self._run.followed or 0):
             return
@@ -96,15 +96,15 @@ class Follower:
             return None
         shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
         try:
-            run = self.ranks.together(
+            run = self.ranks.run_on_all_ranks(
                 lambda: switched(data.run, position, numbers=numbers, weight=UNSEEN)
             )
-        except AgreedError as error:
+        except CollectiveError as error:
             self._say_once(f"{shown} is not taken: {error}")
             return None
         try:
             return self.open(run)
-        except AgreedError as error:
+        except CollectiveError as error:
             self._is_over = True
             self._say_once(
                 f"{shown} cannot be read, and the run does not follow its data any more: {error} "
@@ -203,14 +203,14 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
         UserError: data are missing, or a run that follows them cannot.
     """
     if settings.follow:
-        ranks.together(lambda: check_can_follow(given))
+        ranks.run_on_all_ranks(lambda: check_can_follow(given))
     if checkpoint is None or "run" not in checkpoint.state:  # the latter: of a former version
         here = brought(given, ranks)
-        decided = ranks.together(lambda: pinned(here))
+        decided = ranks.run_on_all_ranks(lambda: pinned(here))
     else:
         saved = _saved_run(checkpoint, ranks)
         here = brought(given, ranks, saved=saved)
-        decided = ranks.together(lambda: _resumed(here, saved, checkpoint.folder))
+        decided = ranks.run_on_all_ranks(lambda: _resumed(here, saved, checkpoint.folder))
     run = agreed(ranks.gather(decided))
     return replace(run, followed=0) if settings.follow and run.followed is None else run
 
@@ -238,10 +238,10 @@ def _resumed(given: Run, saved: Run, folder: Path) -> Run:
 
 def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run:
     """Return the run of a checkpoint, with the later switches that its folder records."""
-    saved = ranks.together(lambda: checkpoint.part("run", Run))
+    saved = ranks.run_on_all_ranks(lambda: checkpoint.part("run", Run))
     position = int(checkpoint.state["loader"]["position"])
     path = checkpoint.folder.parent / NAME
-    recorded = ranks.on_first(lambda: Run.load(path) if path.is_file() else None)
+    recorded = ranks.run_on_rank0(lambda: Run.load(path) if path.is_file() else None)
     if recorded is None or recorded.followed is None:
         return saved
     return recorded if same_until(recorded, saved, position) else saved

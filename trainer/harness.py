@@ -27,8 +27,8 @@ import torch
 from shards.errors import UserError
 from shards.progress import counted
 from trainer.checkpoints.torch_file import one_line
+from trainer.distributed import Ranks
 from trainer.model.loss import LossSums
-from trainer.ranks import Ranks
 from trainer.settings import BATCH_TOKENS
 from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row, blank_row, causal_row

@@ -5,13 +5,12 @@ They are loaded where a flag asks for them only.
 
 from collections.abc import Sequence
 
+from trainer.distributed import Ranks, Stop
 from trainer.log import TASKS, RunLog
+from trainer.pretraining import PretrainState
 from trainer.pretraining import train as train_with
-from trainer.ranks import Ranks
-from trainer.run import Hook
 from trainer.settings import Config
-from trainer.start import StartedRun
-from trainer.stop import Stop
+from trainer.trainer import Hook
 from trainer.weights.load import broadcast_weights
 
 
@@ -20,11 +19,11 @@ def train(config: Config, ranks: Ranks) -> int:
     return train_with(config, ranks, load_weights=broadcast_weights, make_hooks=_make_hooks)
 
 
-def _make_hooks(started: StartedRun, log: RunLog, stop: Stop) -> Sequence[Hook]:
+def _make_hooks(started: PretrainState, log: RunLog, stop: Stop) -> Sequence[Hook]:
     """Return the hooks of a run; all ranks call this.
 
     Raises:
-        AgreedError: a file of items or prompts, or the tokenizer of the data, cannot be used.
+        CollectiveError: a file of items or prompts, or the tokenizer of the data, cannot be used.
     """
     settings = started.config.settings
     hooks = []
@@ -35,15 +34,15 @@ def _make_hooks(started: StartedRun, log: RunLog, stop: Stop) -> Sequence[Hook]:
     return hooks
 
 
-def _benchmarks(started: StartedRun, log: RunLog, stop: Stop) -> Hook:
+def _benchmarks(started: PretrainState, log: RunLog, stop: Stop) -> Hook:
     from trainer.benchmarks import benchmarks_of, main_figures  # noqa: PLC0415  not in every run
 
-    benchmarks = started.ranks.together(lambda: benchmarks_of(started))
+    benchmarks = started.ranks.run_on_all_ranks(lambda: benchmarks_of(started))
 
     def act(step: int) -> None:
         if benchmarks is None:
             return
-        figures = benchmarks.score(started.stepper.answer, stop=stop.exit_code)
+        figures = benchmarks.score(started.engine.answer, stop=stop.exit_code)
         if figures:
             line = f"step {step:,}/{started.steps:,}  {TASKS}  {main_figures(figures)}"
             samples = started.config.run.position_of(step)
@@ -52,7 +51,7 @@ def _benchmarks(started: StartedRun, log: RunLog, stop: Stop) -> Hook:
     return Hook(every=started.config.settings.eval_every, act=act)
 
 
-def _samples(started: StartedRun, log: RunLog, stop: Stop) -> Hook:
+def _samples(started: PretrainState, log: RunLog, stop: Stop) -> Hook:
     from trainer.samples import open_samples  # noqa: PLC0415  not in every run
 
     samples = open_samples(started, stop=stop)

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from trainer.distributed import Ranks
 from trainer.model.loss import LossSums
-from trainer.ranks import Ranks
 
 TASKS = ("spans", "sentences", "generation", "causal")
 """Objectives by number: those of `trainer.blanks.blanks.Task`, then predicting the next token."""

@@ -16,11 +16,10 @@ from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt
 from trainer.decode.reader import Reader
 from trainer.decode.search import Filling, fill
+from trainer.distributed import Ranks, Stop
+from trainer.engine import WEIGHTS_SPLIT, DeepSpeedEngine
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
-from trainer.ranks import Ranks
-from trainer.step import WEIGHTS_SPLIT, Stepper
-from trainer.stop import Stop
 
 _NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
 """What a dummy call reads."""
@@ -34,7 +33,7 @@ class _StoppedError(Exception):
 class RankWriter:
     """What fills blanks on all ranks."""
 
-    stepper: Stepper
+    engine: DeepSpeedEngine
     shape: ModelConfig
     decoding: Decoding
     ranks: Ranks
@@ -53,17 +52,17 @@ class RankWriter:
             prompt_of: makes a prompt, by its number.
 
         Raises:
-            AgreedError: some rank could not write, as what a model gives is no number.
+            CollectiveError: some rank could not write, as what a model gives is no number.
         """
         own: list[list[Filling]] = []
         share = -(-num_prompts // self.ranks.world)
         begin = share * self.ranks.rank
-        with self.stepper.answering():
+        with self.engine.answering():
             for first in range(begin, begin + share, self.batch_size):
                 if self.stop.exit_code():
                     return None
                 numbers = range(first, min(first + self.batch_size, begin + share, num_prompts))
-                own += self.ranks.together(partial(self._batch, numbers, prompt_of))
+                own += self.ranks.run_on_all_ranks(partial(self._batch, numbers, prompt_of))
         if self.stop.exit_code():
             return None
         return [one for part in self.ranks.gather(own) for one in part]
@@ -81,7 +80,7 @@ class RankWriter:
 
     @property
     def _is_split(self) -> bool:
-        return self.stepper.stage == WEIGHTS_SPLIT and self.ranks.world > 1
+        return self.engine.stage == WEIGHTS_SPLIT and self.ranks.world > 1
 
     def _call(self, cache: Cache) -> Tensor:
         """Return what the model gives, at ZeRO stage 3 in a call that all ranks make.
@@ -93,11 +92,11 @@ class RankWriter:
             raise _StoppedError
         if self._is_split:
             self.ranks.sum(torch.ones(1, dtype=torch.int64))
-        logits: Tensor = self.stepper.engine(cache)
+        logits: Tensor = self.engine.wrapped(cache)
         return logits
 
     def _join_remaining_calls(self) -> None:
         """Make dummy calls of the model until no rank makes any other."""
-        reader = Reader(self.stepper.engine, self.shape, self.ranks.device)
+        reader = Reader(self.engine.wrapped, self.shape, self.ranks.device)
         while self._is_split and int(self.ranks.sum(torch.zeros(1, dtype=torch.int64))):
             reader.open([_NOTHING])

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt, make_prompt
 from trainer.decode.writer import Generation
+from trainer.distributed import CollectiveError, Stop
 from trainer.log import RunLog
 from trainer.opening import Opening
+from trainer.pretraining import PretrainState
 from trainer.rank_writer import RankWriter
-from trainer.ranks import AgreedError
-from trainer.start import StartedRun
-from trainer.stop import Stop
 from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import find_tokenizer, origin_of
@@ -46,7 +45,7 @@ class Samples:
         """
         try:
             filled = self.writer.fill(len(self.prompts), self.prompts.__getitem__)
-        except AgreedError:
+        except CollectiveError:
             log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
             return
         if filled is not None and self.tokenizer is not None:
@@ -55,7 +54,7 @@ class Samples:
                 log.write_sample(step, number, prompt=found.prompt, text=found.text)
 
 
-def open_samples(started: StartedRun, *, stop: Stop) -> Samples | None:
+def open_samples(started: PretrainState, *, stop: Stop) -> Samples | None:
     """Return the samples of a run, None if it has none; all ranks call this.
 
     Args:
@@ -63,7 +62,7 @@ def open_samples(started: StartedRun, *, stop: Stop) -> Samples | None:
         stop: looked at before each token.
 
     Raises:
-        AgreedError: the file of prompts, or the tokenizer of the data, cannot be used.
+        CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.
     """
     settings, ranks = started.config.settings, started.ranks
     path = settings.sample_prompts
@@ -79,9 +78,9 @@ def open_samples(started: StartedRun, *, stop: Stop) -> Samples | None:
             make_prompt(text, tokenizer, origin.reading) for text in read_prompts(path)
         ]
 
-    tokenizer, prompts = ranks.together(prepare)
+    tokenizer, prompts = ranks.run_on_all_ranks(prepare)
     writer = RankWriter(
-        stepper=started.stepper,
+        engine=started.engine,
         shape=started.data.shape,
         decoding=Decoding(
             max_new_tokens=settings.sample_tokens,

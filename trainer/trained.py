@@ -22,11 +22,11 @@ from shards.run import GLM as BLANKS
 from trainer.checkpoints.checkpoint import Checkpoint, usable_checkpoint
 from trainer.checkpoints.torch_file import one_line
 from trainer.decode.prompt import Reading
+from trainer.distributed import DTYPES
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.opening import Opening
-from trainer.ranks import DTYPES
-from trainer.start import StartedRun
+from trainer.pretraining import PretrainState
 from trainer.tokenizer import TextTokenizer
 from trainer.weights.config_json import (
     Training,
@@ -159,10 +159,12 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     )
 
 
-def origin_of(started: StartedRun) -> Origin:
+def origin_of(started: PretrainState) -> Origin:
     """Return what is known of the model of a run in training."""
     data = tuple(str(dataset.directory) for dataset in started.data.datasets)
-    return _of_run(started.fixed["identity"], path=Path(data[0]), data=data, step=started.step)
+    return _of_run(
+        started.resume_fingerprint["identity"], path=Path(data[0]), data=data, step=started.step
+    )
 
 
 def _of_run(

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from shards.progress import counted
 from trainer.data import RunData, source_names
+from trainer.distributed import Ranks
+from trainer.engine import micro_batches
 from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
-from trainer.ranks import Ranks
-from trainer.step import micro_batches
 
 
 def evaluate(

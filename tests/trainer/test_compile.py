@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
+from trainer.engine import DeepSpeedEngine
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.settings import Settings
-from trainer.step import Stepper
 
 pytestmark = pytest.mark.nightly
 
@@ -67,7 +67,7 @@ def test_two_graphs_for_all_widths_and_no_break(
         "deepspeed.initialize", lambda *, model, **_: (Engine(model), None, None, None)
     )
     settings = {"train_micro_batch_size_per_gpu": 2}
-    stepper = Stepper(
+    engine = DeepSpeedEngine(
         model, settings=Settings(model=""), deepspeed=settings, compiles=True, ranks=ALONE
     )
     counters.clear()
@@ -81,5 +81,5 @@ def test_two_graphs_for_all_widths_and_no_break(
     assert not counters["graph_break"]
     # Rows of tasks are of any width.
     for width in (10, 20, 30):
-        assert stepper.answer(batch(width, width)).num_targets.tolist() == [width] * 2
+        assert engine.answer(batch(width, width)).num_targets.tolist() == [width] * 2
     assert counter.frame_count == graphs[-1]

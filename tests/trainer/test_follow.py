@@ -21,8 +21,9 @@ from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SIZE, build, grow
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses
-from trainer import follow, run
+from trainer import follow
 from trainer.data import RunData
+from trainer.trainer import Trainer
 
 pytestmark = pytest.mark.slow
 
@@ -53,31 +54,31 @@ def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
 
 def before_each_look(act: Callable[[int], None]) -> None:
     """Let something happen just before a run looks at a position."""
-    look: Callable[..., None] = follow.Follower.look
+    look: Callable[..., None] = follow.DatasetWatcher.poll
 
-    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+    def look_at(self: follow.DatasetWatcher, run_data: RunData, position: int) -> None:
         act(position)
         self.ranks.barrier()
         look(self, run_data, position)
 
-    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+    setattr(follow.DatasetWatcher, "poll", look_at)  # noqa: B010 - mypy does not let methods be assigned
 
 
 def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
     """Let generations come at positions; kill the run after some step."""
-    take: Callable[..., None] = run.Running._take_step
+    take: Callable[..., None] = Trainer._take_step
 
     def come(position: int) -> None:
         if os.environ["RANK"] == "0" and position in comes:
             grow(data, number=comes[position])
 
-    def take_step(self: run.Running) -> None:
+    def take_step(self: Trainer) -> None:
         take(self)
         if self.step == kill_after:
             kill_minus_nine()
 
     before_each_look(come)
-    setattr(run.Running, "_take_step", take_step)  # noqa: B010 - as above
+    setattr(Trainer, "_take_step", take_step)  # noqa: B010 - as above
 
 
 def switches(run: Path) -> dict[str, int]:

@@ -100,7 +100,7 @@ def test_torchrun_passes_on_the_signals_that_are_not_ignored(
 @pytest.mark.slow
 def test_a_rank_reports_that_it_waits_for_the_others() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", "from trainer.ranks import Ranks; Ranks.join()"],
+        [sys.executable, "-c", "from trainer.distributed import Ranks; Ranks.join()"],
         stderr=subprocess.PIPE,
         text=True,
         env={**ENVIRONMENT, **place_of(0, 2, port=free_port(), local=0)},

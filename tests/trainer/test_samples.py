@@ -17,12 +17,12 @@ from tests.trainer.runs import Trial, events, losses
 from tests.trainer.saved import SHAPE, TOKENIZER
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt
+from trainer.distributed import Stop
+from trainer.engine import WEIGHTS_SPLIT
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
 from trainer.rank_writer import RankWriter
 from trainer.samples import Samples
-from trainer.step import WEIGHTS_SPLIT
-from trainer.stop import Stop
 from trainer.tokenizer import TextTokenizer
 
 TEXTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
@@ -52,10 +52,10 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
 
 
-def writer_of(engine: Callable[[Cache], Tensor], stop: Stop, *, stage: int = 0) -> RankWriter:
-    stepper: Any = SimpleNamespace(stage=stage, engine=engine, answering=nullcontext)
+def writer_of(model: Callable[[Cache], Tensor], stop: Stop, *, stage: int = 0) -> RankWriter:
+    engine: Any = SimpleNamespace(stage=stage, wrapped=model, answering=nullcontext)
     return RankWriter(
-        stepper=stepper,
+        engine=engine,
         shape=SHAPE,
         decoding=Decoding(),
         ranks=ALONE,

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.trainer.alone import ALONE
-from trainer.stop import Stop
+from trainer.distributed import Stop
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from shards.records import from_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import FileEntry, crc32c, read_json, size_if_there
 from trainer.checkpoints.torch_file import deepspeed_types, read
-from trainer.ranks import AgreedError, Ranks, describe_problems
+from trainer.distributed import CollectiveError, Ranks, describe_problems
 
 T = TypeVar("T")
 
@@ -143,7 +143,7 @@ def was_saved(root: Path) -> bool:
     return (root / LATEST).exists()
 
 
-class NoCheckpointError(AgreedError):
+class NoCheckpointError(CollectiveError):
     """Of the checkpoints in a folder none was ever finished, or none with finite losses."""
 
 
@@ -159,11 +159,11 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
 
     Raises:
         NoCheckpointError: there are only unfinished checkpoints, or such without finite losses.
-        AgreedError: there are checkpoints, but none is complete; lists them.
+        CollectiveError: there are checkpoints, but none is complete; lists them.
     """
     named = _named(folder)
     root = folder if named is None else named.parent
-    found = ranks.on_first(lambda: _scan(root, [_step_of(named)] if named else steps_in(root)))
+    found = ranks.run_on_rank0(lambda: _scan(root, [_step_of(named)] if named else steps_in(root)))
     skipped: list[str] = []
     for seen in found.values():
         problem = seen if isinstance(seen, str) else ""
@@ -184,7 +184,7 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
         return None
     if all(_holds_nothing(root, step, seen) for step, seen in found.items()):
         raise NoCheckpointError(f"{folder} holds no checkpoint to use: {'; '.join(skipped)}")
-    raise AgreedError(
+    raise CollectiveError(
         f"{folder} holds checkpoints, but none that is complete:\n  "
         + "\n  ".join(skipped)
         + "\n  Bring the missing files back as they were, or start anew in another folder."
@@ -295,7 +295,7 @@ def check_files(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
         ranks: all of them call this, and each checks a part.
 
     Raises:
-        AgreedError: it refuses one, on some rank.
+        CollectiveError: it refuses one, on some rank.
     """
 
     def check_part() -> None:
@@ -303,7 +303,7 @@ def check_files(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
         for path in torch_files(checkpoint.folder)[ranks.rank :: ranks.world]:
             read(path, types)
 
-    ranks.together(check_part)
+    ranks.run_on_all_ranks(check_part)
 
 
 def torch_files(folder: Path) -> list[Path]:

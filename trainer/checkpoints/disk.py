@@ -11,7 +11,7 @@ from typing import TypeVar
 from shards.errors import UserError
 from shards.storage.files import atomic_write, make_folder
 from shards.storage.lock import LOCK, locked
-from trainer.ranks import Ranks
+from trainer.distributed import Ranks
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], 
         start: opens the run. If it refuses to, an empty folder that was made for it goes again.
 
     Raises:
-        AgreedError: another run writes into the folder, or not all ranks see it; or as `start`.
+        CollectiveError: another run writes into the folder, or not all ranks see it; or as `start`.
     """
     with ExitStack() as lock:
 
@@ -47,7 +47,7 @@ def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], 
                 _log.warning("%s: its disk has no locks. Start no second run there", folder)
 
         with _removed_if_refused(folder):
-            ranks.together(take_lock)
+            ranks.run_on_all_ranks(take_lock)
             if folder is not None:
                 _check_shared(folder, ranks)
             started = start()
@@ -72,7 +72,7 @@ def _check_shared(folder: Path, ranks: Ranks) -> None:
     """Check that all ranks see the folder of the first one, which is made if necessary.
 
     Raises:
-        AgreedError: some rank does not, or it cannot be written.
+        CollectiveError: some rank does not, or it cannot be written.
     """
     mark = folder / f".seen-{ranks.gather(uuid.uuid4().hex)[0]}"
 
@@ -89,9 +89,9 @@ def _check_shared(folder: Path, ranks: Ranks) -> None:
                 "of a checkpoint in one folder. Give one on storage that all nodes share."
             )
 
-    ranks.on_first(leave_mark)
+    ranks.run_on_rank0(leave_mark)
     try:
-        ranks.together(find_mark)
+        ranks.run_on_all_ranks(find_mark)
     finally:
         if ranks.is_first:
             mark.unlink(missing_ok=True)

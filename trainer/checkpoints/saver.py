@@ -27,7 +27,7 @@ from trainer.checkpoints.checkpoint import (
     steps_in,
 )
 from trainer.checkpoints.writer import CheckpointWriter
-from trainer.ranks import Ranks
+from trainer.distributed import Ranks
 
 
 class Saver:
@@ -58,15 +58,15 @@ class Saver:
             state: of the run, with the `BAD_STREAK` of its losses.
 
         Raises:
-            AgreedError: it cannot be written; earlier ones are kept.
+            CollectiveError: it cannot be written; earlier ones are kept.
         """
         folder = self._folder(step)
-        self._ranks.on_first(lambda: _make_empty(folder))
+        self._ranks.run_on_rank0(lambda: _make_empty(folder))
         self._engine.save_checkpoint(
             str(self._root), folder.name, client_state={"step": step}, save_latest=False
         )
-        files = self._gathered(self._ranks.together(lambda: self._written(folder)))
-        files |= self._gathered(self._ranks.together(lambda: self._others(folder, files)))
+        files = self._gathered(self._ranks.run_on_all_ranks(lambda: self._written(folder)))
+        files |= self._gathered(self._ranks.run_on_all_ranks(lambda: self._others(folder, files)))
         content = FileList(
             version=VERSION,
             step=step,
@@ -75,7 +75,7 @@ class Saver:
             files=dict(sorted(files.items())),
             state=state,
         )
-        self._ranks.on_first(lambda: self._complete(folder, content))
+        self._ranks.run_on_rank0(lambda: self._complete(folder, content))
         self._last = step
         self._remove_older(step, only_bad=True)
 
@@ -103,7 +103,7 @@ class Saver:
                 state = {**content.state, **changes}
                 write_json(path, to_json(replace(content, state=state)))
 
-        self._ranks.on_first(write)
+        self._ranks.run_on_rank0(write)
 
     def _folder(self, step: int) -> Path:
         return self._root / f"step-{step}"
@@ -145,7 +145,7 @@ class Saver:
             only_bad: remove those alone that were saved while losses were not finite.
 
         Raises:
-            AgreedError: one could not be removed.
+            CollectiveError: one could not be removed.
         """
 
         def remove() -> None:
@@ -158,7 +158,7 @@ class Saver:
                 if step < first_kept or (step < newest and streaks.get(step)):
                     _remove(self._folder(step))
 
-        self._ranks.on_first(remove)
+        self._ranks.run_on_rank0(remove)
 
 
 def _make_empty(folder: Path) -> None:

@@ -14,7 +14,7 @@ from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
 from trainer.checkpoints.checkpoint import Checkpoint, torch_files
 from trainer.checkpoints.torch_file import deepspeed_types, one_line, read, weights_only
-from trainer.ranks import AgreedError, Ranks
+from trainer.distributed import CollectiveError, Ranks
 
 _SUFFIX = "-universal"
 
@@ -23,10 +23,10 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
     """Return whether the engine cannot load a checkpoint as it is.
 
     Raises:
-        AgreedError: it cannot load any form of it; the message says what can be done.
+        CollectiveError: it cannot load any form of it; the message says what can be done.
     """
     if checkpoint.stage != stage:
-        raise AgreedError(
+        raise CollectiveError(
             f"{checkpoint.folder} was written at ZeRO stage {checkpoint.stage}, and its optimizer "
             f"cannot be read at stage {stage}. Resume at stage {checkpoint.stage}, or start a new "
             f"run from its weights: --init-from {checkpoint.folder} --save OTHER."
@@ -41,7 +41,7 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
     takes longer than ranks may wait for each other in a collective, so the others poll for a file.
 
     Raises:
-        AgreedError: not all ranks see the folder, or DeepSpeed cannot convert the checkpoint.
+        CollectiveError: not all ranks see the folder, or DeepSpeed cannot convert the checkpoint.
     """
     target = checkpoint.folder.with_name(checkpoint.tag + _SUFFIX)
     # Named for this start: a node may still see the file of an interrupted one.
@@ -59,8 +59,8 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
                 "that all nodes share, and give it there: --resume DIR."
             )
 
-    ranks.on_first(make_empty_target)
-    ranks.together(check_visible)
+    ranks.run_on_rank0(make_empty_target)
+    ranks.run_on_all_ranks(check_visible)
     if ranks.is_first:
         problem = f"{checkpoint.folder} was not converted: the first rank was stopped."
         try:
@@ -70,7 +70,7 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
                 handle.write(problem.encode())
     if problem := _wait_for_text(mark):
         remove(checkpoint, ranks=ranks)
-        raise AgreedError(problem)
+        raise CollectiveError(problem)
     return target.name
 
 

@@ -27,10 +27,10 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
+from trainer.distributed import DTYPES
 from trainer.export.options import SAFETENSORS, TRANSFORMERS, ExportOptions
 from trainer.model.model import parameter_shapes
 from trainer.opening import Opening
-from trainer.ranks import DTYPES
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.weights import gpt2

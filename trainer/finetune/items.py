@@ -19,6 +19,8 @@ from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import run_folder_locked
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.writer import text_of
+from trainer.distributed import CollectiveError, Ranks, Stop
+from trainer.engine import StepResult, make_model
 from trainer.finetune.batches import Answer, Scoring, are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
@@ -36,24 +38,22 @@ from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.opening import Opening
 from trainer.rank_writer import RankWriter
-from trainer.ranks import AgreedError, Ranks
-from trainer.run import Ready, Running, Work
+from trainer.resume import find_resume_point
 from trainer.settings import EPOCH
-from trainer.start import (
-    Subject,
-    agreed_micro_batch,
-    batch_line,
-    find_start,
-    log_of,
-    make_ready,
-    span_line,
-)
-from trainer.step import Outcome, make_model
-from trainer.stop import Stop
 from trainer.tasks.rows import Prediction, Question
 from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
+from trainer.train_state import (
+    RunSpec,
+    TrainState,
+    agreed_micro_batch,
+    batch_line,
+    init_train_state,
+    open_log,
+    span_line,
+)
 from trainer.trained import find_origin, find_tokenizer
+from trainer.trainer import Trainer, TrainingTask
 from trainer.weights.load import broadcast_weights
 
 EVALUATION = "evaluation"
@@ -63,10 +63,10 @@ _DECISIVE = "log_probability"
 
 
 @dataclass(kw_only=True, eq=False)
-class Items(Work):
-    """The `run.Work` of a task: its items, epoch by epoch, of which the best is kept."""
+class FinetuneTask(TrainingTask):
+    """The `run.TrainingTask` of a task: its items, epoch by epoch, of which the best is kept."""
 
-    ready: Ready
+    train_state: TrainState
     flags: Finetune
     tokenizer: TextTokenizer
     questions: Mapping[str, Sequence[Question]]
@@ -82,7 +82,7 @@ class Items(Work):
 
     def __post_init__(self) -> None:
         self._task = self.flags.described_task
-        self.log = log_of(self.ready, self._lines())
+        self.log = open_log(self.train_state, self._lines())
 
     def _lines(self) -> list[str]:
         """Return a summary of the run for its user."""
@@ -91,9 +91,9 @@ class Items(Work):
         shortened = sum(q.num_shortened for several in self.questions.values() for q in several)
         lines = [
             f"{task.name}: {counts}; the model has {shape.num_parameters():,} parameters, "
-            f"{self.ready.precision}, ZeRO stage {self.ready.stepper.stage}",
-            batch_line(self.ready, flags.batch_size),
-            span_line(self.ready, f", {flags.epochs} epochs"),
+            f"{self.train_state.precision}, ZeRO stage {self.train_state.engine.stage}",
+            batch_line(self.train_state, flags.batch_size),
+            span_line(self.train_state, f", {flags.epochs} epochs"),
         ]
         if shortened:
             lines.append(f"{shortened:,} rows are shortened to fit")
@@ -102,7 +102,7 @@ class Items(Work):
             lines.append(f"there is no {file.name}: the last epoch counts as the best")
         return lines
 
-    def take(self, step: int, *, lr: float) -> Outcome:
+    def train_step(self, step: int, *, lr: float) -> StepResult:
         """Take a step."""
         batch = [self.questions[TRAIN][number] for number in self.order.items(step)]
         outcome, accuracy = self.tuner.learn(batch, lr=lr, seed=self.flags.seed, step=step)
@@ -111,7 +111,7 @@ class Items(Work):
             self.progress = replace(self.progress, since=since)
         return outcome
 
-    def figures(self) -> Mapping[str, float]:
+    def metrics(self) -> Mapping[str, float]:
         """Return loss and accuracy since the last call."""
         means = self.progress.since.means()
         self.progress = replace(self.progress, since=Since())
@@ -121,7 +121,7 @@ class Items(Work):
         """Return how many items were taken up to a step, short batches as whole ones."""
         return step * self.flags.batch_size
 
-    def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
+    def evaluate(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
         """Evaluate an epoch that has ended, in this start or before it, and was not evaluated."""
         epoch = self.order.ended_epoch(step)
         if epoch is None or epoch <= self.progress.evaluated:
@@ -167,13 +167,13 @@ class Items(Work):
     def _predict(self) -> bool:
         """Write the answers to the test items, if there are any; return whether not stopped."""
         lines = self._test_lines()
-        if lines and self.ready.ranks.is_first:
+        if lines and self.train_state.ranks.is_first:
             with atomic_write(self.flags.save / PREDICTIONS) as handle:
                 for line in lines:
                     handle.write(json_text(line).encode() + b"\n")
         return lines is not None
 
-    def saves(self, step: int) -> bool:
+    def should_save(self, step: int) -> bool:
         """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
         every = self.flags.save_every
         is_due = every != EPOCH and step % int(every) == 0
@@ -182,14 +182,14 @@ class Items(Work):
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
         """Return what a checkpoint records of the run."""
         progress = replace(self.progress, bad_losses=bad_losses)
-        return {**self.ready.fixed, "progress": to_json(progress)}
+        return {**self.train_state.resume_fingerprint, "progress": to_json(progress)}
 
-    def saved(self) -> None:
+    def after_save(self) -> None:
         """Keep the checkpoint of the best epoch, once it is whole."""
         best = self.progress.best
         if best is None or best is self._kept:
             return
-        if keep(self.flags.save, best, self.ready.ranks):
+        if keep(self.flags.save, best, self.train_state.ranks):
             self._kept = best
 
     def _metrics(self) -> dict[str, float] | None:
@@ -263,7 +263,7 @@ def _text_figures(answers: Sequence[Answer]) -> dict[str, float]:
     return {_DECISIVE: -loss, "token_accuracy": accuracy}
 
 
-def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
+def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     """Return a run that is ready to learn items; all ranks call this.
 
     Everything that can be refused is refused here, before the first step, and by all ranks
@@ -277,12 +277,12 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
     """
-    checkpoint = find_start(flags, ranks, check=check_state)
+    checkpoint = find_resume_point(flags, ranks, check=check_state)
     path = flags.init_from if checkpoint is None else checkpoint.folder
     opening = Opening(model=flags.model or None, tokenizer=flags.tokenizer)
-    origin = ranks.together(lambda: find_origin(path, opening))
-    tokenizer = ranks.together(lambda: find_tokenizer(origin, opening))
-    questions = ranks.together(lambda: read_questions(flags, origin, tokenizer))
+    origin = ranks.run_on_all_ranks(lambda: find_origin(path, opening))
+    tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(origin, opening))
+    questions = ranks.run_on_all_ranks(lambda: read_questions(flags, origin, tokenizer))
     shape = replace(origin.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)
     order = Order(
         num_items=len(questions[TRAIN]),
@@ -294,7 +294,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
     micro = agreed_micro_batch(flags, [flags.batch_size], ranks)
     progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
     decided = decisive(flags, questions)
-    subject = Subject(
+    spec = RunSpec(
         make=partial(
             make_model, shape, seed=flags.seed, make=partial(GLM, smoothing=flags.label_smoothing)
         ),
@@ -311,27 +311,27 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> Items:
         records={"tuning": decided, "run": {"mixes": [{"data": list(origin.data)}]}},
         check=partial(check_same_run, tuning=decided, order=order),
     )
-    ready = make_ready(flags, subject, checkpoint=checkpoint, ranks=ranks)
+    state = init_train_state(flags, spec, checkpoint=checkpoint, ranks=ranks)
     scoring = Scoring(
         pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
         chosen=are_chosen(questions[TRAIN]),
         penalty=flags.length_penalty,
     )
     writer = RankWriter(
-        stepper=ready.stepper,
+        engine=state.engine,
         shape=shape,
         decoding=flags.decoding,
         ranks=ranks,
         stop=stop,
-        batch_size=ready.stepper.micro_batch,
+        batch_size=state.engine.micro_batch,
     )
-    return Items(
-        ready=ready,
+    return FinetuneTask(
+        train_state=state,
         flags=flags,
         tokenizer=tokenizer,
         questions=questions,
         order=order,
-        tuner=Tuner(stepper=ready.stepper, scoring=scoring, loss=flags.loss, ranks=ranks),
+        tuner=Tuner(engine=state.engine, scoring=scoring, loss=flags.loss, ranks=ranks),
         writer=writer,
         progress=progress,
     )
@@ -346,15 +346,15 @@ def finetune(flags: Finetune, ranks: Ranks) -> int:
         return _finetune(items, stop)
 
 
-def _finetune(items: Items, stop: Stop) -> int:
+def _finetune(items: FinetuneTask, stop: Stop) -> int:
     save = items.flags.save
     with stop, closing(items.log) as log:
-        code = Running(items.ready, items, log=log, stop=stop).run()
+        code = Trainer(items.train_state, items, log=log, stop=stop).run()
         best = items.progress.best
         if best is not None and not code:
             log.say(f"the best is {best.folder(save)}")
     if best is None and not code:
-        raise AgreedError(
+        raise CollectiveError(
             "no epoch counts as the best: at the end of each the loss or the deciding figure was "
             "not finite. The weights have most likely diverged. Start again in another --save than "
             f"{save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than fp16."

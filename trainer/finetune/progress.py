@@ -13,7 +13,7 @@ from pathlib import Path
 
 from shards.storage.disk import disk_errors_explained
 from trainer.checkpoints.checkpoint import list_path
-from trainer.ranks import Ranks
+from trainer.distributed import Ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def keep(run: Path, best: Best, ranks: Ranks) -> bool:
     list of the new one's files comes last, and the former best goes after that.
 
     Raises:
-        AgreedError: it could not be kept.
+        CollectiveError: it could not be kept.
     """
     source, target = run / f"step-{best.step}", best.folder(run)
 
@@ -92,7 +92,7 @@ def keep(run: Path, best: Best, ranks: Ranks) -> bool:
                 _replace(source, target)
             return list_path(target).exists()
 
-    return ranks.on_first(keep_here)
+    return ranks.run_on_rank0(keep_here)
 
 
 def _replace(source: Path, target: Path) -> None:

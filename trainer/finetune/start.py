@@ -14,7 +14,7 @@ from trainer.finetune.batches import are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
 from trainer.model.sizes import ModelConfig
-from trainer.start import differences, refuse_changes
+from trainer.resume import differences, refuse_changes
 from trainer.tasks.figures import rouge
 from trainer.tasks.rows import Question
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION

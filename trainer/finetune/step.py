@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
+from trainer.distributed import CollectiveError, Ranks
+from trainer.engine import DeepSpeedEngine, StepResult
 from trainer.finetune.batches import NONE, Answer, Scoring, answers_in, losses, packed
 from trainer.model.loss import LossSums
-from trainer.ranks import AgreedError, Ranks
-from trainer.step import Outcome, Stepper
 from trainer.tasks.collate import placed
 from trainer.tasks.rows import Question, rows_of
 
@@ -24,7 +24,7 @@ from trainer.tasks.rows import Question, rows_of
 class Tuner:
     """The engine of a run, and how it learns and answers."""
 
-    stepper: Stepper
+    engine: DeepSpeedEngine
     scoring: Scoring
     loss: str
     """One of `LOSSES`."""
@@ -32,7 +32,7 @@ class Tuner:
 
     def learn(
         self, questions: Sequence[Question], *, lr: float, seed: int, step: int
-    ) -> tuple[Outcome, float]:
+    ) -> tuple[StepResult, float]:
         """Take a step; all ranks call this with the same questions.
 
         Returns the accuracy too: the share of the questions answered right, or of the tokens where
@@ -55,9 +55,9 @@ class Tuner:
 
         units = questions if chosen else packed(questions)
         parts = [partial(loss_of, part, share) for part, share in self._parts(units)]
-        applied, grad_norm = self.stepper.learn(parts, lr=lr, seed=seed, step=step)
+        applied, grad_norm = self.engine.learn(parts, lr=lr, seed=seed, step=step)
         loss_sum, right_sum = self.ranks.sum(torch.stack(counted).sum(0).cpu()).tolist()
-        outcome = Outcome(
+        outcome = StepResult(
             loss=loss_sum / max(total, 1),
             num_tokens=sum(map(len, rows)),
             num_samples=len(questions),
@@ -76,10 +76,10 @@ class Tuner:
             stop: called between batches, with the same result on all ranks; nonzero: stop.
 
         Raises:
-            AgreedError: the scores of a question are not finite.
+            CollectiveError: the scores of a question are not finite.
         """
         own = []
-        with self.stepper.answering():
+        with self.engine.answering():
             for part, share in self._parts(questions):
                 answers = answers_in(self._forward(part), part, self.scoring)
                 own.extend(answers[: len(part) * share])
@@ -90,7 +90,7 @@ class Tuner:
         given = [answer for share in self.ranks.gather(own) for answer in share]
         for question, answer in zip(questions, given, strict=True):
             if answer.prediction == NONE:
-                raise AgreedError(
+                raise CollectiveError(
                     f"the model's scores of {question.guid} are not finite numbers: its weights "
                     "have most likely diverged. Start again in another --save, with a lower --lr "
                     "or a longer --warmup, in bf16 or fp32 rather than fp16."
@@ -103,7 +103,7 @@ class Tuner:
         The share is 1; or 0 where a rank has none left and computes a unit of others again, which
         counts nothing.
         """
-        size, share = self.stepper.micro_batch, -(-len(units) // self.ranks.world)
+        size, share = self.engine.micro_batch, -(-len(units) // self.ranks.world)
         first = share * self.ranks.rank
         for begin in range(first, first + share, size):
             part = units[begin : min(begin + size, first + share)]
@@ -111,7 +111,7 @@ class Tuner:
 
     def _forward(self, units: Sequence[Question]) -> LossSums | Tensor:
         batch = placed(self.scoring.batch(units), self.ranks.device)
-        outputs: LossSums | Tensor = self.stepper.engine(batch)
+        outputs: LossSums | Tensor = self.engine.wrapped(batch)
         return outputs
 
     def _lost(self, units: Sequence[Question], outputs: LossSums | Tensor) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 import torch
 
-from trainer.ranks import Ranks
+from trainer.distributed import Ranks
 
 _AMPERE = (8, 0)
 """The first CUDA capability that Triton still supports and that computes in bf16."""

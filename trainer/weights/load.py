@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from trainer.checkpoints.checkpoint import usable_checkpoint
+from trainer.distributed import Ranks
 from trainer.model.model import GLM
-from trainer.ranks import Ranks
 from trainer.weights.read import read_weights
 from trainer.weights.weights import Weights
 
@@ -31,7 +31,7 @@ def broadcast_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: 
     once; below, DeepSpeed sends them all when it makes its engine.
 
     Raises:
-        AgreedError: there is no checkpoint, or it has another shape.
+        CollectiveError: there is no checkpoint, or it has another shape.
     """
     from deepspeed.runtime.zero import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
         GatheredParameters,
@@ -49,7 +49,7 @@ def broadcast_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: 
         weights.check(shapes, extend_positions=extend_positions)
         return weights
 
-    weights = ranks.together(read)
+    weights = ranks.run_on_all_ranks(read)
     for name, parameter in named.items():
         is_split = hasattr(parameter, "ds_id")
         with GatheredParameters([parameter], modifier_rank=0, enabled=is_split):

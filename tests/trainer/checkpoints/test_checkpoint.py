@@ -17,7 +17,7 @@ from trainer.checkpoints.checkpoint import (
     find_later_steps,
     usable_checkpoint,
 )
-from trainer.ranks import AgreedError
+from trainer.distributed import CollectiveError
 
 
 def put(
@@ -83,7 +83,7 @@ def test_nothing_to_resume_from(tmp_path: Path) -> None:
     assert find_later_steps(tmp_path, after=-1) == []
     # A lost file of another is no reason to start over.
     (put(tmp_path, 2) / "optim-0.pt").unlink()
-    with pytest.raises(AgreedError, match=r"(?s)none that is complete:.*step-2.*is missing"):
+    with pytest.raises(CollectiveError, match=r"(?s)none that is complete:.*step-2.*is missing"):
         find_checkpoint(tmp_path, ranks=ALONE)
     assert find_later_steps(tmp_path, after=1) == [2]
     assert find_later_steps(tmp_path, after=2) == []

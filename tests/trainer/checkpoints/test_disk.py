@@ -4,7 +4,7 @@ import pytest
 
 from tests.trainer.alone import ALONE
 from trainer.checkpoints.disk import run_folder_locked
-from trainer.ranks import AgreedError, Ranks
+from trainer.distributed import CollectiveError, Ranks
 
 
 class ElsewhereRanks(Ranks):
@@ -27,7 +27,7 @@ def test_all_ranks_must_see_one_folder(tmp_path: Path) -> None:
     ranks = ElsewhereRanks(rank=1, world=2, local_rank=0, device=ALONE.device)
     told = r"rank 1: --save .* is not the folder that rank 0 sees: .* on storage that all nodes"
     with (
-        pytest.raises(AgreedError, match=told),
+        pytest.raises(CollectiveError, match=told),
         run_folder_locked(tmp_path, ranks, start=lambda: 5),
     ):
         pass

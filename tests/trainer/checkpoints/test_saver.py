@@ -12,7 +12,7 @@ from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put, resumed_step
 from trainer.checkpoints.checkpoint import BAD_STREAK, read_list
 from trainer.checkpoints.saver import Saver
-from trainer.ranks import AgreedError
+from trainer.distributed import CollectiveError
 
 GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 
@@ -87,7 +87,7 @@ def test_what_goes_wrong_within_a_file_is_raised_after_deepspeed_returns(
 
     with monkeypatch.context() as patched:
         patched.setattr(Handle, "write", fail)
-        with pytest.raises(AgreedError, match=rf"step-2 was not saved: {told}"):
+        with pytest.raises(CollectiveError, match=rf"step-2 was not saved: {told}"):
             saving.save(step=2, state=GOOD)
     assert not list(tmp_path.glob("step-2/*.pt"))
     assert resumed_step(tmp_path) == 1

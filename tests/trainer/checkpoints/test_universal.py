@@ -6,7 +6,7 @@ from deepspeed.checkpoint import ds_to_universal
 from tests.trainer.alone import ALONE
 from trainer.checkpoints import universal
 from trainer.checkpoints.checkpoint import Checkpoint
-from trainer.ranks import AgreedError
+from trainer.distributed import CollectiveError
 
 
 def checkpoint_of_two(run: Path) -> Checkpoint:
@@ -29,6 +29,6 @@ def test_a_failed_conversion_is_told_to_all_ranks_and_removed(
         raise end
 
     monkeypatch.setattr(ds_to_universal, "main", convert)
-    with pytest.raises(AgreedError, match=message):
+    with pytest.raises(CollectiveError, match=message):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     assert [path.name for path in tmp_path.iterdir()] == ["step-5"]

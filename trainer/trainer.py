@@ -2,7 +2,7 @@
 
     take a step ─▶ judge when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
-What is learnt is a `Work`: the windows of a dataset (training.py), or the items of a task
+What is learnt is a `TrainingTask`: the windows of a dataset (training.py), or the items of a task
 (finetune/items.py).
 """
 
@@ -10,49 +10,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from trainer.checkpoints.checkpoint import BAD_STREAK, steps_in
 from trainer.checkpoints.saver import Saver
+from trainer.distributed import CollectiveError, Stop
+from trainer.engine import StepResult
 from trainer.log import SPEED, TRAIN, Meter, RunLog
-from trainer.ranks import AgreedError, Ranks
-from trainer.schedule import Schedule
-from trainer.settings import Learning
-from trainer.step import Outcome, Stepper
-from trainer.stop import Stop
+from trainer.train_state import TrainState
 
 _WARM_UP = 10
 """Steps of a start that do not count for the speed of the run, or half of fewer."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Ready:
-    """What every run has that is ready to take its next step."""
-
-    stepper: Stepper
-    schedule: Schedule
-    ranks: Ranks
-    folder: Path | None
-    """Where it is saved; None: nowhere."""
-    step: int
-    """The last step taken; 0 at the beginning."""
-    steps: int
-    """The last step of the run."""
-    bad_losses: int
-    """NaN and infinite losses so far."""
-    is_saved: bool = False
-    """Whether the checkpoint of `step` lies where the run is saved."""
-    settings: Learning
-    """How it learns."""
-    peak_flops: float | None = None
-    """FLOP/s of all devices together, where it is known."""
-    precision: str
-    """bf16, fp16 or fp32."""
-    fixed: Mapping[str, Any]
-    """What all its checkpoints record, as `identity` and `schedule`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +35,19 @@ class Hook:
     """Takes the last step; all ranks call it."""
 
 
-class Work(Protocol):
+class TrainingTask(Protocol):
     """What a run learns; all ranks call everything, and get the same."""
 
-    def take(self, step: int, *, lr: float) -> Outcome:
+    def train_step(self, step: int, *, lr: float) -> StepResult:
         """Take a step."""
 
-    def figures(self) -> Mapping[str, float]:
+    def metrics(self) -> Mapping[str, float]:
         """Return loss and accuracy since the last call; they go into the log."""
 
     def position(self, step: int) -> int:
         """Return how many samples were taken up to a step."""
 
-    def prepare(self, step: int, *, is_saved: bool) -> None:  # noqa: ARG002
+    def before_step(self, step: int, *, is_saved: bool) -> None:  # noqa: ARG002
         """Prepare the step after one.
 
         Args:
@@ -86,7 +56,7 @@ class Work(Protocol):
         """
         return
 
-    def judge(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:
+    def evaluate(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:
         """Judge the model and log figures if that is due; return whether it was.
 
         Args:
@@ -95,50 +65,50 @@ class Work(Protocol):
             bad_streak: how many losses in a row were not finite.
         """
 
-    def saves(self, step: int) -> bool:
+    def should_save(self, step: int) -> bool:
         """Return whether a checkpoint is due after a step."""
 
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
         """Return what a checkpoint records of the run."""
 
-    def saved(self) -> None:
+    def after_save(self) -> None:
         """Hear that a checkpoint is whole."""
         return
 
-    def hint(self, step: int) -> str:  # noqa: ARG002
+    def debug_hint(self, step: int) -> str:  # noqa: ARG002
         """Return what else can be done about losses that are not finite, up to a step."""
         return ""
 
 
-class Running:
+class Trainer:
     """The steps of a run."""
 
-    def __init__(self, ready: Ready, work: Work, *, log: RunLog, stop: Stop) -> None:
-        """Take over a run that is ready."""
-        self._ready, self._work = ready, work
+    def __init__(self, state: TrainState, task: TrainingTask, *, log: RunLog, stop: Stop) -> None:
+        """Take over a run that is state."""
+        self._state, self._task = state, task
         self._log, self._stop = log, stop
-        self.step = ready.step
+        self.step = state.step
         """The last one taken."""
         self._is_saved = True
-        self._bad_losses, self._bad_streak = ready.bad_losses, 0
+        self._bad_losses, self._bad_streak = state.bad_losses, 0
         self._skipped = 0
         self._meter, self._speed = Meter(), Meter()
-        self._warm = ready.step + min(_WARM_UP, (ready.steps - ready.step) // 2)
+        self._warm = state.step + min(_WARM_UP, (state.steps - state.step) // 2)
         self._saver = (
             None
-            if ready.folder is None
+            if state.folder is None
             else Saver(
-                ready.stepper.engine, ready.folder, keep=ready.settings.keep, ranks=ready.ranks
+                state.engine.wrapped, state.folder, keep=state.settings.keep, ranks=state.ranks
             )
         )
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
-        self._work.saved()
-        code = self._judge()
-        self._prepare(is_saved=True)
+        self._task.after_save()
+        code = self._evaluate()
+        self._before_step(is_saved=True)
         with self._profiler() as after_step:
-            while self.step < self._ready.steps and not code:
+            while self.step < self._state.steps and not code:
                 self._take_step()
                 after_step()
                 code = self._stop.exit_code() or self._between_steps()
@@ -153,8 +123,8 @@ class Running:
     def _take_step(self) -> None:
         self.step += 1
         self._is_saved = False
-        lr = self._ready.schedule.rate(self.step)
-        outcome = self._work.take(self.step, lr=lr)
+        lr = self._state.schedule.rate(self.step)
+        outcome = self._task.train_step(self.step, lr=lr)
         self._count(outcome)
         for meter in (self._meter, self._speed):
             meter.add(
@@ -166,25 +136,25 @@ class Running:
         if self.step == self._warm:
             self._speed.restart()
         self._log.advance(self.step)
-        if self.step % self._ready.settings.log_every == 0 or self.step == self._ready.steps:
-            samples = self._work.position(self.step)
+        if self.step % self._state.settings.log_every == 0 or self.step == self._state.steps:
+            samples = self._task.position(self.step)
             figures = {
-                **self._work.figures(),
+                **self._task.metrics(),
                 "lr": lr,
                 "grad_norm": outcome.grad_norm,
                 "skipped": self._skipped,
                 "bad_losses": self._bad_losses,
                 "samples": samples,
-                **self._meter.read(peak_flops=self._ready.peak_flops),
+                **self._meter.read(peak_flops=self._state.peak_flops),
             }
             self._skipped = 0
             self._log.write(TRAIN, self.step, figures, samples=samples)
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, outcome: StepResult) -> None:
         """Count what went wrong in a step.
 
         Raises:
-            AgreedError: too many losses in a row were not finite.
+            CollectiveError: too many losses in a row were not finite.
         """
         self._skipped += not outcome.applied
         if outcome.is_finite:
@@ -193,7 +163,7 @@ class Running:
         self._bad_losses += 1
         self._bad_streak += 1
         self._log.say(f"step {self.step:,}: the loss is {outcome.loss}; its batch is skipped")
-        if self._bad_streak >= self._ready.settings.max_bad_losses:
+        if self._bad_streak >= self._state.settings.max_bad_losses:
             self._give_up()
 
     def _give_up(self) -> None:
@@ -201,28 +171,28 @@ class Running:
         last = self.step - self._bad_streak
         if self._saver is not None:
             self._saver.update_state(last, {BAD_STREAK: self._bad_streak})
-        folder = self._ready.folder
+        folder = self._state.folder
         is_before = folder is not None and any(step < last for step in steps_in(folder))
         again = (
             f"Run it again, and {folder} resumes from the newest checkpoint before that,"
             if is_before
             else "There is no checkpoint from before: start again in another --save,"
         )
-        raise AgreedError(
+        raise CollectiveError(
             f"the loss was not finite {self._bad_streak} times in a row, the last time at step "
             f"{self.step:,}: the weights have most likely diverged. {again} with a lower --lr or a "
-            f"longer --warmup, in bf16 or fp32 rather than fp16.{self._work.hint(self.step)}"
+            f"longer --warmup, in bf16 or fp32 rather than fp16.{self._task.debug_hint(self.step)}"
         )
 
     def _between_steps(self) -> int:
         """Judge and save when due; return the exit code if asked to stop, else 0."""
         with self._uncounted():
             self._prune()
-            code = self._judge(is_taken=True)
-            is_due = not code and self._work.saves(self.step)
+            code = self._evaluate(is_taken=True)
+            is_due = not code and self._task.should_save(self.step)
             if is_due and not self._is_saved:
                 self._save()
-            self._prepare(is_saved=is_due)
+            self._before_step(is_saved=is_due)
             return code
 
     @contextmanager
@@ -233,9 +203,9 @@ class Running:
         for meter in (self._meter, self._speed):
             meter.pause(time.perf_counter() - begin)
 
-    def _judge(self, *, is_taken: bool = False) -> int:
+    def _evaluate(self, *, is_taken: bool = False) -> int:
         """Judge when due; return the exit code if that was stopped, else 0."""
-        if not self._work.judge(self.step, is_taken=is_taken, bad_streak=self._bad_streak):
+        if not self._task.evaluate(self.step, is_taken=is_taken, bad_streak=self._bad_streak):
             return 0
         self._is_saved = False
         code = self._stop.exit_code()
@@ -243,23 +213,23 @@ class Running:
             self._save()
         return code
 
-    def _prepare(self, *, is_saved: bool) -> None:
-        if self.step < self._ready.steps:
-            self._work.prepare(self.step, is_saved=is_saved)
+    def _before_step(self, *, is_saved: bool) -> None:
+        if self.step < self._state.steps:
+            self._task.before_step(self.step, is_saved=is_saved)
 
     def _save(self) -> None:
         self._is_saved = True
         if self._saver is None:
             return
         state = {
-            **self._work.state(self.step, bad_losses=self._bad_losses),
+            **self._task.state(self.step, bad_losses=self._bad_losses),
             BAD_STREAK: self._bad_streak,
         }
-        if self._ready.is_saved and self.step == self._ready.step:
+        if self._state.is_saved and self.step == self._state.step:
             self._saver.update_state(self.step, state)
         else:
             self._saver.save(step=self.step, state=state)
-        self._work.saved()
+        self._task.after_save()
 
     def _prune(self) -> None:
         """Remove old checkpoints, unless nobody knows whether the last one is any good."""
@@ -271,7 +241,7 @@ class Running:
         steps = self._speed.steps
         if not steps:
             return
-        speed = self._speed.read(peak_flops=self._ready.peak_flops)
+        speed = self._speed.read(peak_flops=self._state.peak_flops)
         mfu = f", MFU {speed['mfu']:.1%}" if "mfu" in speed else ""
         line = (
             f"{speed['samples_per_second']:,.1f} samples/s, {speed['tokens_per_second']:,.0f} "
@@ -286,8 +256,8 @@ class Running:
 
         Yields what to call after each step.
         """
-        folder, rank = self._ready.folder, self._ready.ranks.rank
-        if not self._ready.settings.profile or folder is None:
+        folder, rank = self._state.folder, self._state.ranks.rank
+        if not self._state.settings.profile or folder is None:
             yield lambda: None
             return
         path = folder / "profile" / f"rank-{rank:05d}.json"

@@ -1,4 +1,4 @@
-"""The processes of a run: how they find each other, agree, and leave.
+"""The processes of a run: how they find each other, agree, stop, and leave.
 
 The launcher (`deepspeed`, `torchrun`, `srun`) passes each process its rank in the environment;
 without a launcher there is a single process. The device comes from `deepspeed.accelerator`.
@@ -6,16 +6,19 @@ without a launcher there is a single process. The device comes from `deepspeed.a
 
 import logging
 import os
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar
 
 import torch
 
 from shards.errors import UserError
+from shards.shown import tell
 from trainer.deepspeed_json import BF16, FP16, FP32
 
 T = TypeVar("T")
@@ -32,7 +35,7 @@ _PATIENCE = 10.0
 _log = logging.getLogger(__name__)
 
 
-class AgreedError(UserError):
+class CollectiveError(UserError):
     """An error that all ranks know of; only the first one reports it."""
 
 
@@ -115,11 +118,11 @@ class Ranks:
         if self.world > 1:
             torch.distributed.barrier()
 
-    def together(self, work: Callable[[], T]) -> T:
+    def run_on_all_ranks(self, work: Callable[[], T]) -> T:
         """Return the result of `work` on this rank, if it succeeds on all of them.
 
         Raises:
-            AgreedError: it failed on some rank; raised on all, so that none waits for the others.
+            CollectiveError: it failed on some rank; raised on all, so that none waits for others.
         """
         result, problem = None, None
         try:
@@ -128,16 +131,16 @@ class Ranks:
             problem = str(error)
         problems = self.gather(problem)
         if any(problems):
-            raise AgreedError(describe_problems(problems))
+            raise CollectiveError(describe_problems(problems))
         return result  # type: ignore[return-value]  # without a problem, work has returned
 
-    def on_first(self, work: Callable[[], T]) -> T:
+    def run_on_rank0(self, work: Callable[[], T]) -> T:
         """Return to all ranks the result of `work` on the first one.
 
         Raises:
-            AgreedError: it failed; raised on all.
+            CollectiveError: it failed; raised on all.
         """
-        return self.gather(self.together(lambda: work() if self.is_first else None))[0]  # type: ignore[return-value]  # of the first
+        return self.gather(self.run_on_all_ranks(lambda: work() if self.is_first else None))[0]  # type: ignore[return-value]  # of the first
 
     def precisions(self) -> tuple[str, ...]:
         """Return the precisions that the devices of all ranks support, best first."""
@@ -215,3 +218,57 @@ def leave() -> None:
     if torch.distributed.get_backend() == "gloo":
         torch.distributed.barrier()
     torch.distributed.destroy_process_group()
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
+
+class Stop:
+    """Remembers, within its `with` block, whether this process was asked to stop.
+
+    Launchers pass signals on to one rank after another, some of them twice; so no signal ends a
+    process by itself, and the ranks agree on the step to stop at.
+    """
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._ranks = ranks
+        self._heard = dict.fromkeys(_SIGNALS, False)
+        self._former_handlers: dict[int, Any] = {}
+        self._is_told = os.environ.get("RANK", "0") != "0"
+
+    def __enter__(self) -> "Stop":
+        for number in _SIGNALS:
+            if signal.getsignal(number) == signal.SIG_IGN:
+                continue  # below nohup no closed terminal ends a process
+            self._former_handlers[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former_handlers.items():
+            signal.signal(number, handler)
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        self._tell()
+        self._heard[signal.Signals(number)] = True
+
+    def _tell(self) -> None:
+        """Say once, on the first rank, what comes."""
+        if not self._is_told:
+            self._is_told = True
+            with suppress(OSError):  # the terminal may be closed
+                tell("stopping: this step is finished, then the run is saved", start="\n")
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether this process was asked; the other ranks may not know it yet."""
+        return any(self._heard.values())
+
+    def exit_code(self) -> int:
+        """Return 128 + the signal if any rank was asked to stop, else 0; all ranks call this."""
+        counts = self._ranks.sum(
+            torch.tensor([int(heard) for heard in self._heard.values()])
+        ).tolist()
+        codes = [128 + number for number, count in zip(_SIGNALS, counts, strict=True) if count]
+        if codes:
+            self._tell()  # another rank may have been asked alone
+        return max(codes, default=0)

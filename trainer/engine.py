@@ -31,13 +31,13 @@ from shards.shown import visible_line
 from trainer.checkpoints.checkpoint import steps_in
 from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
 from trainer.deepspeed_json import FP32, precision_of, stage_of
+from trainer.distributed import DTYPES, Ranks
 from trainer.loader import Tensors
 from trainer.log import TRAIN
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.ranks import DTYPES, Ranks
 from trainer.settings import Learning
 
 WEIGHTS_SPLIT = 3
@@ -49,7 +49,7 @@ _ROWS = (*_MODEL_INPUTS, "source", "task")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class StepResult:
     """The outcome of a step, the same on every rank."""
 
     loss: float
@@ -161,7 +161,7 @@ def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
     return DTYPES[name or FP32]
 
 
-class Stepper:
+class DeepSpeedEngine:
     """DeepSpeed's engine around a model."""
 
     def __init__(
@@ -190,7 +190,7 @@ class Stepper:
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
         # With bf16 and sums of gradients in fp32, DeepSpeed prints what memory it has.
         with redirect_stdout(io.StringIO()):
-            self.engine: Any = library.initialize(
+            self.wrapped: Any = library.initialize(
                 model=model,
                 optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
                 config=dict(deepspeed),
@@ -200,7 +200,7 @@ class Stepper:
 
     def __call__(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
-    ) -> tuple[Outcome, LossTally]:
+    ) -> tuple[StepResult, LossTally]:
         """Train on this rank's part of a global batch; return its tally too.
 
         Args:
@@ -219,7 +219,7 @@ class Stepper:
         results = []
 
         def loss_of(part: Tensors) -> Tensor:
-            sums = self.engine(self._placed(part))
+            sums = self.wrapped(self._placed(part))
             results.append(LossSums(*(column.detach() for column in sums)))
             loss: Tensor = sums.loss.sum() * (self._ranks.world / max(total, 1))
             return loss
@@ -232,7 +232,7 @@ class Stepper:
         for part, sums in zip(parts, results, strict=True):
             tally = tally.plus(part, sums)
         tally = tally.summed_over(self._ranks)
-        outcome = Outcome(
+        outcome = StepResult(
             loss=tally.loss,
             num_tokens=num_tokens,
             num_samples=len(batch["tokens"]) * self._ranks.world,
@@ -253,16 +253,16 @@ class Stepper:
             seed: of dropout.
             step: its number.
         """
-        for group in self.engine.optimizer.param_groups:
+        for group in self.wrapped.optimizer.param_groups:
             group["lr"] = lr
         for number, loss_of in enumerate(parts):
-            self.engine.set_gradient_accumulation_boundary(number == len(parts) - 1)
+            self.wrapped.set_gradient_accumulation_boundary(number == len(parts) - 1)
             torch.manual_seed(seed_of(seed, "dropout", step, self._ranks.rank, number))
             loss = loss_of()
             # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
             # step.
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
-            self.engine.backward(loss, scale_wrt_gas=False)
+            self.wrapped.backward(loss, scale_wrt_gas=False)
         return self._apply()
 
     def load(self, folder: Path, tag: str, *, step: int) -> None:
@@ -273,7 +273,7 @@ class Stepper:
             DamageError: The checkpoint does not fit the engine, or holds another step than its
                 file list says.
         """
-        groups = self.engine.optimizer.param_groups
+        groups = self.wrapped.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
         told = explain_damage(
             folder / tag,
@@ -283,7 +283,7 @@ class Stepper:
         )
         # With bf16 and sums of gradients in fp32, DeepSpeed prints the name of a function.
         with told, weights_only(deepspeed_types()), redirect_stdout(io.StringIO()):
-            path, state = self.engine.load_checkpoint(str(folder), tag)
+            path, state = self.wrapped.load_checkpoint(str(folder), tag)
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(
@@ -297,7 +297,7 @@ class Stepper:
         It gives all groups the weight decay of the first, and makes all states share one tensor
         for the number of steps, which then advances once for each of them.
         """
-        optimizer = self.engine.optimizer
+        optimizer = self.wrapped.optimizer
         for group, own in zip(optimizer.param_groups, options, strict=True):
             group.update(own)
         for state in getattr(optimizer, "optimizer", optimizer).state.values():
@@ -307,10 +307,10 @@ class Stepper:
     def losses(self, part: Tensors) -> LossSums:
         """Return the losses of a micro-batch of windows; learn nothing."""
         self._check(part)
-        self.engine.eval()
+        self.wrapped.eval()
         with torch.no_grad():
-            sums: LossSums = self.engine(self._placed(part))
-        self.engine.train()
+            sums: LossSums = self.wrapped(self._placed(part))
+        self.wrapped.train()
         return sums
 
     def monitor(self, event: str, figures: Mapping[str, float], samples: int) -> None:
@@ -319,7 +319,7 @@ class Stepper:
         The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
         rate it writes by itself.
         """
-        monitor = self.engine.monitor
+        monitor = self.wrapped.monitor
         if not monitor.enabled:
             return
         own = {name: value for name, value in figures.items() if name not in ("lr", "samples")}
@@ -336,7 +336,7 @@ class Stepper:
         At ZeRO stage 3 all ranks call this equally often.
         """
         with self.answering():
-            sums: LossSums = self.engine(self._placed(batch))
+            sums: LossSums = self.wrapped(self._placed(batch))
         return sums
 
     @contextmanager
@@ -347,12 +347,12 @@ class Stepper:
         matrix of scores, so it is not used.
         """
         is_eager = torch.compiler.set_stance("force_eager")
-        self.engine.eval()
+        self.wrapped.eval()
         try:
-            with torch.no_grad(), is_eager, self.engine.module.attending_by("sdpa"):
+            with torch.no_grad(), is_eager, self.wrapped.module.attending_by("sdpa"):
                 yield
         finally:
-            self.engine.train()
+            self.wrapped.train()
 
     def _apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
@@ -361,19 +361,19 @@ class Stepper:
         not.
         """
         if self.stage == 0:
-            gradients = [p.grad for p in self.engine.module.parameters() if p.grad is not None]
+            gradients = [p.grad for p in self.wrapped.module.parameters() if p.grad is not None]
             norm = float(torch.nn.utils.get_total_norm(gradients))
             if not math.isfinite(norm):
-                self.engine.zero_grad()
+                self.wrapped.zero_grad()
                 return False, norm
-            self.engine.step()
+            self.wrapped.step()
             return True, norm
         self._engine_step()
-        return bool(self.engine.was_step_applied()), float(self.engine.get_global_grad_norm())
+        return bool(self.wrapped.was_step_applied()), float(self.wrapped.get_global_grad_norm())
 
     def _engine_step(self) -> None:
         try:
-            self.engine.step()
+            self.wrapped.step()
         except Exception as error:
             # DeepSpeed's loss scaler raises a plain Exception.
             if "loss scale" not in str(error):
