@@ -21,7 +21,7 @@ from shards.reader import Dataset
 from shards.run import GLM, Run
 from shards.spelling import expected
 from shards.storage.hub import HubName
-from trainer.blanks.blanks import BlankMaker, BlankOptions
+from trainer.blanks.objective import BlankInfilling, BlankOptions
 from trainer.distributed import Ranks
 from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
@@ -39,7 +39,7 @@ class RunData:
     sampler: Sampler
     held_out: OnePass | None
     """The validation windows that are read; None if the data have none."""
-    blanks: BlankMaker | None
+    blanks: BlankInfilling | None
     """None: the objective is the next token."""
     isolate: bool
     """Keep the documents of a window from seeing each other."""
@@ -127,7 +127,7 @@ def open_data(config: Config) -> RunData:
     _check_window(run, shape, settings.model)
     blanks = None
     if run.objective == GLM:
-        blanks = BlankMaker(
+        blanks = BlankInfilling(
             dataset.manifest.tokenizer.special,
             blank_options(settings.blanks),
             max_positions=shape.max_positions,

@@ -35,7 +35,7 @@ from shards.order.streams import Stream
 from shards.place import NodeShare, require
 from shards.reader import Dataset, Shard
 from shards.windows import WindowVocabulary
-from trainer.blanks.blanks import BlankMaker
+from trainer.blanks.objective import BlankInfilling
 
 Tensors = dict[str, torch.Tensor]
 
@@ -89,7 +89,7 @@ class Loader(IterableDataset[Tensors]):
         position_ids   int64 [b, 2, n]     positions, positions in a block
         sep            int64 [b]           tokens that all tokens attend to
         lengths, keys  int64 [b]           as above
-        task           int8  [b]           `trainer.blanks.blanks.Task`
+        task           int8  [b]           `trainer.blanks.objective.Objective`
         source         int64 [b]           as above
         pieces         int64 [b, n]        document of each token, -1 in the padding; on request
 
@@ -112,7 +112,7 @@ class Loader(IterableDataset[Tensors]):
     """Processes that share each batch."""
     boundaries: bool = False
     """Report where documents begin in causal windows."""
-    blanks: BlankMaker | None = None
+    blanks: BlankInfilling | None = None
     """Turns GLM windows into what a GLM is trained on."""
     pin_memory: bool = False
     """Put batches in page-locked memory, which a GPU copies from asynchronously; needs CUDA."""
@@ -253,7 +253,7 @@ def read_once(
     rank: int = 0,
     world: int = 1,
     boundaries: bool = False,
-    blanks: BlankMaker | None = None,
+    blanks: BlankInfilling | None = None,
 ) -> Iterator[Tensors]:
     """Yield a rank's part of all windows, each exactly once, as `Loader` does: for validation.
 
@@ -300,7 +300,7 @@ class WindowReader:
     """
 
     def __init__(
-        self, windows: Sampler | OnePass, *, boundaries: bool, blanks: BlankMaker | None
+        self, windows: Sampler | OnePass, *, boundaries: bool, blanks: BlankInfilling | None
     ) -> None:
         window = windows.window
         if blanks is not None and not (

@@ -11,7 +11,7 @@ from trainer.distributed import Ranks
 from trainer.model.loss import LossSums
 
 TASKS = ("spans", "sentences", "generation", "causal")
-"""Objectives by number: those of `trainer.blanks.blanks.Task`, then predicting the next token."""
+"""Objectives by number: those of `blanks.objective.Objective`, then predicting the next token."""
 CAUSAL_TASK = TASKS.index("causal")
 
 _LOSS, _CORRECT, _TARGETS = range(3)

@@ -246,7 +246,7 @@ class Settings(Learning, RunOptions):
     blanks: tuple[str, ...] = option(
         (), metavar="NAME=VALUE", nargs="+", action="extend", group=DATA
     )
-    """Options of blank infilling, as bert_prob=0.5 (trainer/blanks/blanks.py lists them)."""
+    """Options of blank infilling, as bert_prob=0.5 (trainer/blanks/objective.py lists them)."""
     isolate_documents: bool = option(False)
     """Documents in one window do not see each other."""
     follow: bool = option(False)
@@ -298,7 +298,7 @@ class Config:
     """A run as the command line describes it."""
 
     run: Run
-    """What it trains on; `steps` is None before `trainer.start` where `--epochs` says the end."""
+    """What it trains on; `steps` is None before it starts where `--epochs` says the end."""
     settings: Settings
     shape: ModelConfig
     """Of the model, as `--model` says."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from shards.batch import Batch, Pieces
 from tests.bench.table import render
-from trainer.blanks.blanks import BlankMaker, BlankOptions
+from trainer.blanks.objective import BlankInfilling, BlankOptions
 
 POSITIONS = 512
 BATCH_SIZES = (16, 64)
@@ -68,7 +68,7 @@ def _batch(documents: int, batch_size: int) -> Batch:
 
 def _rates(batch: Batch, options: BlankOptions) -> list[float]:
     ends = np.arange(SIZE) == STOP
-    maker = BlankMaker(SPECIAL, options, max_positions=POSITIONS, sentence_ends=ends)
+    maker = BlankInfilling(SPECIAL, options, max_positions=POSITIONS, sentence_ends=ends)
     number = len(batch.lengths)
     sources = np.zeros(number, np.int64)
     rates, first = [], 0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from shards.batch import Batch, Pieces
 from shards.order.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
-from trainer.blanks.blanks import BlankMaker, BlankOptions
-from trainer.blanks.blocks import GlmBatch
+from trainer.blanks.batch import GlmBatch
+from trainer.blanks.objective import BlankInfilling, BlankOptions
 
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000
@@ -92,9 +92,9 @@ def keys_of(number: int, *, first: int = 0) -> Words:
 
 def maker(
     options: BlankOptions = PLAIN, *, positions: int = 128, isolate: bool = False
-) -> BlankMaker:
+) -> BlankInfilling:
     """Return what makes blanks."""
-    return BlankMaker(
+    return BlankInfilling(
         SPECIAL, options, max_positions=positions, sentence_ends=SENTENCE_ENDS, isolate=isolate
     )
 

@@ -11,8 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, happens, integers_below
-from trainer.blanks.text import Flags, Spans, TextRows, group_starts
+from trainer.blanks.text import (
+    Flags,
+    Integers,
+    Purpose,
+    SampleRng,
+    Spans,
+    TextRows,
+    group_starts,
+    happens,
+    integers_below,
+)
 
 
 class GenerationBlanks(NamedTuple):

@@ -1,16 +1,34 @@
-"""Blanks that are whole sentences.
+"""Blanks that are whole sentences; texts that are shortened to a few of them.
 
 A sentence is text up to and including a token that ends one. What follows the last one of a
 document is not a sentence, nor is one that the end of a window cuts off. Sentences are taken in
 random order until they reach the budget; neighbours may both be taken. THUDM/GLM
 (blocklm_utils.py) also takes the unfinished end of a window, which without sentence ends is all of
 it.
+
+For some samples, a part of the text replaces the whole. That follows split_samples in THUDM/GLM's
+blocklm_utils.py, which cuts a whole batch into parts of one length, K from each text, which may
+overlap. Here each sample decides for itself and stays one sample: the rest of its text is not seen
+in that epoch.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, shuffled_order
-from trainer.blanks.text import Spans, SpecialTokens, TextRows, group_starts, running_sums
+from trainer.blanks.text import (
+    Integers,
+    Purpose,
+    SampleRng,
+    Spans,
+    SpecialTokens,
+    TextRows,
+    group_starts,
+    happens,
+    integers_below,
+    running_sums,
+    shuffled_order,
+)
 
 
 def find_sentences(text: TextRows, runs: Spans, special: SpecialTokens, *, longest: int) -> Spans:
@@ -50,3 +68,97 @@ def choose_sentences(sentences: Spans, budgets: Integers, rng: SampleRng) -> Spa
     before = running_sums(rows, sizes) - sizes
     chosen = np.sort(order[before < budgets[rows]])
     return Spans(*(column[chosen] for column in sentences))
+
+
+_SHORTEST = 32
+"""The shortest length that the reference draws."""
+
+
+class _Parts(NamedTuple):
+    """Where parts lie in their rows."""
+
+    rows: Integers
+    begins: Integers
+    ends: Integers
+
+
+def shorten_texts(
+    text: TextRows,
+    special: SpecialTokens,
+    *,
+    probability: float,
+    max_positions: int,
+    rng: SampleRng,
+) -> TextRows:
+    """Return the text with some rows cut down to a part; every row keeps its number.
+
+    The length is uniform on [32, P - 1), or on [P/2, P - 1) for models of fewer than 64 positions;
+    a text that is no longer than that stays whole. The part begins at a uniformly random token,
+    moved left to the beginning of a sentence or document, and ends at the end of one unless that
+    would halve it. It begins with `[CLS]`. A part with nothing to predict is not taken.
+    """
+    if not probability:
+        return text
+    rows = np.flatnonzero(happens(rng.words(Purpose.IS_SHORT), probability))
+    if not len(rows):
+        return text
+    shortest = min(_SHORTEST, max_positions // 2)
+    limits = np.full(len(rows), max(1, max_positions - 1 - shortest))
+    sizes = shortest + integers_below(rng.words(Purpose.SHORT_LENGTH, rows), limits)
+    longer = sizes < text.lengths[rows] - _num_heads(text, rows, special)
+    rows, sizes = rows[longer], sizes[longer]
+    if not len(rows):
+        return text
+    words = rng.words(Purpose.SHORT_START, rows)
+    first = _num_heads(text, rows, special)
+    starts = first + integers_below(words, text.lengths[rows] - sizes - first)
+    return _cut(text, _parts(text, special, rows=rows, starts=starts, sizes=sizes), special)
+
+
+def _num_heads(text: TextRows, rows: Integers, special: SpecialTokens) -> Integers:
+    """Return 1 for each row that begins with `[CLS]`, else 0."""
+    heads: Integers = (text.tokens[rows, 0] == special.cls).astype(np.int64)
+    return heads
+
+
+def _parts(
+    text: TextRows, special: SpecialTokens, *, rows: Integers, starts: Integers, sizes: Integers
+) -> _Parts:
+    """Return the parts near the drawn places that begin and end with sentences."""
+    tokens = text.tokens[rows]
+    columns = np.arange(tokens.shape[1])
+    closes = special.sentence_ends[tokens] | (tokens == special.eos)
+    opens = np.zeros_like(closes)
+    opens[:, 1:] = closes[:, :-1] & (tokens[:, 1:] != special.eos)
+    own = np.arange(len(rows))
+    last_open = np.maximum.accumulate(np.where(opens, columns, 0), axis=1)
+    begins = np.maximum(last_open[own, starts], _num_heads(text, rows, special))
+    last_close = np.maximum.accumulate(np.where(closes, columns + 1, 0), axis=1)
+    ends = last_close[own, begins + sizes - 1]
+    ends = np.where(ends - begins < np.maximum(sizes // 2, 1), begins + sizes, ends)
+    begins = np.where(tokens[own, begins] == special.cls, begins + 1, begins)
+    return _Parts(rows, begins, ends)
+
+
+def _cut(text: TextRows, parts: _Parts, special: SpecialTokens) -> TextRows:
+    """Return the text with these parts, a `[CLS]` before each, in place of their rows."""
+    columns = np.arange(text.tokens.shape[1])
+    lengths = parts.ends - parts.begins + 1
+    sources = np.clip(parts.begins[:, None] + columns - 1, 0, columns[-1])
+    rows = parts.rows[:, None]
+    inside = (columns > 0) & (columns < lengths[:, None])
+    loss_mask = text.loss_mask[rows, sources] & inside
+    kept = loss_mask.any(axis=1)
+    rows, sources, cut_rows = rows[kept], sources[kept], parts.rows[kept]
+    tokens = text.tokens[rows, sources]
+    tokens[:, 0] = special.cls
+    result = TextRows(text.tokens.copy(), text.loss_mask.copy(), text.lengths.copy(), text.pieces)
+    result.tokens[cut_rows], result.loss_mask[cut_rows] = tokens, loss_mask[kept]
+    result.lengths[cut_rows] = lengths[kept]
+    if text.pieces is None:
+        return result
+    pieces = text.pieces.copy()
+    numbers = pieces[rows, sources]
+    numbers[:, 0] = numbers[:, 1]
+    pieces[cut_rows] = numbers
+    return result._replace(pieces=pieces)

@@ -16,6 +16,10 @@ necessary, until the budget is reached or all runs are full. No sample is droppe
 
 THUDM/GLM (blocklm_utils.py, sample_span_in_document) gives the longest document what the others
 leave over, and drops the sample if that does not fit. For a text of one document both agree.
+
+In samples of token spans the model sees some tokens as `[dBLOCK]`. Two kinds, both from THUDM/GLM
+(blocklm_utils.py, make_block_data): tokens of Part B, independently with one probability (their
+targets stay), and tokens of Part A near a blank, a share of the text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,8 +30,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, integers_below, shuffled_order
-from trainer.blanks.text import Flags, Spans, group_starts, running_sums
+from trainer.blanks.text import (
+    Flags,
+    Integers,
+    Purpose,
+    SampleRng,
+    Spans,
+    group_starts,
+    happens,
+    integers_below,
+    running_sums,
+    shuffled_order,
+)
 
 _MEAN_LENGTH = 3
 _MAX_LENGTH = 39
@@ -181,3 +195,52 @@ def _place(packing: _Packing, runs: Spans, rng: SampleRng) -> Spans:
     shift = dealt << 32
     gaps = np.sort(shift + integers_below(words, spare[dealt] + 1)) - shift
     return Spans(runs.rows[dealt], runs.starts[dealt] + gaps + packing.ends - sizes - 1, sizes)
+
+
+_NEAR = np.array([-3, -2, -1, 0, 1, 2])
+"""Offsets of the tokens near a blank: from its first token where negative, else from its end. Three
+on each side, the reference's context_mask_range."""
+
+
+class TokenPositions(NamedTuple):
+    """Tokens of texts; indexes an array [rows, width]."""
+
+    rows: Integers
+    columns: Integers
+
+
+def noise_in_blanks(blanks: Spans, probability: float, rng: SampleRng) -> TokenPositions:
+    """Return tokens of the blanks, each with this probability."""
+    owners = np.repeat(np.arange(len(blanks.rows)), blanks.sizes)
+    offsets = np.arange(len(owners)) - (np.cumsum(blanks.sizes) - blanks.sizes)[owners]
+    rows, columns = blanks.rows[owners], blanks.starts[owners] + offsets
+    hit = happens(rng.stream(Purpose.BLOCK_MASK, rows, columns), probability)
+    return TokenPositions(rows[hit], columns[hit])
+
+
+def noise_in_context(
+    runs: Spans, blanks: Spans, counts: Integers, rng: SampleRng
+) -> TokenPositions:
+    """Return tokens near blanks, in the same run as the blank and in no blank themselves.
+
+    Args:
+        runs: where the blanks lie.
+        blanks: sorted by row, then start.
+        counts: by row, how many tokens to return, as far as there are that many.
+        rng: the random numbers of the batch.
+    """
+    # The rows are laid end to end, with more space between them than a blank looks around.
+    width = int((runs.starts + runs.sizes).max(initial=0)) + len(_NEAR)
+    begins = blanks.rows * width + blanks.starts
+    near = begins[:, None] + _NEAR + np.where(_NEAR < 0, 0, blanks.sizes[:, None])
+    run_begins = runs.rows * width + runs.starts
+    own = np.searchsorted(run_begins, begins, side="right")[:, None] - 1
+    inside = (near >= run_begins[own]) & (near < (run_begins + runs.sizes)[own])
+    near = np.unique(near[inside])
+    before = np.searchsorted(begins, near, side="right") - 1
+    covered = (before >= 0) & (near < (begins + blanks.sizes)[before])
+    rows, columns = np.divmod(near[~covered], width)
+    order = shuffled_order(rows, rng.stream(Purpose.CONTEXT_MASK, rows, columns))
+    rows, columns = rows[order], columns[order]
+    chosen = running_sums(rows, np.ones_like(rows)) <= counts[rows]
+    return TokenPositions(rows[chosen], columns[chosen])

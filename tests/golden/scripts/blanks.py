@@ -6,7 +6,7 @@ from itertools import islice
 
 from shards import VALIDATION, Dataset, OnePass, Sampler, glm_windows, streams_of
 from trainer import Loader, read_once
-from trainer.blanks.blanks import BlankMaker, BlankOptions
+from trainer.blanks.objective import BlankInfilling, BlankOptions
 
 SPANS = {"bert_prob": 1, "sentence_prob": 0}
 SENTENCES = {"bert_prob": 0, "sentence_prob": 1}
@@ -40,7 +40,7 @@ def main() -> None:
         sampler = Sampler(streams_of(data), seed=positions, num_scatters=2, window=window)
         held_out = OnePass(streams_of(data, split=VALIDATION), window=window)
         for number, options in enumerate(OPTIONS):
-            blanks = BlankMaker(
+            blanks = BlankInfilling(
                 entry.special,
                 BlankOptions(**options),
                 max_positions=positions,

@@ -23,8 +23,8 @@ from tests.trainer.texts import (
     maker,
     windows,
 )
-from trainer.blanks.blanks import BlankOptions, Task
-from trainer.blanks.blocks import GlmBatch
+from trainer.blanks.batch import GlmBatch
+from trainer.blanks.objective import BlankOptions, Objective
 
 SPANS = replace(PLAIN, bert_prob=1, sentence_prob=0)
 SENTENCES = replace(PLAIN, bert_prob=0, sentence_prob=1)
@@ -54,7 +54,7 @@ def put_back(made: GlmBatch, i: int) -> list[int]:
             assert loss[block].all()
             assert not np.isin(hidden, [EOS, CLS]).any()
         else:
-            assert (made.task[i], at) == (Task.GENERATION, sep - 1)
+            assert (made.task[i], at) == (Objective.GENERATION, sep - 1)
         text = np.concatenate([text[:at], hidden, text[at + 1 :]])
     put_together: list[int] = text.tolist()
     return put_together

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from shards.batch import Batch, Pieces
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
-from trainer.blanks.blanks import BlankOptions
-from trainer.blanks.blocks import GlmBatch
+from trainer.blanks.batch import GlmBatch
+from trainer.blanks.objective import BlankOptions
 
 EXTRACT = Path(__file__).parents[2] / "data" / "glm_blocks.json"
 N = 512

@@ -6,8 +6,8 @@ Each sample has one objective, drawn from its own key like everything else about
     1  sentences     15 % of the text in whole sentences            `trainer.blanks.sentences`
     2  generation    the end of the text, or a long run inside it   `trainer.blanks.generation`
 
-Some texts are shortened first (`trainer.blanks.shorten`); `[dBLOCK]` comes last
-(`trainer.blanks.noise`); `trainer.blanks.blocks` shows the resulting rows.
+Some texts are shortened first (`trainer.blanks.sentences`); `[dBLOCK]` comes last
+(`trainer.blanks.spans`); `trainer.blanks.batch` shows the resulting rows.
 
 One sample in, one row out: none is dropped, split or merged. Blanks never contain prompts, `[CLS]`
 or eos, and prompts and `[CLS]` carry no loss; only a generated end of a text contains the eos of
@@ -26,19 +26,21 @@ from numpy.typing import NDArray
 from shards.batch import Batch
 from shards.errors import UserError
 from shards.order.permutation import Words
-from trainer.blanks.blocks import WIDTH_MULTIPLE, Blanks, GlmBatch, assemble
+from trainer.blanks.batch import WIDTH_MULTIPLE, Blanks, GlmBatch, assemble
 from trainer.blanks.generation import GenerationBlanks, choose_generation_blanks
-from trainer.blanks.noise import noise_in_blanks, noise_in_context
-from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, happens, integers_below
-from trainer.blanks.sentences import choose_sentences, find_sentences
-from trainer.blanks.shorten import shorten_texts
-from trainer.blanks.spans import choose_token_spans
+from trainer.blanks.sentences import choose_sentences, find_sentences, shorten_texts
+from trainer.blanks.spans import choose_token_spans, noise_in_blanks, noise_in_context
 from trainer.blanks.text import (
     Flags,
+    Integers,
+    Purpose,
+    SampleRng,
     Spans,
     SpecialTokens,
     TextRows,
     find_runs,
+    happens,
+    integers_below,
     is_special,
     text_rows_of,
 )
@@ -47,7 +49,7 @@ _ROUNDING = 1e-9
 """A probability below this is a rounding error of decimal fractions that add up to 0."""
 
 
-class Task(IntEnum):
+class Objective(IntEnum):
     """The objective of a sample."""
 
     SPANS = 0
@@ -116,7 +118,7 @@ class BlankOptions:
         return self.bert_prob + self.sentence_prob < 1 - _ROUNDING
 
 
-class BlankMaker:
+class BlankInfilling:
     """Makes blanks in batches of GLM windows.
 
     Args:
@@ -194,16 +196,16 @@ class BlankMaker:
         tasks = self._draw_tasks(rng)
         sentences = find_sentences(
             text,
-            runs.in_rows(tasks == Task.SENTENCES),
+            runs.in_rows(tasks == Objective.SENTENCES),
             self._special,
             longest=self.max_positions - 1,
         )
         has_none = np.bincount(sentences.rows, minlength=len(tasks)) == 0
-        tasks[(tasks == Task.SENTENCES) & has_none] = Task.SPANS
-        budgets = self._budgets(text, runs.in_rows(tasks != Task.GENERATION))
-        for_spans = runs.in_rows(tasks == Task.SPANS)
+        tasks[(tasks == Objective.SENTENCES) & has_none] = Objective.SPANS
+        budgets = self._budgets(text, runs.in_rows(tasks != Objective.GENERATION))
+        for_spans = runs.in_rows(tasks == Objective.SPANS)
         spans = self._token_spans(for_spans, budgets, rng)
-        generated = self._generation_blanks(text, runs.in_rows(tasks == Task.GENERATION), rng)
+        generated = self._generation_blanks(text, runs.in_rows(tasks == Objective.GENERATION), rng)
         whole_sentences = choose_sentences(sentences, budgets, rng)
         all_spans, is_end = _join(spans, whole_sentences, generated=generated)
         inputs = self._add_noise(text, for_spans, spans, rng)
@@ -213,8 +215,8 @@ class BlankMaker:
         words = rng.words(Purpose.TASK)
         either = self.options.bert_prob + self.options.sentence_prob
         is_either = happens(words, either if self.options.generates else 1.0)
-        tasks = np.where(is_either, int(Task.SENTENCES), int(Task.GENERATION))
-        tasks[happens(words, self.options.bert_prob)] = Task.SPANS
+        tasks = np.where(is_either, int(Objective.SENTENCES), int(Objective.GENERATION))
+        tasks[happens(words, self.options.bert_prob)] = Objective.SPANS
         return tasks
 
     def _budgets(self, text: TextRows, runs: Spans) -> Integers:

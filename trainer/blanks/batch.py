@@ -18,8 +18,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, shuffled_order
-from trainer.blanks.text import Flags, Spans, SpecialTokens, TextRows, running_sums
+from trainer.blanks.text import (
+    Flags,
+    Integers,
+    Purpose,
+    SampleRng,
+    Spans,
+    SpecialTokens,
+    TextRows,
+    running_sums,
+    shuffled_order,
+)
 
 WIDTH_MULTIPLE = 64
 """Rows are padded to a multiple of this many tokens, which suits matrix units."""
