@@ -8,6 +8,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.symbols import ORTH
 
 from pipelines.quality.spacy_words import SpacyWords
 from pipelines.quality.spans import texts_as_spans
@@ -142,7 +143,7 @@ def test_another_spacy_does_its_own_work(
 
     def other(language: str) -> spacy.language.Language:
         made = usual(language)
-        made.tokenizer.add_special_case("foobar", [{"ORTH": "foo"}, {"ORTH": "bar"}])
+        made.tokenizer.add_special_case("foobar", [{ORTH: "foo"}, {ORTH: "bar"}])
         return made
 
     monkeypatch.setattr(spacy, "blank", other)
