@@ -160,6 +160,7 @@ class SegmentBuilder:
             tallies=tally(audit),
             files=files | sieve.files if sieve else files,
             unknown=count_unknown(documents),
+            empty=_count_empty(documents),
         )
         self._clear()
         return segment
@@ -211,3 +212,13 @@ def _numbers(documents: pa.Table) -> np.ndarray:
     paths = documents[PATH.name].combine_chunks()
     numbers: np.ndarray = paths.indices.to_numpy()
     return numbers
+
+
+def _count_empty(documents: pa.Table) -> dict[str, int]:
+    """Return how many documents have no value in a column of text, by column, if any."""
+    names = [field.name for field in documents.schema if pa.types.is_large_string(field.type)]
+    counts = {
+        name: documents.num_rows - pc.sum(pc.not_equal(documents[name], ""), min_count=0).as_py()
+        for name in names
+    }
+    return {name: count for name, count in counts.items() if count}

@@ -47,6 +47,7 @@ from pipelines.run.commit import (
     grown,
     input_entries,
 )
+from pipelines.run.empty import empty_lines
 from pipelines.run.ledger import Ledger
 from pipelines.run.limits import check_kept, check_rejects, losses_of, unread_sources
 from pipelines.run.origin import given_paths, recorded_paths
@@ -176,6 +177,7 @@ class Build:
             labels=None if self.options.lid_model else LANGUAGES,
         )
         self.corpus = corpus
+        self.corpora = corpora
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
@@ -482,7 +484,7 @@ class Build:
                 "copy of them",
                 f"{again:,}",
             )
-        for warning in unknown_warnings(unknown):
+        for warning in (*empty_lines(results.records, self.corpora), *unknown_warnings(unknown)):
             _LOG.warning("%s", warning)
         return made
 

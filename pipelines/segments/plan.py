@@ -188,7 +188,7 @@ def _path(work: AnyPath, name: str) -> AnyPath:
     return work / "plan" / f"{name}.json"
 
 
-TASKS_VERSION = 7
+TASKS_VERSION = 8
 """Raised with every change to the code that changes what dedup, merge or ranges write."""
 
 

@@ -69,6 +69,8 @@ class Segment:
     """Tokens of its shortest document."""
     unknown: Mapping[str, UnknownTokens] = field(default_factory=dict)
     """By language, of its documents and of equal ones that were not handed on."""
+    empty: Mapping[str, int] = field(default_factory=dict)
+    """By column of text, how many of these documents have no value there, if any."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)

@@ -1,0 +1,38 @@
+"""Columns that options ask for and that are empty in some documents, so that nobody relies on them.
+
+The first records of a source have to have a value (`pipelines/map/wanted.py`); later ones, or other
+files, may lack it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from pipelines.corpus.sources import Corpus
+from pipelines.map.mapper import MapRecord
+
+
+def empty_lines(records: Iterable[MapRecord], corpora: Mapping[str, Corpus]) -> Iterator[str]:
+    """Yield a line for each source and option whose column is empty in some documents.
+
+    Args:
+        records: Of all map tasks of a run.
+        corpora: The corpus of each source.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for record in records:
+        for segment in record.segments:
+            counts.setdefault(record.source, Counter()).update(segment.empty)
+    for source, empty in sorted(counts.items()):
+        for flag, column, effect in _asked(corpora[source]):
+            if empty[column]:
+                yield f"{source}: {empty[column]:,} documents have no {column}: {flag} {effect}"
+
+
+def _asked(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
+    """Yield the flags that need a column, the column, and what the flag does without a value."""
+    if corpus.options.url_blocklist:
+        yield "--url-blocklist", "url", "does not look at them"
+    for name, words in corpus.recipe.named_fields(corpus.options).items():
+        flag, given = words.split(" ", 1)
+        column = "id" if flag == "--id-field" else given.partition("=")[0] or name
+        yield words, column, "is empty there"
