@@ -137,7 +137,7 @@ def started(
     if not workers and (died or options.watch):
         workers = 1  # the record that kills a process kills a child, and is found
     if not is_warm():
-        _LOG.info("kernels are compiled first, once on this machine: up to 20 seconds")
+        _LOG.info("kernels are compiled first, once on this machine: up to 40 seconds")
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.kernel_cache")
     with Runner(

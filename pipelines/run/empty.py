@@ -25,7 +25,7 @@ def empty_lines(records: Iterable[MapRecord], corpora: Mapping[str, Corpus]) -> 
     for source, empty in sorted(counts.items()):
         for flag, column, effect in _asked(corpora[source]):
             if empty[column]:
-                yield f"{source}: {empty[column]:,} documents have no {column}: {flag} {effect}"
+                yield f"{source}: documents without {column}: {empty[column]:,} ({flag} {effect})"
 
 
 def _asked(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
@@ -35,4 +35,4 @@ def _asked(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
     for name, words in corpus.recipe.named_fields(corpus.options).items():
         flag, given = words.split(" ", 1)
         column = "id" if flag == "--id-field" else given.partition("=")[0] or name
-        yield words, column, "is empty there"
+        yield words, column, "leaves it empty"

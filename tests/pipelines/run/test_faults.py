@@ -44,11 +44,17 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def task_of(path: Path) -> str:
-    """The name of the task that left a file of intermediate results, or the number of its shard."""
-    found = re.match(r"[0-9a-f]{24}", path.name) or re.search(r"\d{5}(?=\.)", path.name)
-    assert found, path
-    return found[0]
+def tasks_of(output: Path) -> dict[Path, str]:
+    """The task that wrote each file: the name of the file begins with it, or its record has it."""
+    records = {path.stem: path.read_text() for path in sorted((output / ".work").glob("*/*.json"))}
+    tasks = {}
+    for path in (path for kind in kinds(output) for path in kind):
+        name = path.relative_to(output).with_suffix("").as_posix()
+        named = re.match(r"[0-9a-f]{24}", path.name)
+        writers = [task for task, text in records.items() if re.search(rf'"{name}[."]', text)]
+        assert named or writers, path
+        tasks[path] = named[0] if named else writers[0]
+    return tasks
 
 
 @pytest.mark.slow
@@ -60,11 +66,12 @@ def test_what_was_harmed_between_two_runs_is_told_and_made_again(
     output = tmp_path / "out"
     shutil.copytree(left, output)
     (output / "manifest.json").unlink()
+    tasks = tasks_of(output)
     victims: list[Path] = []
     for at, kind in enumerate(sorted(kinds(output)[part::4], key=len)):
         # They are of different tasks: each is told once.
-        told = {task_of(path) for path in victims}
-        free = [path for path in kind if task_of(path) not in told]
+        told = {tasks[path] for path in victims}
+        free = [path for path in kind if tasks[path] not in told]
         victims.append(free[at % len(free)])
         change, raw = HARMS[harm], victims[-1].read_bytes()
         victims[-1].unlink()
