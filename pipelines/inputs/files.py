@@ -101,7 +101,7 @@ class Listing:
                 else f"{number} files or folders of the input cannot be read:"
             )
             raise UserError(
-                f"{start} {self.named()}. Mend the input, or remove what is not part of it{advice}."
+                f"{start} {self.named()}. Fix the input, or remove what is not part of it{advice}."
             )
 
 

@@ -82,7 +82,7 @@ class Case:
     "case",
     [
         Case(put=202, get=937, head=430, fetched=20.2),
-        Case(put=52, get=68, head=82, fetched=1.9, dedup="none", shard_tokens=100_000),
+        Case(put=35, get=38, head=49, fetched=1.46, dedup="none", shard_tokens=100_000),
         Case(put=268, get=1410, head=522, fetched=32.8, dedup="minhash"),
         Case(put=201, get=1480, head=426, fetched=5.16, level="segments"),
         Case(put=320, get=1652, head=572, fetched=5.81, level="ranges"),

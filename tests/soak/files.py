@@ -1,6 +1,6 @@
 """Random files of records in every form, and what lies at which place of each.
 
-Guarantee: A damaged record, row, line or archive costs what is damaged, and its place and bytes are
+Guarantee: A damaged record, row or line costs what is damaged, and its place and bytes are
 kept.
 """
 
