@@ -16,7 +16,7 @@ from pipelines.engine.beam import (
     PortableOptions,
     StandardOptions,
 )
-from pipelines.engine.flags import with_runner_spelled
+from pipelines.engine.runner_name import with_runner_spelled
 from shards.command import Parser
 from shards.errors import UserError
 from shards.spelling import expected

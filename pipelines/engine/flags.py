@@ -1,15 +1,14 @@
 """Flags for Beam, understood without it where they can be: it takes a second of CPU to load."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
+from pipelines.engine.runner_name import RUNNER, with_runner_spelled
 from shards.command import Parser
 from shards.spelling import nearest
 
 _CERTAIN = 0.8
 """How much a flag without underscores is like one of ours if it cannot be one of Beam's."""
 
-RUNNER = "--runner"
 _OWN_RUNNERS = ("DirectRunner", "FnApiRunner")
 _THIS_MACHINE = {
     (),
@@ -71,17 +70,6 @@ def beam_flags(words: Sequence[str]) -> list[str]:
     from pipelines.engine.cluster import known_flags  # noqa: PLC0415  loads Beam
 
     return known_flags(words)
-
-
-def with_runner_spelled(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return flags in which the runner, if its name is one of some in any case, is spelled so."""
-    spelled = {name.casefold(): name for name in names}
-    told = [*words]
-    for at, (before, word) in enumerate(pairwise(["", *words])):
-        flag, equals, name = word.rpartition("=")
-        if (flag if equals else before) == RUNNER:
-            told[at] = f"{flag}{equals}{spelled.get(name.casefold(), name)}"
-    return told
 
 
 def engine_name(flags: Sequence[str]) -> str:

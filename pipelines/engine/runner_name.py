@@ -1,0 +1,17 @@
+"""The flag that names the runner, and its names in any case."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+RUNNER = "--runner"
+
+
+def with_runner_spelled(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return flags in which the runner, if its name is one of some in any case, is spelled so."""
+    spelled = {name.casefold(): name for name in names}
+    respelled = [*words]
+    for at, (before, word) in enumerate(pairwise(["", *words])):
+        flag, equals, name = word.rpartition("=")
+        if (flag if equals else before) == RUNNER:
+            respelled[at] = f"{flag}{equals}{spelled.get(name.casefold(), name)}"
+    return respelled
