@@ -32,12 +32,12 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import CORPORA, corpus_module, corpus_names, load_recipe
 from pipelines.corpus.sources import other_modules
-from pipelines.engine.flags import beam_flags, refuse_unknown
-from pipelines.engine.runner import level_kept
-from pipelines.filters.filter_spec import parse_filter
+from pipelines.execute.flags import beam_flags, refuse_unknown
+from pipelines.execute.runner import level_kept
+from pipelines.job.command import checked, make
 from pipelines.quality import Quality
 from pipelines.report.write import PAGE
-from pipelines.run.command import checked, make
+from pipelines.steps.filter_spec import parse_filter
 from shards.compact import added
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards

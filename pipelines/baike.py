@@ -21,8 +21,8 @@ from pipelines.corpus import (
     optional_text,
     strings,
 )
-from pipelines.inputs.endings import JSON_FILES
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.endings import JSON_FILES
 
 _FIELDS = ("title", "abstract", "content")
 

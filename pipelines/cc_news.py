@@ -24,8 +24,8 @@ from pipelines.corpus import (
     required_text,
     strings,
 )
-from pipelines.inputs.endings import JSON_FILES
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.endings import JSON_FILES
 
 _ORIGIN = {"url": "url", "date_publish": "date", "source_domain": "domain"}
 

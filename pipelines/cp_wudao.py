@@ -19,11 +19,11 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.files import InputFile, input_paths, match_inputs, open_input
-from pipelines.inputs.split import split_file
-from pipelines.readers.json_array import JsonArrayReader
-from pipelines.readers.record import Record
-from pipelines.run.output import check_apart
+from pipelines.job.output import check_apart
+from pipelines.read.files import InputFile, input_paths, match_inputs, open_input
+from pipelines.read.json_array import JsonArrayReader
+from pipelines.read.record import Record
+from pipelines.read.split import split_file
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Command, log_plainly

@@ -24,7 +24,7 @@ from pipelines.corpus import (
     option,
     required_text,
 )
-from pipelines.run.command import main
+from pipelines.job.command import main
 
 COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
     **{

@@ -22,8 +22,8 @@ from pipelines.corpus import (
     required_text,
     strings,
 )
-from pipelines.inputs.endings import TEXT_FILES
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.endings import TEXT_FILES
 
 _METADATA = {shared.name: shared.metadata for shared in fields(Options)}
 

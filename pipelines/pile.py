@@ -22,7 +22,7 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.corpus.clean_level import WHITESPACE
-from pipelines.run.command import main
+from pipelines.job.command import main
 from pipelines.segments.identity import hash_bound
 from shards.errors import UserError
 from shards.spelling import nearest

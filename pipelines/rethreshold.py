@@ -27,11 +27,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.corpus.languages import LANGUAGES
+from pipelines.job.origin import Thresholds, languages_of, thresholds_of
 from pipelines.quality import Rule
 from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import EVERY, OFF
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
-from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from pipelines.segments.rows import DUPLICATE
 from shards.command import Command
 from shards.console import run_module

@@ -22,9 +22,9 @@ from pipelines.corpus import (
     option,
 )
 from pipelines.corpus.fields import joined_text, value_at
-from pipelines.inputs.endings import TEXT_FILES
-from pipelines.readers.reading import Known
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.endings import TEXT_FILES
+from pipelines.read.reading import Known
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import CLEAN, READ
 from pipelines.segments.unknown import UNKNOWN

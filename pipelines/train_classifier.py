@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.corpus.sources import match_corpora
-from pipelines.filters.classifier import Classifier, line_of, metric_of
-from pipelines.filters.fasttext_model import LABEL_PREFIX, file_hash
+from pipelines.steps.classifier import Classifier, line_of, metric_of
+from pipelines.steps.fasttext_model import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Sample, TrainingTexts, check_new, input_options
 from shards.command import Command, log_plainly
 from shards.console import run_module

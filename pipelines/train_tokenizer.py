@@ -19,7 +19,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, match_corpora
-from pipelines.inputs.files import InputFile
+from pipelines.read.files import InputFile
 from pipelines.training_texts import Sample, TrainingTexts, check_new, input_options
 from shards.command import Command, log_plainly
 from shards.console import run_module

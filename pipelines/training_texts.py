@@ -15,13 +15,13 @@ from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import Corpus
-from pipelines.filters.clean import clean
-from pipelines.inputs.files import InputFile
-from pipelines.readers.fields import fields_of, listed
-from pipelines.readers.reading import Reading, open_reader, splits
-from pipelines.readers.record import Record
-from pipelines.readers.salvage import Partial
+from pipelines.read.fields import fields_of, listed
+from pipelines.read.files import InputFile
+from pipelines.read.reading import Reading, open_reader, splits
+from pipelines.read.record import Record
+from pipelines.read.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
+from pipelines.steps.clean import clean
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.shown import tell

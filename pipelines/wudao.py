@@ -25,7 +25,7 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.run.command import main
+from pipelines.job.command import main
 
 PATTERN = "part-*.json"
 

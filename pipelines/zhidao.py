@@ -24,8 +24,8 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.corpus.fields import shortened
-from pipelines.inputs.endings import JSON_FILES
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.endings import JSON_FILES
 
 
 @dataclass(frozen=True, kw_only=True)

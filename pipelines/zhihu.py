@@ -24,8 +24,8 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.corpus.fields import shortened
-from pipelines.inputs.endings import JSON_FILES
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.endings import JSON_FILES
 
 _DIGITS = 18
 """A number of votes with more digits exceeds any limit; it is not parsed."""

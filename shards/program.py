@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 PROGRAM = "corpusmill"
 
-CORPUS = "pipelines.run.command:corpus_command"
+CORPUS = "pipelines.job.command:corpus_command"
 """What makes the command of a corpus."""
 
 CORPUS_GROUP = "corpusmill.corpora"

@@ -40,8 +40,8 @@ LIMIT = 300.0
 IMPORTED = {
     "pipelines": (
         "apache_beam",
-        "pipelines.run.build",
-        "pipelines.run.append",
+        "pipelines.job.build",
+        "pipelines.job.append",
         "pipelines.planning.run",
         # What those load lazily.
         "fastokens",

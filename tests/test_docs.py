@@ -11,7 +11,7 @@ import pytest
 
 import pipelines
 import shards.__main__
-from pipelines.run.command import main
+from pipelines.job.command import main
 from shards.manifest import read_manifest
 from shards.program import COMMANDS
 from tests import evidence_page, flags_page

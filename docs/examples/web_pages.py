@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
 from pipelines.corpus import Broken, Document, Options, Reading, Recipe, always, strings
-from pipelines.run.command import main
+from pipelines.job.command import main
 
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of every empty page
 

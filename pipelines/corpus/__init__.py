@@ -13,9 +13,9 @@ with extras_named():
     from pipelines.corpus.recipe import Recipe as Recipe
     from pipelines.corpus.recipe import always as always
     from pipelines.corpus.recipe import strings as strings
-    from pipelines.readers.own import Broken as Broken
-    from pipelines.readers.reading import Reading as Reading
-    from pipelines.readers.value import as_text as as_text
+    from pipelines.read.own import Broken as Broken
+    from pipelines.read.reading import Reading as Reading
+    from pipelines.read.value import as_text as as_text
     from shards.flags import count as count
     from shards.flags import fraction as fraction
     from shards.flags import names as names

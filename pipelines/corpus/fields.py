@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.corpus.document import Rejected
-from pipelines.readers.value import text_of
+from pipelines.read.value import text_of
 
 
 def required_text(record: Mapping[str, Any], name: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
-from pipelines.readers.record import Record
-from pipelines.readers.value import as_text
+from pipelines.read.record import Record
+from pipelines.read.value import as_text
 
 RECORDS_READ, RECORDS_TAKEN_APART = 400, 20
 """How many records each recipe reads, and of how many fields are taken away to see their use."""

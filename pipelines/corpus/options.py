@@ -15,8 +15,8 @@ from typing import Any, Self
 from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
-from pipelines.engine.flags import beam_flags, refuse_unknown
-from pipelines.readers.mending import REJECT, REMOVE, REPLACE
+from pipelines.execute.flags import beam_flags, refuse_unknown
+from pipelines.read.mending import REJECT, REMOVE, REPLACE
 from shards import flags
 from shards.command import Command
 from shards.errors import UserError
@@ -81,7 +81,7 @@ def count_or_auto(text: str) -> int | str:
 class Options(Command):
     """The options of every corpus; a corpus adds its own by inheriting.
 
-    `pipelines.run.command` makes the command of a corpus of them, which can run.
+    `pipelines.job.command` makes the command of a corpus of them, which can run.
     """
 
     USAGE = "%(prog)s --input PATH --tokenizer SPEC [--output DIR] [FLAG ...]"

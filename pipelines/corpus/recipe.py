@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipelines.corpus.document import Document
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import Options
-from pipelines.readers.reading import Reading
+from pipelines.read.reading import Reading
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 from shards.program import CORPUS_GROUP

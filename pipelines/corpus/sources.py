@@ -20,16 +20,16 @@ from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
-from pipelines.inputs.files import (
+from pipelines.read.files import (
     InputFile,
     Listing,
     list_inputs,
     named_inputs,
 )
-from pipelines.inputs.split import Split
-from pipelines.readers.own import Broken, Read
-from pipelines.readers.reading import Reading, check_head, open_reader
-from pipelines.readers.record import Reader
+from pipelines.read.own import Broken, Read
+from pipelines.read.reading import Reading, check_head, open_reader
+from pipelines.read.record import Reader
+from pipelines.read.split import Split
 from shards.errors import UserError
 from shards.flags import flag_of
 

@@ -16,8 +16,8 @@ from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import MANY_RANGES, num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.tasks import TEXT, Task, TaskRecord, prepare_task
-from pipelines.engine.phases import Phases
-from pipelines.engine.records import complete_files
+from pipelines.execute.phases import Phases
+from pipelines.execute.records import complete_files
 from pipelines.segments.plan import Plan, task_name
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from shards.errors import UserError

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
 
-from pipelines.inputs.files import InputFile, open_input, readable
-from pipelines.inputs.split import Split, split_file
-from pipelines.readers.bounded import BoundedReader
-from pipelines.readers.compressed import compression
-from pipelines.readers.file_head import foreign_format, other_encoding, read_head
-from pipelines.readers.json_array import is_wrapped
-from pipelines.readers.lines import looks_wrapped
-from pipelines.readers.parquet import ParquetReader
-from pipelines.readers.reading import Reading, check_head, format_of, open_reader
-from pipelines.readers.record import Damage, Record
-from pipelines.readers.row_groups import open_parquet
-from pipelines.readers.stream import open_stream
+from pipelines.read.bounded import BoundedReader
+from pipelines.read.compressed import compression
+from pipelines.read.file_head import foreign_format, other_encoding, read_head
+from pipelines.read.files import InputFile, open_input, readable
+from pipelines.read.json_array import is_wrapped
+from pipelines.read.lines import looks_wrapped
+from pipelines.read.parquet import ParquetReader
+from pipelines.read.reading import Reading, check_head, format_of, open_reader
+from pipelines.read.record import Damage, Record
+from pipelines.read.row_groups import open_parquet
+from pipelines.read.split import Split, split_file
+from pipelines.read.stream import open_stream
 from shards.errors import UserError
 
 HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from pipelines.corpus.guess import Guess, guesses, read_share
-from pipelines.filters.langid import AUTO, installed_model, load_identifier
-from pipelines.inputs.endings import FROM_TABLES, TABLES, TEXT_FILES, ending_of, matcher
-from pipelines.inputs.files import InputFile, Listing, input_paths, list_inputs
-from pipelines.inputs.hub import is_hub_dataset
-from pipelines.inputs.remarks import copies, gaps, left_out
 from pipelines.look.heads import Head, look_at
-from pipelines.readers.fields import Field, fields_of, text_field
-from pipelines.readers.record import Record
+from pipelines.read.endings import FROM_TABLES, TABLES, TEXT_FILES, ending_of, matcher
+from pipelines.read.fields import Field, fields_of, text_field
+from pipelines.read.files import InputFile, Listing, input_paths, list_inputs
+from pipelines.read.hub import is_hub_dataset
+from pipelines.read.record import Record
+from pipelines.read.remarks import copies, gaps, left_out
+from pipelines.steps.langid import AUTO, installed_model, load_identifier
 from shards.errors import UserError
 from shards.manifest import NAME
 from shards.storage.address import is_url

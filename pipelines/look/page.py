@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
-from pipelines.inputs.endings import ending_of, matcher
-from pipelines.inputs.input_file import common_start
 from pipelines.look.heads import Head
 from pipelines.look.look import Kind, Look
 from pipelines.planning.table import bytes_text, cut, table, width
-from pipelines.readers.fields import Field
+from pipelines.read.endings import ending_of, matcher
+from pipelines.read.fields import Field
+from pipelines.read.input_file import common_start
 from shards.program import called
 from shards.secrets import masked
 from shards.shown import visible_line

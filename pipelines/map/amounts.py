@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
 from pipelines.map.intake import Piece
-from pipelines.readers.record import CUT
+from pipelines.read.record import CUT
 from pipelines.segments.rows import PATH, REJECTS, Verdict
 
 _COUNTED = REJECTS - CUT

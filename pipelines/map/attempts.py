@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipelines.engine.workers import MOST_DEATHS
+from pipelines.execute.workers import MOST_DEATHS
 from shards.errors import UserError
 from shards.prune import remove_work
 from shards.storage.files import file_names, write_json

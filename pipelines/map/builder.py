@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dedup.sieve import Sieve
-from pipelines.readers.record import WHOLE_BYTES
+from pipelines.read.record import WHOLE_BYTES
 from pipelines.segments.audit import AUDIT, audit_rows, tally
 from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.examples import Examples

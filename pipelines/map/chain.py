@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import Options
-from pipelines.filters.blocklist import Block
-from pipelines.filters.clean import Clean
-from pipelines.filters.decontaminate import Decontaminate
-from pipelines.filters.filter_spec import (
+from pipelines.steps.blocklist import Block
+from pipelines.steps.clean import Clean
+from pipelines.steps.decontaminate import Decontaminate
+from pipelines.steps.filter_spec import (
     CLEAN,
     CONTAMINATION,
     LANGUAGE,
@@ -28,13 +28,13 @@ from pipelines.filters.filter_spec import (
     READ,
     parse_filter,
 )
-from pipelines.filters.fingerprint import Fingerprint
-from pipelines.filters.judge import Judge, load_scorers
-from pipelines.filters.langid import Identify
-from pipelines.filters.pii import Mask
-from pipelines.filters.step import Step
-from pipelines.filters.tokenize import Tokenize
-from pipelines.filters.user_filter import UserFilter, load_filters
+from pipelines.steps.fingerprint import Fingerprint
+from pipelines.steps.judge import Judge, load_scorers
+from pipelines.steps.langid import Identify
+from pipelines.steps.pii import Mask
+from pipelines.steps.step import Step
+from pipelines.steps.tokenize import Tokenize
+from pipelines.steps.user_filter import UserFilter, load_filters
 
 _PREPARED = ("en", "zh")
 """Languages whose words are prepared for where all languages are kept."""

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.corpus.options import Options
-from pipelines.engine.trial import try_in_child
+from pipelines.execute.trial import try_in_child
 from pipelines.map.chain import Chain, load_chain
 from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
 from shards.manifest import TokenizerEntry

@@ -22,9 +22,6 @@ from typing import Any
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
-from pipelines.inputs.files import InputFile
-from pipelines.inputs.input_file import shown
-from pipelines.inputs.split import Split
 from pipelines.map.attempts import begin_attempt
 from pipelines.map.intake import Intake, Piece
 from pipelines.map.mapper import Job
@@ -32,10 +29,13 @@ from pipelines.map.packs import packs
 from pipelines.map.phase import map_tasks
 from pipelines.map.unread import Unread
 from pipelines.map.wanted import Wanted, check_wanted
-from pipelines.readers.file_head import read_head
-from pipelines.readers.lines import looks_wrapped
-from pipelines.readers.reading import check_head, format_of, splits
-from pipelines.readers.record import Damage, Record
+from pipelines.read.file_head import read_head
+from pipelines.read.files import InputFile
+from pipelines.read.input_file import shown
+from pipelines.read.lines import looks_wrapped
+from pipelines.read.reading import check_head, format_of, splits
+from pipelines.read.record import Damage, Record
+from pipelines.read.split import Split
 from pipelines.segments.rows import REJECTS
 from shards.errors import UserError
 

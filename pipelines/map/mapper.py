@@ -18,19 +18,19 @@ from typing import Any
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
-from pipelines.engine.task import last_line
-from pipelines.engine.workers import MOST_DEATHS
-from pipelines.filters.step import Clock, run, split_verdict
-from pipelines.inputs.split import Link, Split
+from pipelines.execute.task import last_line
+from pipelines.execute.workers import MOST_DEATHS
 from pipelines.map.amounts import Amounts
 from pipelines.map.attempts import begin_attempt, forget_attempts, num_deaths
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, Piece, group_records, with_raws
-from pipelines.readers.record import Reader
+from pipelines.read.record import Reader
+from pipelines.read.split import Link, Split
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import Verdict
 from pipelines.segments.segment import Segment
+from pipelines.steps.step import Clock, run, split_verdict
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.memory import is_lack_of_memory

@@ -12,7 +12,7 @@ is in, not those behind it.
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
-from pipelines.inputs.split import Split
+from pipelines.read.split import Split
 
 SMALL_BYTES = 1 << 20
 """A file of at least so many bytes is mapped by itself: its text takes far longer than a task."""

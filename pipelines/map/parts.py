@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from pipelines.corpus.part import share_bounds
-from pipelines.inputs.split import Split
 from pipelines.map.mapper import MapTask
+from pipelines.read.split import Split
 
 _MAX_RANGES = 8
 

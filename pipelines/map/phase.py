@@ -8,16 +8,16 @@ from typing import Any
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import MERGE
-from pipelines.engine.phases import Phases
-from pipelines.engine.records import finished_record, read_record
-from pipelines.engine.workers import MOST_DEATHS
-from pipelines.inputs.files import InputFile, Listing
-from pipelines.inputs.split import Split, seamless
+from pipelines.execute.phases import Phases
+from pipelines.execute.records import finished_record, read_record
+from pipelines.execute.workers import MOST_DEATHS
 from pipelines.map.mapper import Job, MapRecord, MapTask, prepare_map, record_names
 from pipelines.map.packs import packs
 from pipelines.map.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.map.resume import changed_versions, is_usable
-from pipelines.readers.reading import check_head, splits
+from pipelines.read.files import InputFile, Listing
+from pipelines.read.reading import check_head, splits
+from pipelines.read.split import Split, seamless
 from shards.errors import UserError
 from shards.storage.files import file_names
 from shards.storage.files import files as files_in

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from pipelines.engine.records import finished_record, intact_files, read_record
-from pipelines.inputs.files import InputFile
-from pipelines.inputs.split import Split
+from pipelines.execute.records import finished_record, intact_files, read_record
 from pipelines.map.mapper import MapRecord, MapTask, SplitRecord
-from pipelines.readers.reading import Reading, stored_crc32c
+from pipelines.read.files import InputFile
+from pipelines.read.reading import Reading, stored_crc32c
+from pipelines.read.split import Split
 from shards.errors import DamageError
 from shards.storage.files import files
 from shards.storage.remote import AnyPath

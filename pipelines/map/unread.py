@@ -11,12 +11,12 @@ from pipelines.corpus.document import Rejected
 from pipelines.corpus.guess import guesses
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
-from pipelines.inputs.input_file import shown
 from pipelines.map.shape import advice_on
-from pipelines.readers.fields import LEAST_PRESENT, Field, fields_of, listed, short
-from pipelines.readers.file_head import iconv, other_encoding
-from pipelines.readers.reading import format_of
-from pipelines.readers.record import Damage, Record
+from pipelines.read.fields import LEAST_PRESENT, Field, fields_of, listed, short
+from pipelines.read.file_head import iconv, other_encoding
+from pipelines.read.input_file import shown
+from pipelines.read.reading import format_of
+from pipelines.read.record import Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.program import called

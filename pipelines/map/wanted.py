@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from pipelines.corpus.fields import value_at
 from pipelines.corpus.sources import Corpus
-from pipelines.filters.blocklist import has_site
-from pipelines.inputs.input_file import shown
-from pipelines.readers.fields import fields_of, listed, short
-from pipelines.readers.record import Damage, Record
-from pipelines.readers.value import as_text
+from pipelines.read.fields import fields_of, listed, short
+from pipelines.read.input_file import shown
+from pipelines.read.record import Damage, Record
+from pipelines.read.value import as_text
+from pipelines.steps.blocklist import has_site
 from shards.errors import UserError
 from shards.program import called
 from shards.spelling import nearest

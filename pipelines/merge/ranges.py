@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.phases import Deduplicated
-from pipelines.engine.phases import Phases
+from pipelines.execute.phases import Phases
 from pipelines.merge.slices import find_documents, merged_rows, merged_texts, with_tokens
 from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name

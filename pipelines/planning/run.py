@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
-from pipelines.engine.workers import num_workers
-from pipelines.inputs.split import Split
+from pipelines.execute.workers import num_workers
 from pipelines.map.chain import load_chain
 from pipelines.map.description import try_models
 from pipelines.map.first_records import FirstFiles, check_sources
@@ -17,7 +16,8 @@ from pipelines.map.packs import packs
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, sample
 from pipelines.planning.sizes import run_extent
-from pipelines.readers.reading import check_head, splits
+from pipelines.read.reading import check_head, splits
+from pipelines.read.split import Split
 
 _LOG = logging.getLogger("corpusmill")
 

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from pipelines.corpus.sources import Corpus
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.filters.step import Clock
-from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, Mapper
 from pipelines.planning.sizes import SourceSize, num_segments
-from pipelines.readers.bounded import BoundedReader
-from pipelines.readers.compressed import compression
-from pipelines.readers.reading import NEVER_CUT, format_of
+from pipelines.read.bounded import BoundedReader
+from pipelines.read.compressed import compression
+from pipelines.read.reading import NEVER_CUT, format_of
+from pipelines.read.split import Split
 from pipelines.segments.segment import Segment
+from pipelines.steps.step import Clock
 from shards.tables import open_table
 
 SECONDS = 24.0

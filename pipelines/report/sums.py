@@ -12,9 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.filters.blocklist import BLOCKED
-from pipelines.filters.decontaminate import CONTAMINATED
-from pipelines.filters.scorer import reasons_of
 from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
@@ -22,6 +19,9 @@ from pipelines.quality.catalog import REASONS
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
+from pipelines.steps.blocklist import BLOCKED
+from pipelines.steps.decontaminate import CONTAMINATED
+from pipelines.steps.scorer import reasons_of
 
 MOST_GROUPS = 30
 MOST_NAME = 200

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pipelines.engine import beam
+from pipelines.execute import beam
 
 
 class RecordBatchCoder(beam.Coder):

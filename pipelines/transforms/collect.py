@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.options import Options
-from pipelines.engine import beam
-from pipelines.filters.step import Clock, no_reasons, run
-from pipelines.filters.tokenize import TOKENIZER
+from pipelines.execute import beam
 from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.identity import mixed
 from pipelines.segments.rows import CLEAN, PATH, RAW, READ, Verdict
 from pipelines.segments.segment import Segment
 from pipelines.segments.unknown import UNKNOWN
+from pipelines.steps.step import Clock, no_reasons, run
+from pipelines.steps.tokenize import TOKENIZER
 from pipelines.transforms.firing import lifetime
 from pipelines.transforms.judged import METRIC, REASON
 from pipelines.transforms.model import Model

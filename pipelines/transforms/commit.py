@@ -11,14 +11,14 @@ from typing import Any
 from pipelines.corpus.options import DATASET, Options, semantic
 from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.corpus.sources import Corpus
-from pipelines.engine.records import read_record
-from pipelines.engine.runner import level_kept
+from pipelines.execute.records import read_record
+from pipelines.execute.runner import level_kept
+from pipelines.job import existing
+from pipelines.job.append import check_base, read_base
+from pipelines.job.build import Build, started
+from pipelines.job.commit import input_entries
 from pipelines.map.mapper import MapRecord, SplitRecord, segment_versions
-from pipelines.readers.reading import Reading
-from pipelines.run import existing
-from pipelines.run.append import check_base, read_base
-from pipelines.run.build import Build, started
-from pipelines.run.commit import input_entries
+from pipelines.read.reading import Reading
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Columns, Sink
 from pipelines.transforms.firing import Firing

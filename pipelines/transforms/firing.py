@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.engine import beam
+from pipelines.execute import beam
 from shards.errors import UserError
 
 KEPT_SECONDS = 3600

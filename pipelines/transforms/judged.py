@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.engine import beam
-from pipelines.engine.beam import PCollection
-from pipelines.engine.figures import NAMESPACE
-from pipelines.readers.record import WHOLE_BYTES
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
+from pipelines.execute.figures import NAMESPACE
+from pipelines.read.record import WHOLE_BYTES
 from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, RAW, REJECTS, Verdict
 from shards.errors import UserError
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.filters.step import Step
 from pipelines.map.mapper import segment_versions
 from pipelines.segments.rows import Verdict
+from pipelines.steps.step import Step
 from shards.errors import UserError
 
 _LOADING = threading.Lock()

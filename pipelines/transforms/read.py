@@ -13,17 +13,17 @@ from pipelines.corpus import sources
 from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
-from pipelines.engine import beam
-from pipelines.engine.beam import PBegin
-from pipelines.filters.step import split_verdict
-from pipelines.inputs.input_file import shown
-from pipelines.inputs.split import Split, seamless
+from pipelines.execute import beam
+from pipelines.execute.beam import PBegin
 from pipelines.map.amounts import Amounts
 from pipelines.map.intake import Intake, Piece, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.map.packs import packs
-from pipelines.readers.reading import check_head, splits
+from pipelines.read.input_file import shown
+from pipelines.read.reading import check_head, splits
+from pipelines.read.split import Split, seamless
 from pipelines.segments.rows import DROPPED, KEPT, NAME, PATH, QUARANTINED, RAW, Verdict
+from pipelines.steps.step import split_verdict
 from pipelines.transforms.judged import REASON, CorpusOutputs, count, judged_outputs
 from pipelines.transforms.model import check_known
 from shards.errors import UserError

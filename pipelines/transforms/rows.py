@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.engine import beam
-from pipelines.engine.beam import PCollection
-from pipelines.inputs.files import NAME as SOURCE_NAME
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
 from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
+from pipelines.read.files import NAME as SOURCE_NAME
 from pipelines.segments.identity import holdout_hashes, order_hashes
 from pipelines.segments.rows import CLEAN, NAME, PATH, RAW, READ
 from pipelines.segments.unknown import UNKNOWN

@@ -13,10 +13,13 @@ import pyarrow as pa
 
 from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.languages import LANGUAGES
-from pipelines.engine import beam
-from pipelines.engine.beam import PCollection
-from pipelines.engine.trial import try_in_child
-from pipelines.filters import (
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
+from pipelines.execute.trial import try_in_child
+from pipelines.quality.selection import parse_selection
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from pipelines.segments.unknown import UNKNOWN
+from pipelines.steps import (
     blocklist,
     clean,
     decontaminate,
@@ -26,12 +29,9 @@ from pipelines.filters import (
     tokenize,
     user_filter,
 )
-from pipelines.filters.filter_spec import QUALITY, FilterSpec, parse_filter
-from pipelines.filters.listing import log_remarks
-from pipelines.filters.step import Clock, Step, run
-from pipelines.quality.selection import parse_selection
-from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
-from pipelines.segments.unknown import UNKNOWN
+from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
+from pipelines.steps.listing import log_remarks
+from pipelines.steps.step import Clock, Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from pipelines.transforms.judged import Judged, OfBatches, judged_outputs
 from pipelines.transforms.model import Model

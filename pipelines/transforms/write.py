@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
-from pipelines.engine import beam
-from pipelines.engine.beam import PCollection
-from pipelines.engine.figures import NAMESPACE
-from pipelines.engine.workers import num_workers
-from pipelines.filters.fingerprint import Fingerprint
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
+from pipelines.execute.figures import NAMESPACE
+from pipelines.execute.workers import num_workers
 from pipelines.map.mapper import SplitRecord
+from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import (
     Notes,

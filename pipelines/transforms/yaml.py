@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipelines import transforms
-from pipelines.engine import beam
-from pipelines.engine.beam import PCollection
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
 from shards.errors import UserError
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pipelines.engine.runner import silence_beam
+from pipelines.execute.runner import silence_beam
 from tests.bench import blanks, dedup, generating, loaders, rivals, rules, workers
 from tests.bench.table import machine
 from tests.evidence_page import record

@@ -29,8 +29,8 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
-from pipelines.engine.phases import Phases
-from pipelines.engine.runner import Runner, silence_beam
+from pipelines.execute.phases import Phases
+from pipelines.execute.runner import Runner, silence_beam
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, load_plan
 from pipelines.wudao import WudaoOptions

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import zstandard
 
-from pipelines.filters.langid import installed_model
+from pipelines.steps.langid import installed_model
 from tests.bench import tokenizer_json
 from tests.bench.inputs import (
     FINEWEB,

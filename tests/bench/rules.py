@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.dedup.fingerprint import Fingerprinter
-from pipelines.filters.langid import load_identifier
 from pipelines.quality import Quality
+from pipelines.steps.langid import load_identifier
 from tests.bench.inputs import FINEWEB, FINEWEB2, NO_REAL_TEXT, PAPERS, REAL_TEXT, chinese, english
 from tests.bench.table import render
 

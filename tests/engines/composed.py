@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.engine import beam
-from pipelines.engine.runner import ready_for_engine
+from pipelines.execute import beam
+from pipelines.execute.runner import ready_for_engine
 from pipelines.transforms import (
     Clean,
     FromRows,

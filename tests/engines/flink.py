@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from pipelines.engine.figures import NAMESPACE
+from pipelines.execute.figures import NAMESPACE
 from tests.engines.java import POOL, ROOT, java, joined, made, names_of_machine, worker_pool
 from tests.engines.processes import Process, answers, guarded, started, wait_until
 from tests.ports import free_port

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.engine.runner import Runner
+from pipelines.execute.runner import Runner
 from shards.errors import UserError
 from tests.pipelines import duties
 from tests.pipelines.duties import read_events

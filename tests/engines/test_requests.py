@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import s3fs
 
-from pipelines.run.build import build
-from pipelines.run.command import completed
+from pipelines.job.build import build
+from pipelines.job.command import completed
 from pipelines.wudao import RECIPE
 from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipelines.inputs.files import InputFile, match_inputs, open_input
-from pipelines.inputs.split import Split, open_split, split_file
+from pipelines.read.files import InputFile, match_inputs, open_input
+from pipelines.read.split import Split, open_split, split_file
 from shards.errors import UserError
 from shards.storage import address as addresses
 from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3

@@ -12,7 +12,7 @@ import pytest
 import s3fs
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.run.command import main
+from pipelines.job.command import main
 from shards.__main__ import main as shards
 from shards.storage import address as addresses
 from shards.storage import lease

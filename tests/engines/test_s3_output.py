@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.files import match_inputs
-from pipelines.run import build
+from pipelines.job import build
+from pipelines.read.files import match_inputs
 from pipelines.wudao import RECIPE
 from shards.__main__ import main as shards
 from shards.errors import UserError
@@ -153,7 +153,7 @@ def test_storage_that_keeps_failing_is_reported(
     name = f"down{len(message)}"
     flags = command(f"s3://bucket/{name}")[3:]
     environment.fault = fault
-    from pipelines.run.command import completed  # noqa: PLC0415 - with what follows, as a command does
+    from pipelines.job.command import completed  # noqa: PLC0415 - with what follows, as a command does
 
     options = completed(RECIPE.options.parse(flags, "pipelines.wudao"), RECIPE)
     with pytest.raises(UserError, match=message):

@@ -13,8 +13,8 @@ from apache_beam import WindowInto
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
-from pipelines.engine import beam
-from pipelines.engine.runner import ready_for_engine
+from pipelines.execute import beam
+from pipelines.execute.runner import ready_for_engine
 from pipelines.transforms import Clean, FromRows, WriteDataset
 from tests.engines.composed import TOKENIZER
 

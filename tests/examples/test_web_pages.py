@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.code import code_hash
-from pipelines.run.build import build
+from pipelines.job.build import build
 from shards.reader import Dataset
 from tests.pipelines.runs import page, small, write_wudao
 

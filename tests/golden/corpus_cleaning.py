@@ -1,6 +1,6 @@
 """Texts with every kind of damage that cleaning repairs, and with what looks like it.
 
-Any other text is compared with ftfy itself: tests/pipelines/filters/test_clean.py.
+Any other text is compared with ftfy itself: tests/pipelines/steps/test_clean.py.
 """
 
 import json

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.filters.langid import installed_model
+from pipelines.steps.langid import installed_model
 from tests.golden.corpus_words import CHINESE, ENGLISH, endless, plain, write_lines
 
 _TEXTS = {

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import alternatives
-from pipelines.run.build import build
+from pipelines.job.build import build
 from tests.pipelines.own_code import forget
 from tests.pipelines.runs import many_splits
 

@@ -8,8 +8,8 @@ from typing import Any
 from pipelines.corpus.document import Document
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import Recipe, always, strings
-from pipelines.readers.reading import Reading
-from pipelines.run.command import main
+from pipelines.job.command import main
+from pipelines.read.reading import Reading
 
 EXIT = "This text ends its reader"
 

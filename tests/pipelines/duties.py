@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.engine.workers import Workers
+from pipelines.execute.workers import Workers
 from shards.errors import DamageError, UserError
 
 Task = tuple[str, str]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.run.command import completed
+from pipelines.job.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
 
 MODULE = "pipelines.wudao"

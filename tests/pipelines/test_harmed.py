@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.engine.trial import try_in_child
-from pipelines.filters.blocklist import load_blocklist
-from pipelines.filters.decontaminate import load_contamination
-from pipelines.filters.langid import installed_model, load_identifier
+from pipelines.execute.trial import try_in_child
+from pipelines.steps.blocklist import load_blocklist
+from pipelines.steps.decontaminate import load_contamination
+from pipelines.steps.langid import installed_model, load_identifier
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.filters.langid import installed_model
+from pipelines.steps.langid import installed_model
 from tests.golden.corpus_models import language_model
 from tests.refusals.refusal import mapped, opened, refused
 from tests.refusals.scenes import MODEL, TOKENIZER, Scene, holding, lines, together

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.run.command import main as run_corpus
+from pipelines.job.command import main as run_corpus
 from pipelines.wudao import RECIPE
 from shards.__main__ import main as shards
 from tests.pipelines.runs import MODULE, page, write_wudao

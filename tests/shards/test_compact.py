@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyarrow import parquet
 
-from pipelines.run.command import main as run_corpus
+from pipelines.job.command import main as run_corpus
 from shards.__main__ import main
 from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset

@@ -20,7 +20,7 @@ sys.exit(main())
 CORPUS = """
 import os, signal, sys, time
 from pipelines.corpus import Document, Options, Reading, Recipe, always, strings
-from pipelines.run.command import main
+from pipelines.job.command import main
 
 RECIPE = Recipe(
     name="notes", about="Notes.", pattern="*.json", options=Options,

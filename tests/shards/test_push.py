@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.run.command import main as run_corpus
+from pipelines.job.command import main as run_corpus
 from shards.__main__ import main
 from shards.manifest import read_manifest, write_manifest
-from tests.pipelines.inputs.fake_hub import Hub, serve
+from tests.pipelines.read.fake_hub import Hub, serve
 from tests.pipelines.runs import MODULE
 from tests.shards.grown import FLAGS, Grown
 

@@ -163,7 +163,7 @@ def _prepare(trap: Trap | None, constants: Mapping[str, Mapping[str, int]]) -> N
     present = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (present + MEMORY_BYTES, resource.RLIM_INFINITY))
     if constants:  # after a death, tasks run in a worker, which would not have them
-        importlib.import_module("pipelines.run.build").died_before = lambda _: False  # type: ignore[attr-defined]
+        importlib.import_module("pipelines.job.build").died_before = lambda _: False  # type: ignore[attr-defined]
     for module, values in constants.items():
         for name, value in values.items():
             setattr(importlib.import_module(module), name, value)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from pipelines.engine.trial import try_in_child
+from pipelines.execute.trial import try_in_child
 from shards.errors import UserError
 from shards.exports.formats import FORMATS
 from shards.reader import Dataset

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.inputs.fake_hub import Hub, serve
+from tests.pipelines.read.fake_hub import Hub, serve
 from tests.python import python
 from tests.trainer.runs import Trial
 

@@ -2,7 +2,7 @@ import re
 
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.options import Options
-from pipelines.engine.cluster import beam_parser
+from pipelines.execute.cluster import beam_parser
 from shards.command import Parser, add_flags
 from shards.spelling import nearest
 

@@ -9,7 +9,7 @@ import pytest
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.recipe import corpus_module, corpus_names
 from pipelines.corpus.sources import MODULE, other_modules
-from pipelines.run.build import build
+from pipelines.job.build import build
 from shards.manifest import Manifest
 from tests.pipelines.own_code import install
 from tests.pipelines.runs import page, shipped, small, write_wudao

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.dedup.minhash import similarity
-from pipelines.run.append import append
-from pipelines.run.build import build
+from pipelines.job.append import append
+from pipelines.job.build import build
 from shards.manifest import read_manifest
 from shards.text_hash import fold
 from tests.pipelines.dedup.pages import related_pages, torn_pages

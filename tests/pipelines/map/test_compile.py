@@ -4,8 +4,8 @@ import pytest
 
 from pipelines import compiled
 from pipelines.corpus.recipe import SAMPLE
+from pipelines.job.build import build
 from pipelines.map.compile import compile_all
-from pipelines.run.build import build
 from tests.pipelines.runs import small
 
 RULES = ("en=gopher-repetition+gopher+c4", "zh=fineweb2-zh")

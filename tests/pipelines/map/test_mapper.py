@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.sources import Corpus, match_corpora
-from pipelines.inputs.split import Split
 from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
     Job,
@@ -13,6 +12,7 @@ from pipelines.map.mapper import (
     record_names,
     segment_versions,
 )
+from pipelines.read.split import Split
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from tests.pipelines.runs import MODULE, many_splits

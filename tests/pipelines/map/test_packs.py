@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.split import Split
+from pipelines.job.build import build
 from pipelines.map import packs
 from pipelines.map.packs import PACK_BYTES, PACK_FILES, SMALL_BYTES
-from pipelines.run.build import build
+from pipelines.read.split import Split
 from tests.pipelines.runs import MODULE, content, own_text, page, small, write_wudao
 
 SPLIT_BYTES = 128 << 20

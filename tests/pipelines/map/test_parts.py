@@ -1,10 +1,10 @@
 import pytest
 
 from pipelines.corpus.part import corpus_fraction
-from pipelines.inputs.files import InputFile
-from pipelines.inputs.split import split_file
 from pipelines.map.mapper import MapTask
 from pipelines.map.parts import describe_ranges, shares_for, tasks_of_part
+from pipelines.read.files import InputFile
+from pipelines.read.split import split_file
 
 
 def corpus(*sizes: int, split_bytes: int = 100) -> list[MapTask]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.part import parse_part
-from pipelines.run.build import build, map_part
+from pipelines.job.build import build, map_part
 from tests.pipelines.runs import (
     MODULE,
     content,

@@ -10,9 +10,9 @@ from pathlib import Path
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines.corpus.options import Options
-from pipelines.engine.records import read_record
+from pipelines.execute.records import read_record
+from pipelines.job.build import build
 from pipelines.map.mapper import MapRecord
-from pipelines.run.build import build
 from shards.records import sealed
 from shards.storage.files import write_json
 from tests.pipelines.runs import MODULE, page, small, touch, write_wudao

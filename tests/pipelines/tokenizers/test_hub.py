@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.inputs.fake_hub import Repository, answers, serve
+from tests.pipelines.read.fake_hub import Repository, answers, serve
 
 LOAD = """
 import json, sys

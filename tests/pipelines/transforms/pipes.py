@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.engine import beam
+from pipelines.execute import beam
 from shards.manifest import read_manifest
 
 TOKENIZER = f"sentencepiece:{SAMPLE / 'sample.model'}"

@@ -23,7 +23,7 @@ from apache_beam.transforms.window import (
     TimestampedValue,
 )
 
-from pipelines.engine import beam
+from pipelines.execute import beam
 from pipelines.transforms import Clean, FromRows, WriteDataset
 from shards.manifest import Manifest, read_manifest
 from tests.pipelines.runs import content

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipelines.engine import beam
+from pipelines.execute import beam
 from pipelines.transforms import (
     Clean,
     FromRows,

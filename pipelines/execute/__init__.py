@@ -1,0 +1,1 @@
+"""Where work is done: in this process, in workers, on a cluster."""

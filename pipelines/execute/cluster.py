@@ -1,0 +1,130 @@
+"""Flags for engines other than this machine's own workers, and checks before a run starts on them.
+
+The user's flags go to Beam unchanged. For Flink two are added if they are missing: by default one
+Python process serves all slots of a machine, which leaves all cores but one idle.
+"""
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from pipelines.execute.beam import (
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+)
+from pipelines.execute.runner_name import with_runner_spelled
+from shards.command import Parser
+from shards.errors import UserError
+from shards.spelling import expected
+
+ANSWER_SECONDS = 10.0
+"""How long an engine may take to accept a connection."""
+
+_FLINK = {"FlinkRunner", "PortableRunner"}
+_PROCESSES = "sdk_worker_parallelism"
+
+
+def runner_name(flags: Sequence[str]) -> str:
+    """Return the name of the runner that the flags select, without its module; empty for none."""
+    return (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
+
+
+def with_processes(flags: Sequence[str]) -> list[str]:
+    """Return the flags, with those added that give each slot of Flink its own Python process.
+
+    --sdk_worker_parallelism is how many processes one TaskManager may start; it starts one when a
+    step of a slot asks for it, and assigns them in turn. A job has two steps in Python, one that
+    hands out tasks and one that runs them; with fewer processes than steps two slots could share
+    one. A machine has at most as many slots as the job, so twice that number is always enough.
+
+    With environment LOOPBACK workers are children of the driver, as many as the engine asks for.
+    """
+    if runner_name(flags) not in _FLINK or any(
+        flag.startswith(f"--{_PROCESSES}") for flag in flags
+    ):
+        return [*flags]
+    options = PipelineOptions([*flags])
+    slots = options.view_as(FlinkRunnerOptions).parallelism
+    return [*flags, f"--{_PROCESSES}={2 * (slots if slots > 0 else os.cpu_count() or 1)}"]
+
+
+def check_engine_answers(flags: Sequence[str]) -> None:
+    """Check that something listens at the address that the flags give for the engine.
+
+    Raises:
+        UserError: Nothing does; known after at most ANSWER_SECONDS.
+    """
+    options = PipelineOptions([*flags])
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    master = options.view_as(FlinkRunnerOptions).flink_master
+    if endpoint and endpoint != "embed":
+        _connect("--job_endpoint", endpoint, "a job server of Beam (HOST:PORT)")
+    elif runner_name(flags) == "FlinkRunner" and not master.startswith("["):
+        _connect("--flink_master", master, "the REST address of Flink's JobManager (HOST:PORT)")
+
+
+def _connect(flag: str, address: str, expected: str) -> None:
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        if not parts.hostname or not port:
+            raise ValueError("host or port is missing")
+        socket.create_connection((parts.hostname, port), timeout=ANSWER_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{flag} {address} does not answer ({error}). It should be {expected}: start it, or "
+            "give the address where it runs. Nothing was started; what earlier runs finished is "
+            "kept"
+        ) from error
+
+
+def known_flags(words: Sequence[str]) -> list[str]:
+    """Return Beam's flags, out of the words of a command line that are not flags of the corpus.
+
+    Args:
+        words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
+
+    Raises:
+        UserError: Beam's Python SDK does not know one of the flags before `--`.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    flags = with_runner_spelled(words[:end], StandardOptions.KNOWN_RUNNER_NAMES)
+    unknown = beam_parser().parse_known_args(flags)[1]
+    if unknown and not unknown[0].startswith("-"):
+        raise UserError(
+            f"{unknown[0]} belongs to no flag: an input goes after --input, or before all flags; a "
+            "value with spaces goes in quotes"
+        )
+    if unknown:
+        raise UserError(
+            f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
+            "Flags that only the runner knows go after --, as in: -- --checkpointing_interval=5000"
+        )
+    _check_runner(flags)
+    return [*flags, *words[end + 1 :]]
+
+
+def _check_runner(flags: Sequence[str]) -> None:
+    """Check that Beam knows the runner, which may also be named with its module."""
+    name = PipelineOptions([*flags]).view_as(StandardOptions).runner or ""
+    known = StandardOptions.KNOWN_RUNNER_NAMES
+    if name and "." not in name and name not in known:
+        raise UserError(f"--runner {name}: {expected(name, known)}, or MODULE.CLASS of your own")
+
+
+def beam_parser() -> Parser:
+    """Return a parser of all flags of Beam's Python SDK."""
+    parser = Parser(prog="beam", add_help=False)
+    for options_class in (PipelineOptions, *_subclasses(PipelineOptions)):
+        if "_add_argparse_args" in vars(options_class):
+            options_class._add_argparse_args(parser)
+    return parser
+
+
+def _subclasses(parent: Any) -> list[Any]:
+    children = parent.__subclasses__()
+    return [*children, *(deeper for child in children for deeper in _subclasses(child))]

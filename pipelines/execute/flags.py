@@ -1,0 +1,82 @@
+"""Flags for Beam, understood without it where they can be: it takes a second of CPU to load."""
+
+from collections.abc import Sequence
+
+from pipelines.execute.runner_name import RUNNER, with_runner_spelled
+from shards.command import Parser
+from shards.spelling import nearest
+
+_CERTAIN = 0.8
+"""How much a flag without underscores is like one of ours if it cannot be one of Beam's."""
+
+_OWN_RUNNERS = ("DirectRunner", "FnApiRunner")
+_THIS_MACHINE = {
+    (),
+    *((f"{RUNNER}={name}",) for name in _OWN_RUNNERS),
+    *((RUNNER, name) for name in _OWN_RUNNERS),
+}
+"""The flags that need no Beam to tell what they mean."""
+
+
+_BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
+
+
+def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str = _BEHIND) -> None:
+    """Refuse flags that neither a command nor Beam has; Beam is loaded only if that is unsure.
+
+    Args:
+        parser: Of the command.
+        words: Of its command line.
+        behind: Where flags go that only the runner knows.
+
+    Raises:
+        UserError: There are some.
+    """
+    strange = [flag for flag in parser.unknown_flags(words) if flag != RUNNER]
+    if all(_is_certain(flag, parser) for flag in strange):
+        parser.refuse(strange)
+        return
+    from pipelines.execute.cluster import beam_parser  # noqa: PLC0415  loads Beam
+
+    known = beam_parser().flags
+    parser.refuse(
+        [flag for flag in strange if flag not in known],
+        others=known,
+        more="Beam's Python SDK does not have it either; what only the runner knows goes "
+        f"{behind}.",
+    )
+
+
+def _is_certain(flag: str, parser: Parser) -> bool:
+    """Return whether a flag that a command does not know can be none of Beam's."""
+    if parser.is_old(flag):
+        return True
+    near = nearest(flag, parser.flags, most=1, likeness=_CERTAIN)
+    return bool(near) and ("_" not in flag or flag.replace("_", "-") in near)
+
+
+def beam_flags(words: Sequence[str]) -> list[str]:
+    """Return Beam's flags, out of the words of a command line that are not flags of the corpus.
+
+    Args:
+        words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
+
+    Raises:
+        UserError: Beam's Python SDK does not know one of the flags before `--`.
+    """
+    words = with_runner_spelled(words, _OWN_RUNNERS)
+    if tuple(words) in _THIS_MACHINE:
+        return [*words]
+    from pipelines.execute.cluster import known_flags  # noqa: PLC0415  loads Beam
+
+    return known_flags(words)
+
+
+def engine_name(flags: Sequence[str]) -> str:
+    """Return the name of the runner that the flags select; empty for this machine's workers."""
+    if tuple(flags) in _THIS_MACHINE:
+        return ""
+    from pipelines.execute.cluster import runner_name  # noqa: PLC0415  loads Beam
+
+    name = runner_name(flags)
+    return "" if name in _OWN_RUNNERS else name

@@ -1,0 +1,67 @@
+"""Python workers of an engine that are children of the driver: environment LOOPBACK.
+
+Beam's own LOOPBACK runs them as threads of the driver, which share its interpreter, or as processes
+that print tracebacks on its terminal whenever an engine hangs up at the end of a job.
+"""
+
+import logging
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from pipelines.execute import beam
+
+_RUNNERS = ("FlinkRunner", "PortableRunner", "SparkRunner")
+
+
+def with_own_workers(flags: Sequence[str], *, runner: str) -> list[str]:
+    """Return flags that have an engine ask this process for workers, if they say LOOPBACK.
+
+    Args:
+        flags: Beam's own.
+        runner: The name of the runner that they select.
+    """
+    options = beam.PipelineOptions([*flags]).view_as(beam.PortableOptions)
+    if runner not in _RUNNERS or options.environment_type != "LOOPBACK":
+        return [*flags]
+    return [*flags, "--environment_type=EXTERNAL", f"--environment_config={_pool()[0]}"]
+
+
+@cache
+def _pool() -> tuple[str, Any]:
+    """Return the address of this process's pool, and its server; Beam ends its workers at exit."""
+    return _Pool.start(use_process=True)
+
+
+class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
+    """Starts workers as processes of this Python, by the command below."""
+
+    def StartWorker(self, start_worker_request: Any, _: Any) -> Any:
+        """Start one."""
+        asked = start_worker_request
+        command = f"from {__name__} import main; main()"
+        words = [sys.executable, "-c", command, asked.control_endpoint.url, asked.worker_id]
+        self._worker_processes[asked.worker_id] = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        return beam.beam_fn_api_pb2.StartWorkerResponse()
+
+
+def main() -> None:
+    """Do what an engine asks, from the address and by the name in sys.argv, until it hangs up."""
+    endpoint, worker = sys.argv[1:]
+    # Ctrl-C is for the driver, which then ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A stream that the engine has closed ends a job; where it breaks off, the task's error tells.
+    logging.getLogger("apache_beam.runners.worker").setLevel(logging.CRITICAL)
+    threading.excepthook = _tell
+    with suppress(beam.RpcError):
+        beam.SdkHarness(endpoint, worker_id=worker).run()
+
+
+def _tell(failed: threading.ExceptHookArgs, told: Any = threading.excepthook) -> None:
+    if not isinstance(failed.exc_value, beam.RpcError):
+        told(failed)

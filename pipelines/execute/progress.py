@@ -1,0 +1,84 @@
+"""Progress of a run, whose finished tasks are known by their records, wherever they ran."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TextIO
+
+from pipelines.execute.figures import progress_counts
+from shards.errors import UserError
+from shards.progress import Display, line_of
+from shards.storage.files import file_names, read_json
+from shards.storage.remote import AnyPath
+
+PAUSE_FACTOR = 20
+"""The pause between two looks is at least this many times as long as the last look took."""
+
+
+class Progress:
+    """Shows a phase while its block runs.
+
+    Args:
+        phase: Its name.
+        tasks: Weight (bytes of input, or 1) of each task, by the path of its record.
+        stream: Where the line goes; by default a notebook's cell or the standard error.
+    """
+
+    def __init__(
+        self, phase: str, tasks: Mapping[AnyPath, int], *, stream: TextIO | None = None
+    ) -> None:
+        self._phase = phase
+        self._waiting = dict(tasks)
+        self._total = max(1, sum(tasks.values()))
+        self._display = Display(stream)
+        self._done = 0
+        self._counts: Counter[str] = Counter()
+        self._started = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Progress":
+        if self._display.is_notebook:
+            self._look()  # from the thread that runs the cell, which the bar then belongs to
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look(last=True)
+
+    def _watch(self) -> None:
+        pause = self._display.seconds
+        while not self._stop.wait(pause):
+            started = time.monotonic()
+            self._look()
+            # Behind a URL a look at millions of files takes minutes, and each page costs money.
+            pause = max(pause, PAUSE_FACTOR * (time.monotonic() - started))
+
+    def _look(self, *, last: bool = False) -> None:
+        # No reason to fail: the storage does not answer, or nobody reads the line any more.
+        with suppress(UserError, OSError):
+            line = self.line()
+            self._display.show(line, percent=100 * self._done / self._total, last=last)
+
+    def line(self) -> str:
+        """Return the line for this moment."""
+        for path in self._finished():
+            self._done += self._waiting.pop(path)
+            self._counts.update(progress_counts(self._phase, read_json(path)))
+        return line_of(
+            self._phase,
+            self._done,
+            self._total,
+            seconds=time.monotonic() - self._started,
+            counts=[f"{count:,} {name}" for name, count in self._counts.items()],
+            unit="MB" if self._total > len(self._waiting) + 1e6 else "",  # the weights are bytes
+        )
+
+    def _finished(self) -> list[AnyPath]:
+        first = next(iter(self._waiting), None)  # all are of one folder: one listing shows them
+        names = file_names(first.parent) if first else ()
+        return [path for path in self._waiting if path.name in names]

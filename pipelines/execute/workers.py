@@ -1,0 +1,262 @@
+"""Worker processes on this machine, and what happens when one of them dies.
+
+Beam's own multi-processing ends or hangs with the first worker that dies, and deals tasks out in
+advance. Here each worker is a child process that runs a task and gets the next one when it is done.
+The driver knows which task a dead child was running, starts another child and tries again. A task
+whose child died twice is tried once more with nothing running beside it, so that it is not blamed
+for the memory that others take.
+
+Children are forked from a process that has only imported modules (multiprocessing's fork server):
+imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
+threads. What they run is a function of a module, so they leave the driver's script alone: it needs
+no `if __name__ == "__main__"`.
+"""
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from typing import Any, TypeVar
+
+from pipelines.execute.imports import keep_pandas_out
+from shards.command import log_errors
+from shards.errors import DamageError, UserError
+from shards.memory import is_lack_of_memory
+
+MOST_DEATHS = 3
+"""Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
+
+
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
+
+
+def num_workers(requested: int, *, work_bytes: int) -> int:
+    """Return how many worker processes to start; 0 runs the tasks in this process.
+
+    A worker takes as long to start as some megabytes of text to map, so that many get none.
+
+    Args:
+        requested: The value of --workers; 0 leaves the choice to this function.
+        work_bytes: Bytes of input to map.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return requested or min(cores, work_bytes // (8 << 20))
+
+
+@dataclass(eq=False)
+class _Job:
+    """What a child is to call."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    task: Any
+    """What it is, for messages."""
+    deaths: int = 0
+    result: Any = None
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it runs alone: it has cost so many children that it may be at fault."""
+        return self.deaths >= MOST_DEATHS - 1
+
+
+@dataclass(eq=False)
+class _Child:
+    process: ForkServerProcess
+    pipe: "Connection[Any, Any]"
+
+
+@dataclass
+class Workers:
+    """A pool of children; as a context manager it ends them."""
+
+    num_workers: int
+    run: Callable[[bytes, Any], object]
+    """What a child calls for each task: run(payload, task); what it returns is not used."""
+    preload: Sequence[str] = ()
+    """Modules that children find imported, where they are the first of this process."""
+    _children: list[_Child] = field(default_factory=list)
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in [*self._children]:
+            child.process.kill()
+            self._remove(child)
+
+    def run_all(self, tasks: Sequence[Any], payload: bytes) -> None:
+        """Run each task in one of the children and return when all are done.
+
+        Args:
+            tasks: Small picklable records.
+            payload: Passed to the child's function with every task.
+
+        Raises:
+            UserError: A task raised it.
+            UserError: A task has cost MOST_DEATHS children.
+            RuntimeError: A task raised anything else; the message is its traceback.
+        """
+        self._finish([_Job(self.run, (payload, task), task) for task in tasks])
+
+    def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+        """Return function(argument), called in a child that later also runs tasks.
+
+        What it logs as a warning is shown.
+
+        Raises:
+            UserError: The function raised it, or MOST_DEATHS children died of it.
+            RuntimeError: It raised anything else; the message is its traceback.
+        """
+        job = _Job(_with_warnings, (function, argument), "the beginning of the run")
+        self._finish([job])
+        return job.result  # type: ignore[no-any-return]  # what came through the pipe
+
+    def _finish(self, jobs: Sequence[_Job]) -> None:
+        waiting = deque(jobs)
+        busy: dict[_Child, _Job] = {}
+        while waiting or busy:
+            self._hand_out(waiting, busy)
+            ready = set(wait([child.pipe for child in busy]))
+            for child in [child for child in busy if child.pipe in ready]:
+                job = busy.pop(child)
+                try:
+                    error_type, job.result = child.pipe.recv()
+                except (EOFError, ConnectionResetError):  # the child died
+                    self._remove(child)
+                    _count_death(job, child.process.exitcode)
+                    waiting.append(job)
+                    continue
+                if error_type is not None:
+                    raise error_type(job.result)
+
+    def _hand_out(self, waiting: deque[_Job], busy: dict[_Child, _Job]) -> None:
+        """Give waiting jobs to idle children; one whose child died twice runs alone."""
+        while waiting and len(busy) < self.num_workers:
+            if busy and (waiting[0].suspect or any(job.suspect for job in busy.values())):
+                return
+            child = self._idle(busy)
+            job = busy[child] = waiting.popleft()
+            # A child that died while idle is noticed as one that dies at its job.
+            with suppress(BrokenPipeError):
+                child.pipe.send((job.function, job.arguments))
+
+    def _idle(self, busy: Collection[_Child]) -> _Child:
+        for child in [child for child in self._children if child not in busy]:
+            if child.process.is_alive():
+                return child
+            self._remove(child)  # it died while idle
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([*self.preload])
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        try:
+            with _script_left_alone():
+                process.start()
+        except (OSError, EOFError) as error:  # the process that workers are forked from has died
+            reason = str(error) or type(error).__name__
+            raise UserError(
+                f"no worker can be started ({reason}): most likely there is not enough memory, or "
+                "a limit on memory or processes is too low (ulimit -v, ulimit -u). Finished work "
+                "is kept; the same command tries again"
+            ) from error
+        theirs.close()
+        self._children.append(_Child(process, ours))
+        return self._children[-1]
+
+    def _remove(self, child: _Child) -> None:
+        """Forget a child that has died."""
+        child.process.join()
+        self._children.remove(child)
+        child.pipe.close()
+
+
+def _count_death(job: _Job, exitcode: int | None) -> None:
+    job.deaths += 1
+    if job.deaths >= getattr(job.task, "most_deaths", MOST_DEATHS):
+        raise UserError(
+            f"a worker died {job.deaths} times at the same task, the last time with nothing "
+            f"running beside it: {_cause(exitcode)}. The task: {job.task}. Finished work is kept; "
+            "the same command tries again"
+        )
+
+
+@contextmanager
+def _script_left_alone() -> Iterator[None]:
+    """Keep children that are started meanwhile from importing the script of this process.
+
+    They would run all of it that is not guarded: the very build that starts them. multiprocessing
+    imports it for the sake of functions that are defined there, but nothing where it is called
+    `….__main__`, as those of packages are.
+    """
+    script = sys.modules["__main__"]
+    spec = getattr(script, "__spec__", None)
+    script.__spec__ = ModuleSpec("corpusmill.__main__", None)
+    try:
+        yield
+    finally:
+        script.__spec__ = spec
+
+
+def _with_warnings(function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+    """Call a function while the log of this process shows the warnings of this package."""
+    own = logging.getLogger("pipelines")
+    own.setLevel(logging.WARNING)
+    try:
+        return function(argument)
+    finally:
+        own.setLevel(logging.NOTSET)
+
+
+def _cause(code: int | None) -> str:
+    if code == -signal.SIGKILL:
+        return "it was killed, most likely for lack of memory"
+    if code is not None and code < 0:
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it exited with code {code}"
+
+
+def _serve(pipe: "Connection[Any, Any]") -> None:
+    """Run tasks until the driver ends; what a task raises is sent back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
+    keep_pandas_out()
+    log_errors()  # what libraries warn of, the driver has shown
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            function, arguments = pipe.recv()
+        except EOFError:
+            return
+        except Exception as error:
+            if is_lack_of_memory(error):
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise
+        outcome: tuple[type[Exception] | None, Any]
+        try:
+            outcome = None, function(*arguments)
+        except UserError as error:
+            outcome = DamageError if isinstance(error, DamageError) else UserError, str(error)
+        except Exception as error:  # noqa: BLE001 - the driver raises it, whatever it is
+            outcome = RuntimeError, traceback.format_exc()
+            if is_lack_of_memory(error):
+                outcome = MemoryError, str(error)
+        pipe.send(outcome)
+
+
+def _end_with_parent() -> None:
+    """End this process when the driver ends: a killed run leaves no workers behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,1 +1,0 @@
-"""Questions to texts on their way to the tokenizer, each a function of texts alone."""

@@ -1,1 +1,0 @@
-"""Inputs: the files of a corpus, wherever they lie, and how they are cut."""

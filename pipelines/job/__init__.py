@@ -1,0 +1,1 @@
+"""A job from its command line to its manifest: new, append, watch, commit, account."""

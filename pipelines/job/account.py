@@ -1,0 +1,216 @@
+"""The account of a run: what was read, what became of it, and why.
+
+It is computed twice: from the records of the map and of dedup, and from the final audit rows. A run
+whose two accounts differ fails.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipelines.dedup.tasks import TaskRecord
+from pipelines.job.unknown import Unknown, unknown_lines
+from pipelines.map.mapper import MapRecord
+from pipelines.merge.tasks import MergeRecord
+from pipelines.read.files import Listing
+from pipelines.report.write import PAGE, REPORT
+from pipelines.segments.audit import Tally
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from shards.errors import DamageError
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.program import called
+from shards.storage.remote import AnyPath
+
+Account = Counter[tuple[str, str, str]]
+"""Rows by source, verdict and reason."""
+
+
+def expected_account(records: Iterable[MapRecord], dedup: Iterable[TaskRecord]) -> Account:
+    """Return the account that the records of the map and of dedup add up to."""
+    account = _summed(mapped(records))
+    for drops in dedup:
+        for source, reasons in drops.dropped.items():
+            for reason, dropped in reasons.items():
+                account[source, KEPT, ""] -= dropped
+                account[source, DROPPED, reason] += dropped
+    return +account
+
+
+def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
+    """Return the account that the final audit rows add up to, by source."""
+    return +_summed(_audited(merged))
+
+
+def check_account(
+    records: Sequence[MapRecord],
+    dedup: Sequence[TaskRecord],
+    merged: Mapping[str, Sequence[MergeRecord]],
+) -> None:
+    """Check that both accounts agree in rows and bytes, and that the shards hold all that was kept.
+
+    Raises:
+        DamageError: They disagree: something was lost or counted twice.
+    """
+    expected, final = expected_account(records, dedup), final_account(merged)
+    if expected != final:
+        odd = sorted((expected - final) + (final - expected))[0]
+        raise _unbalanced(" ".join(odd), expected[odd], final[odd])
+    read, audited = (
+        sum(tally.bytes for _, tally in tallies) for tallies in (mapped(records), _audited(merged))
+    )
+    if read != audited:
+        raise _unbalanced("bytes", read, audited)
+    for source, tasks in merged.items():
+        shards = [shard for record in tasks for shard in (*record.shards, *record.validation)]
+        documents = sum(shard.documents for shard in shards)
+        if documents != final[source, KEPT, ""]:
+            raise _unbalanced(f"{source} documents", final[source, KEPT, ""], documents)
+
+
+def _unbalanced(what: str, expected: int, actual: int) -> DamageError:
+    return DamageError(
+        f"the account does not balance: {what}: {expected:,} by the segments' records, {actual:,} "
+        "in the result. Files in .work were changed or lost: delete that folder and run the same "
+        "command again"
+    )
+
+
+def accounting(
+    account: Account,
+    records: Sequence[MapRecord],
+    merged: Mapping[str, Sequence[MergeRecord]],
+) -> dict[str, Any]:
+    """Return the account as the manifest holds it: per source, every figure in rows.
+
+    Args:
+        account: Rows by source, verdict and reason.
+        records: Of all tasks of the map.
+        merged: The records of the merge, by source.
+    """
+    sizes: Counter[tuple[str, str]] = Counter()
+    for source, tally in _audited(merged):
+        sizes[source, tally.verdict] += tally.bytes
+    return {
+        source: {
+            "read": sum(rows for (name, _, _), rows in account.items() if name == source),
+            "kept": account[source, KEPT, ""],
+            "dropped": _reasons(account, source, DROPPED),
+            "quarantined": _reasons(account, source, QUARANTINED),
+            "fanned_out": sum(
+                segment.fanned_out
+                for record in records
+                if record.source == source
+                for segment in record.segments
+            ),
+            "not_sampled": sum(task.unsampled for task in records if task.source == source),
+            "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
+            "groups": _groups(merged.get(source, ())),
+        }
+        for source in sorted({record.source for record in records})
+    }
+
+
+def _groups(merged: Sequence[MergeRecord]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return rows and bytes by group and verdict; empty for a corpus without groups."""
+    groups: dict[str, dict[str, dict[str, int]]] = {}
+    for tally in (tally for record in merged for tally in record.tallies):
+        figures = groups.setdefault(tally.group, {}).setdefault(tally.verdict, Counter())
+        figures["rows"] += tally.rows
+        figures["bytes"] += tally.bytes
+    if set(groups) <= {""}:
+        return {}
+    return {
+        group: {verdict: dict(groups[group][verdict]) for verdict in sorted(groups[group])}
+        for group in sorted(groups)
+    }
+
+
+def _reasons(account: Account, source: str, verdict: str) -> dict[str, int]:
+    return {
+        reason: rows
+        for (row_source, row_verdict, reason), rows in sorted(account.items())
+        if (row_source, row_verdict) == (source, verdict)
+    }
+
+
+def closing_lines(
+    account: Mapping[str, Any],
+    made: Manifest,
+    output: AnyPath,
+    *,
+    left_out: Mapping[str, int],
+    cut: Listing,
+    unknown: Unknown,
+) -> list[str]:
+    """Return the last lines of a run's log: the account by source and reason, and the dataset.
+
+    Args:
+        account: Of the manifest.
+        made: The manifest.
+        output: The folder of the dataset.
+        left_out: How many files and folders of a source could not be read, if any.
+        cut: What is wrong with files that are read though their end is missing.
+        unknown: How many tokens are unknown, unless the tokenizer can spell everything.
+    """
+    shown = []
+    for source, figures in account.items():
+        dropped, rejected = figures["dropped"], figures["quarantined"]
+        shown.append(
+            f"{source}: {figures['read']:,} read = {figures['kept']:,} kept + "
+            f"{sum(dropped.values()):,} dropped + {sum(rejected.values()):,} quarantined"
+        )
+        shown += [f"  {rows:>12,}  dropped: {reason}" for reason, rows in dropped.items()]
+        shown += [f"  {rows:>12,}  quarantined: {reason}" for reason, rows in rejected.items()]
+        if figures["not_sampled"]:
+            shown.append(f"  {figures['not_sampled']:>12,}  not in the sample")
+    shown += [
+        f"{source}: {number:,} files or folders cannot be read and are left out ({REPORT} lists "
+        "them)"
+        for source, number in sorted(left_out.items())
+    ]
+    if cut.refused:
+        shown.append(
+            f"{len(cut.refused):,} input files are incomplete and were read as far as possible "
+            f"({REPORT} lists them): {cut.named()}"
+        )
+    for split in (TRAIN, VALIDATION):
+        sums = sum_shards(made.shards(split=split))
+        shown.append(
+            f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
+        )
+    shown += unknown_lines(unknown)
+    shown.append(f"dataset in {output}; look at it: {called('shards inspect')} {output} --doc 0")
+    shown.append(f"report in {output / PAGE}")
+    return shown
+
+
+def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
+    """Return how many dropped texts were not kept, because they were erased from the dataset.
+
+    Args:
+        merged: The records of the merge, by source, of a run with --keep-dropped.
+    """
+    every = [record for records in merged.values() for record in records]
+    kept = sum(table.rows for record in every for table in record.dropped_texts)
+    return sum(t.rows for r in every for t in r.tallies if t.verdict == DROPPED) - kept
+
+
+def mapped(records: Iterable[MapRecord]) -> Iterator[tuple[str, Tally]]:
+    """Yield the sums of all segments, each with its source."""
+    for record in records:
+        for segment in record.segments:
+            yield from ((record.source, tally) for tally in segment.tallies)
+
+
+def _audited(merged: Mapping[str, Sequence[MergeRecord]]) -> Iterator[tuple[str, Tally]]:
+    """Yield the sums of the final audit rows, each with its source."""
+    for source, records in merged.items():
+        for record in records:
+            yield from ((source, tally) for tally in record.tallies)
+
+
+def _summed(tallies: Iterable[tuple[str, Tally]]) -> Account:
+    account: Account = Counter()
+    for source, tally in tallies:
+        account[source, tally.verdict, tally.reason] += tally.rows
+    return account

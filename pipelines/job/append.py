@@ -1,0 +1,326 @@
+"""A dataset grows: files that it has not seen become further generations.
+
+unseen files ─▶ map ─▶ ledger ─▶ dedup against what is there, merge ─▶ manifest ─▶ ledger closed
+"""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import load_recipe
+from pipelines.corpus.sources import (
+    Corpus,
+    growing_corpora,
+    input_specs,
+    list_corpora,
+    without_broken,
+)
+from pipelines.job import existing
+from pipelines.job.build import Build, started
+from pipelines.job.existing import Unseen, find_unseen
+from pipelines.job.ledger import Ledger
+from pipelines.job.ready import check_ready
+from pipelines.read.files import InputFile, Listing
+from pipelines.read.reading import Reading
+from pipelines.segments.plan import Earlier
+from shards import manifest as manifests
+from shards.errors import UserError
+from shards.manifest import WORK, Manifest, held
+from shards.prune import remove_work
+from shards.storage.remote import AnyPath
+
+_LOG = logging.getLogger("corpusmill")
+
+_BYTES_PER_TOKEN = 3
+"""Of an input file, until some are mapped."""
+
+_ADVICE = "Give the options that it was made with, or another --output"
+
+
+def append(module: str, options: Options) -> Manifest | None:
+    """Add what the dataset has not seen, in one generation or, with --every-tokens, in several.
+
+    A generation that an earlier run had begun is finished first. Without a dataset the first
+    generation begins one.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Complete options, as `completed` returns them.
+
+    Returns:
+        The manifest; None if there is no dataset, and no file yet to make one of.
+
+    Raises:
+        UserError: The dataset cannot grow by this input; the message says why and what to do.
+    """
+    check_ready(options, corpus=load_recipe(module).name)
+    listing, corpora = _listed(module, options)
+    corpus, output = Corpus(module, options), options.output
+    if not listing.files and read_base(output) is None:
+        inputs = ", ".join(input_specs(options))
+        _LOG.info("%s: there is no file yet that can be read; nothing was made", inputs)
+        return None
+    with held(output):
+        base = read_base(output)
+        begun = {*begun_files(base, listing.files, output)}
+        readings = {name: each.reading for name, each in corpora.items()}
+        new = _new_files(base, listing, output=output, readings=readings, options=options)
+        unseen = {*new} - begun
+        # In the order of all files: the cut into generations is the same after a kill.
+        waiting = [file for file in in_turn(listing.files) if file in unseen]
+        if base is not None and not begun and not waiting:
+            with started(corpus, corpora, files=()) as run:
+                # Who has edited a filter would think that it was applied.
+                run.check_same(base, advice=_ADVICE)
+            if not options.keep_segments:
+                remove_work(output / WORK)  # of a run that was killed at its very end
+            _LOG.info(
+                "%s has all %d files of the input: nothing is new", output, len(listing.files)
+            )
+            return base
+        with started(corpus, corpora, files=[*begun, *waiting]) as run:
+            run.left_out = listing.refused
+            made = grow(run, base, begun=[*begun], files=waiting)
+            run.clean_up()
+    return made
+
+
+def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
+    """Return what the inputs hold, and the corpus of each source.
+
+    With --append, what is empty or cannot be read is left for later; else it is refused.
+    """
+    if not options.append:
+        return list_corpora(module, options)
+    inbox, corpora = growing_corpora(module, options)
+    listing = inbox.list_files()
+    listing.log_remarks()
+    if options.skip_unreadable:
+        listing = without_broken(listing, corpora)
+    if listing.refused:
+        _LOG.warning(
+            "%d files or folders of the input are left for later: %s",
+            len(listing.refused),
+            listing.named(),
+        )
+    return listing, corpora
+
+
+def grow(
+    run: Build,
+    base: Manifest | None,
+    *,
+    begun: Sequence[InputFile],
+    files: Sequence[InputFile],
+    tokens: dict[InputFile, int] | None = None,
+    rest: bool = True,
+) -> Manifest | None:
+    """Add generations to a dataset, of files that it does not have.
+
+    Args:
+        run: Holds the lock on the dataset.
+        base: The dataset; None: it is begun.
+        begun: The files of the generation that is made first, because it was begun before.
+        files: Of further generations, in the order in which --every-tokens takes them.
+        tokens: Of files that are mapped; those that are mapped now come in. None: none is known.
+        rest: Whether the last generation may have fewer tokens than --every-tokens. Else its files
+            are only mapped.
+
+    Returns:
+        The manifest after it.
+
+    Raises:
+        UserError: A generation cannot be made.
+    """
+    check_base(run, base)
+    existing.remove_leftovers(run.output)
+    if not run.options.watch:  # that has said it once, for all of its generations
+        run.announce()
+    if begun:
+        _LOG.info("the generation that an earlier run had begun is finished first")
+        base = run.add(base, begun)
+    if not run.options.watch:
+        run.check_first(sorted(files, key=lambda file: file.name), base=base)
+    tokens = {} if tokens is None else tokens
+    for part in _parts(run, files, tokens=tokens, rest=rest):
+        base = run.add(base, part)
+    return base
+
+
+def read_base(output: AnyPath) -> Manifest | None:
+    """Return the manifest of the dataset in a folder; None if there is none yet."""
+    if not (output / manifests.NAME).exists():
+        return None
+    return manifests.read_manifest(output)
+
+
+def check_base(run: Build, base: Manifest | None) -> None:
+    """Check that a run can add to a dataset; log which libraries have changed.
+
+    Raises:
+        UserError: The dataset was made by another corpus or with other options, or lacks what
+            dedup needs of it.
+        DamageError: Files of it are missing.
+    """
+    if base is None:
+        return
+    run.check_same(base, advice=_ADVICE)
+    existing.check_files(base, output=run.output)
+    for generation in base.generations:
+        Earlier.of(generation, dedup=run.options.dedup)
+    last = {**base.libraries, **base.generations[-1].libraries}
+    now = run.job.versions
+    for name in sorted({*last, *now}):
+        if last.get(name) != now.get(name):
+            _LOG.warning(
+                "%s was %s and is now %s: the new generation is made with it, and says so",
+                name,
+                last.get(name),
+                now.get(name),
+            )
+
+
+def begun_files(
+    base: Manifest | None, files: Sequence[InputFile], output: AnyPath
+) -> list[InputFile]:
+    """Return the files of the generation that an earlier run had begun, as it named them.
+
+    If one of them is not as it was then, the generation is given up: its files count as new.
+    """
+    ledger = Ledger(output)
+    entry = ledger.open_entry(base.last_generation if base else 0)
+    if entry is None:
+        return []
+    present = {(file.name, file.version): file for file in files}
+    found = [present.get((file.name, file.version)) for file in entry.files]
+    changed = [file.path for file, same in zip(entry.files, found, strict=True) if not same]
+    if not changed:
+        return [file for file in found if file]
+    _LOG.warning(
+        "%s has changed or is gone since a generation of it was begun: that generation is given "
+        "up, and what is there of its %d files counts as new",
+        changed[0],
+        len(entry.files),
+    )
+    ledger.close()
+    return []
+
+
+def _new_files(
+    base: Manifest | None,
+    listing: Listing,
+    *,
+    output: AnyPath,
+    readings: Mapping[str, Reading],
+    options: Options,
+) -> list[InputFile]:
+    """Return the files to add, by source and path.
+
+    Raises:
+        UserError: A file that the dataset was made from has changed or is gone.
+    """
+    if base is None:
+        return [*listing.files]
+    unseen = find_unseen(base, listing, readings=readings, output=output, rehash=options.rehash)
+    if not options.allow_changed:
+        _check_seen_files(unseen, output)
+        return [*unseen.new]
+    if unseen.changed and options.dedup == "none":
+        raise UserError(
+            f"{len(unseen.changed)} files have changed since {output} was made of them, the first: "
+            f"{min(file.relative for file in unseen.changed)}. --allow-changed would add all of "
+            "their records again, because a dataset made with --dedup none does not know which of "
+            "them it has"
+        )
+    for name in unseen.gone:
+        _LOG.warning("%s is gone; what was made of it stays", name)
+    for file, change in unseen.changed.items():
+        _LOG.warning("%s %s: its new records are taken", "/".join(file.name), change)
+    return [*unseen.new, *unseen.changed]
+
+
+def _check_seen_files(unseen: Unseen, output: AnyPath) -> None:
+    changes = [f"{'/'.join(file.name)} {how}" for file, how in unseen.changed.items()]
+    changes += [f"{name} is gone" for name in unseen.gone]
+    if changes:
+        more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+        raise UserError(
+            f"files that {output} was made from are not as they were: {changes[0]}{more}. Put them "
+            "back, or give --allow-changed: it goes on without those that are gone, and takes the "
+            "new records of those that have changed. Nothing was added"
+        )
+
+
+def _parts(
+    run: Build, files: Sequence[InputFile], *, tokens: dict[InputFile, int], rest: bool
+) -> Iterator[list[InputFile]]:
+    """Yield the files in parts, each of them a generation; other arguments as for `grow`.
+
+    With --every-tokens a part is the fewest of the remaining files, from the first on, that have so
+    many tokens. Files are mapped some at a time until a part is full; those mapped beyond
+    it are found again.
+    """
+    waiting = [*files]
+    if not run.options.every_tokens:
+        if not rest:
+            _count_tokens(run, waiting, tokens)
+        elif waiting:
+            yield waiting
+        return
+    while waiting:
+        part = _first_part(run, waiting, tokens)
+        full = sum(tokens[file] for file in part) >= run.options.every_tokens
+        if not part or not (full or rest):
+            return
+        yield part
+        done = {*part, *run.failed}
+        waiting = [file for file in waiting if file not in done]
+
+
+def in_turn(files: Sequence[InputFile]) -> list[InputFile]:
+    """Return files in an order in which any beginning has about the same share of each source."""
+    sizes: Counter[str] = Counter()
+    for file in files:
+        sizes[file.source] += file.bytes
+    before: Counter[str] = Counter()
+    ranks = {}
+    for file in sorted(files, key=lambda file: file.name):
+        ranks[file] = before[file.source] / sizes[file.source]
+        before[file.source] += file.bytes
+    return sorted(ranks, key=lambda file: (ranks[file], file.source))
+
+
+def _first_part(
+    run: Build, files: Sequence[InputFile], tokens: dict[InputFile, int]
+) -> list[InputFile]:
+    """Return the fewest files from the first on that have the tokens of a generation, mapped."""
+    wanted = run.options.every_tokens
+    part: list[InputFile] = []
+    count = size = 0
+    waiting = deque(files)
+    while waiting and count < wanted:
+        # As many as seem to be missing, and one for each worker.
+        goal = (wanted - count) * (size / count if count else _BYTES_PER_TOKEN)
+        some: list[InputFile] = []
+        chosen = 0
+        while waiting and (chosen < goal or len(some) < run.runner.num_workers):
+            some.append(waiting.popleft())
+            chosen += some[-1].bytes
+        _count_tokens(run, some, tokens)
+        for file in some:
+            if count < wanted and file in tokens:
+                part.append(file)
+                count += tokens[file]
+                size += file.bytes
+    return part
+
+
+def _count_tokens(run: Build, files: Sequence[InputFile], tokens: dict[InputFile, int]) -> None:
+    """Map files whose tokens are not known, and learn them; a watch leaves some files out."""
+    new = [file for file in files if file not in tokens]
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in run.map_phase(new).map_all() if new else ():
+        for split in record.splits:
+            counts[split.name] += split.tokens
+    tokens.update({file: counts[file.name] for file in new if file not in run.failed})

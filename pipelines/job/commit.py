@@ -1,0 +1,212 @@
+"""Commit: check the account, write the manifest last. Without a manifest there is no dataset."""
+
+import hashlib
+import itertools
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pipelines.dedup.phases import Deduplicated
+from pipelines.job import account
+from pipelines.job.existing import INPUTS, read_inputs
+from pipelines.map.mapper import MapRecord
+from pipelines.merge.tasks import MergeRecord
+from pipelines.read.files import InputFile
+from pipelines.report.sums import machine
+from pipelines.report.write import REPORT, write_page
+from pipelines.segments.plan import Plan
+from shards import manifest as manifests
+from shards.history import generation_figures, told_rows
+from shards.manifest import (
+    Generation,
+    InputEntry,
+    Manifest,
+    SourceEntry,
+    TableEntry,
+)
+from shards.storage.files import files, read_json, write_json
+from shards.storage.remote import AnyPath
+
+OF_THE_MAP = {"map", "progress", "attempts"}
+"""Folders of intermediate files that are not of one generation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """The results of a run's phases."""
+
+    records: Sequence[MapRecord]
+    plan: Plan
+    dedup: Deduplicated
+    merged: Mapping[str, Sequence[MergeRecord]]
+    """By source."""
+
+
+def input_entries(records: Sequence[MapRecord]) -> tuple[InputEntry, ...]:
+    """Return the input files with the checksums of their splits."""
+    by_file = itertools.groupby(
+        (split for record in records for split in record.splits),
+        key=lambda split: (split.source, split.relative, split.file_bytes),
+    )
+    return tuple(
+        InputEntry(
+            source=source,
+            path=path,
+            bytes=file_bytes,
+            crc32c=tuple(split.crc32c for split in splits),
+        )
+        for (source, path, file_bytes), splits in by_file
+    )
+
+
+def describe(
+    results: Results,
+    *,
+    corpus: str,
+    options: Mapping[str, Any],
+    tokenizer: manifests.TokenizerEntry,
+    vocabulary: TableEntry,
+    number: int,
+) -> Manifest:
+    """Return the manifest of what a run made.
+
+    Raises:
+        DamageError: The account does not balance.
+    """
+    account.check_account(results.records, results.dedup.records, results.merged)
+    merged = results.merged
+    every = [record for source in sorted(merged) for record in merged[source]]
+    plan = results.plan
+    generation = Generation(
+        number=number,
+        name=plan.generation,
+        fingerprint=plan.fingerprint,
+        inputs=input_entries(results.records),
+        sources={
+            source: SourceEntry(
+                shards=tuple(shard for record in tasks for shard in record.shards),
+                validation=tuple(shard for record in tasks for shard in record.validation),
+            )
+            for source, tasks in merged.items()
+        },
+        audit=tuple(table for record in every for table in record.audit),
+        signatures=results.dedup.signatures,
+        rejects=tuple(table for record in every for table in record.rejects),
+        dropped=tuple(table for record in every for table in record.dropped_texts),
+        accounting=account.accounting(account.final_account(merged), results.records, merged),
+    )
+    return Manifest(
+        number=number,
+        lineage=hashlib.sha256(f"{plan.fingerprint}:{number}".encode()).hexdigest(),
+        corpus=corpus,
+        options=options,
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        libraries=results.records[0].versions,
+        generations=(generation,),
+    )
+
+
+def grown(base: Manifest, made: Manifest) -> Manifest:
+    """Return a dataset with a further generation.
+
+    Args:
+        base: The dataset.
+        made: What would be the manifest if the generation were a dataset by itself.
+    """
+    (generation,) = made.generations
+    if made.libraries != base.libraries:
+        generation = replace(generation, libraries=made.libraries)
+    return replace(base, number=made.number, generations=(*base.generations, generation))
+
+
+def commit(
+    output: AnyPath,
+    manifest: Manifest,
+    *,
+    inputs: Sequence[InputFile],
+    run: Mapping[str, Any],
+    arrivals: Sequence[float] = (),
+) -> None:
+    """Write the files about the run, then the manifest.
+
+    Args:
+        output: The folder of the dataset.
+        manifest: Of the dataset; its last generation is the new one.
+        inputs: The input files of that generation, with their times.
+        run: What report.json holds besides the account.
+        arrivals: When what it is made of came, in seconds since 1970, as far as that is known.
+    """
+    grows = len(manifest.generations) > 1
+    sums = {(entry.source, entry.path): entry.crc32c for entry in manifest.generations[-1].inputs}
+    seen = [
+        {
+            "source": file.source,
+            "path": file.relative,
+            "bytes": file.bytes,
+            "mtime_ns": file.mtime_ns,
+            "etag": file.etag,
+            "crc32c": list(sums[file.name]),
+            "from": file.path,
+        }
+        for file in inputs
+    ]
+    write_json(output / INPUTS, [*(_inputs_before(output, seen) if grows else ()), *seen])
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    before = _generations_before(output, manifest) if grows else ()
+    figures = generation_figures(manifest.generations[-1])
+    known = sum(run["dedup"].get("known", {}).values())
+    figures |= {"known": known, "finished": finished, "seconds": run["elapsed"]}
+    lag = lag_of(arrivals)
+    report = {
+        "dataset": manifest.identity,
+        "accounting": manifest.generations[-1].accounting,
+        "machine": machine(),
+        "finished": finished,
+        **run,
+        "generations": [*before, {**figures, **({"lag": lag} if lag else {})}],
+    }
+    write_json(output / REPORT, report)
+    write_page(output, manifest, report)
+    manifests.write_manifest(output, manifest)
+
+
+def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
+    """Return how long files or documents have waited since they came, in seconds: median and worst.
+
+    Args:
+        arrivals: When each was, in seconds since 1970.
+
+    Returns:
+        Nothing if none came.
+    """
+    if not arrivals:
+        return {}
+    waits = [max(0.0, time.time() - arrival) for arrival in arrivals]
+    return {"median": round(statistics.median(waits), 1), "worst": round(max(waits), 1)}
+
+
+def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return what inputs.json says of other files than these."""
+    now = {(file["source"], file["path"]) for file in inputs}
+    return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
+
+
+def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
+    """Return what report.json holds of each generation but the last, or what the manifest does."""
+    path = output / REPORT
+    by_name = told_rows(read_json(path)) if path.exists() else {}
+    return [
+        by_name.get(generation.name, generation_figures(generation))
+        for generation in manifest.generations[:-1]
+    ]
+
+
+def forget_phases(work: AnyPath) -> None:
+    """Remove what the phases after the map left; segments stay, and so does what is under way."""
+    for name in files(work):
+        if name.partition("/")[0] not in OF_THE_MAP:
+            (work / name).unlink(missing_ok=True)

@@ -1,0 +1,184 @@
+"""The limits of a run after its map: records that cannot be read, and that some documents stay."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.corpus.sources import Corpus
+from pipelines.job.account import expected_account, mapped
+from pipelines.map.mapper import MapRecord
+from pipelines.map.unread import Unread
+from pipelines.quality.profile import Rule
+from pipelines.read.files import InputFile
+from pipelines.read.record import Damage, Record
+from pipelines.read.salvage import parse_object
+from pipelines.segments.rows import QUARANTINED
+from pipelines.segments.segment import Segment
+from shards.errors import UserError
+from shards.storage.remote import AnyPath
+from shards.tables import open_table
+
+_EXAMPLES = 100
+"""Records that are looked at to describe those that cannot be read."""
+
+_REASONS = 3
+"""Reasons for dropping records whose flags are named."""
+
+_FLAGS = {
+    "language": "--languages keeps other ones, or all",
+    "language-score": "--language-threshold sets the lowest score",
+    "too-short": "--min-chars sets the fewest characters of a document",
+    "contaminated": "--decontaminate names the texts that they share words with",
+    "url-blocklist": "--url-blocklist names their addresses",
+}
+"""What decides that a document is dropped, by the reason."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """How much of the input cannot be read."""
+
+    reasons: Counter[str]
+    """Records that cannot be read, by reason."""
+    records: float
+    """Their share of all records."""
+    bytes: float
+    """Their share of the bytes of all records."""
+
+    @property
+    def rate(self) -> float:
+        """The larger of the two shares."""
+        return max(self.records, self.bytes)
+
+
+def losses_of(records: Iterable[MapRecord]) -> Losses:
+    """Return how much of the input cannot be read; where a file is cut off is no record.
+
+    Args:
+        records: Of all tasks of the map.
+    """
+    tasks = [*records]
+    splits = [split for task in tasks for split in task.splits]
+    cut = Counter(split.cut for split in splits if split.cut)
+    reasons: Counter[str] = Counter()
+    rows = 0
+    for _, tally in mapped(tasks):
+        rows += tally.rows
+        if tally.verdict == QUARANTINED:
+            reasons[tally.reason] += tally.rows
+    reasons, rows = reasons - cut, rows - cut.total()
+    lost = sum(split.unread_bytes for split in splits)
+    all_bytes = sum(split.bytes for split in splits)
+    return Losses(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
+
+
+def unread_sources(records: Iterable[MapRecord]) -> set[str]:
+    """Return the sources that have records and of which none could be read."""
+    verdicts: dict[str, set[str]] = {}
+    for source, tally in mapped(records):
+        if tally.rows:
+            verdicts.setdefault(source, set()).add(tally.verdict)
+    return {source for source, found in verdicts.items() if found == {QUARANTINED}}
+
+
+def check_rejects(
+    records: Sequence[MapRecord],
+    files: Sequence[InputFile],
+    *,
+    corpora: Mapping[str, Corpus],
+    most: float,
+    folder: AnyPath,
+) -> None:
+    """Check that not too many records are unreadable.
+
+    Args:
+        records: Of all tasks of the map.
+        files: The input files; none of a pipeline of transforms, whose records nobody knows.
+        corpora: The corpus of each source.
+        most: The largest share of records, and of bytes, that may be unreadable.
+        folder: Where the segments are.
+
+    Raises:
+        UserError: The share is larger; the message shows one of the records.
+    """
+    losses = losses_of(records)
+    if losses.rate <= most:
+        return
+    reasons = losses.reasons.most_common()
+    counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons)
+    paths = {file.name: file.path for file in files}
+    example = ""
+    if paths:
+        example = _example(records, reasons[0][0], corpora=corpora, paths=paths, folder=folder)
+    raise UserError(
+        f"{100 * losses.records:.2f} % of the records, with {100 * losses.bytes:.2f} % of the "
+        f"bytes, cannot be read ({counts}), more than --max-reject-rate {most:g} allows. {example}"
+        f"Correct the input, or allow more, and run the same command again. The first bytes of all "
+        f"of them are in {folder}/*.rejects (Arrow files)"
+    )
+
+
+def _example(
+    records: Sequence[MapRecord],
+    reason: str,
+    *,
+    corpora: Mapping[str, Corpus],
+    paths: Mapping[tuple[str, str], str],
+    folder: AnyPath,
+) -> str:
+    """Return sentences that show the first record that was rejected for a reason."""
+    for record in records:
+        for segment in record.segments:
+            if segment.rejects and any(tally.reason == reason for tally in segment.tallies):
+                found = Unread(corpora[record.source], record.source)
+                for path, item in _rejected(segment, reason, folder=folder):
+                    found.add(paths.get((record.source, path), path), item, reason)
+                return f"{found.example()} "
+    return ""
+
+
+def _rejected(
+    segment: Segment, reason: str, *, folder: AnyPath
+) -> list[tuple[str, Record | Damage]]:
+    """Return records of a segment that were rejected for a reason, each with its file, in order."""
+    table = open_table(folder / f"{segment.stem}.rejects").sort_by(
+        [(name, "ascending") for name in ("path", "position")]
+    )
+    rows = (row for row in table.to_pylist() if row["reason"] == reason)
+    return [(row["path"], _item(row)) for row, _ in zip(rows, range(_EXAMPLES), strict=False)]
+
+
+def _item(row: Mapping[str, Any]) -> Record | Damage:
+    place, raw = (row["position"], row["length"]), row["raw"]
+    value = parse_object(raw)
+    return Damage(*place, row["reason"], raw) if value is None else Record(*place, value, raw)
+
+
+def check_kept(records: Sequence[MapRecord], rules: Iterable[Rule]) -> None:
+    """Check that some document is left.
+
+    Args:
+        records: Of all tasks of the map.
+        rules: The quality rules of the run.
+
+    Raises:
+        UserError: There is none; the message says which rules dropped most.
+    """
+    if any(segment.documents for record in records for segment in record.segments):
+        return
+    reasons: Counter[str] = Counter()
+    for (_, _, reason), rows in expected_account(records, []).items():
+        reasons[reason] += rows
+    counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
+    hints = {**_FLAGS, **{rule.reason: _hint(rule) for rule in reversed([*rules])}}
+    named = [hints[reason] for reason, _ in reasons.most_common(_REASONS) if reason in hints]
+    raise UserError(
+        f"no document is left of this input ({counts or 'it holds no record'}): "
+        f"{'; '.join(named) or 'look at the options of the corpus'}"
+    )
+
+
+def _hint(rule: Rule) -> str:
+    bound = f"{rule.profile.partition('@')[0]}.{rule.threshold}"
+    return f"{rule.reason} is a rule of --quality, {bound}={rule.bound:g}: --threshold {bound}=N"

@@ -1,0 +1,180 @@
+"""How a dataset was made: its thresholds and options, read from its manifest and report.json.
+
+The manifest holds what decides bytes, with fingerprints in place of files. The paths of those files
+are in report.json, which is about the run.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.corpus.code import OWN_CODE
+from pipelines.corpus.languages import LANGUAGES, parse_languages
+from pipelines.corpus.options import Options
+from pipelines.corpus.own import check_code
+from pipelines.quality.profile import Rule
+from pipelines.quality.selection import (
+    EVERY,
+    OFF,
+    Labels,
+    Selection,
+    chosen_for,
+    parse_selection,
+    rules_for,
+    with_overrides,
+)
+from pipelines.steps.scorer import join_selections, reasons_of, recorded_selection
+from shards.errors import UserError
+from shards.manifest import Manifest
+from shards.storage.files import read_json
+from shards.storage.remote import AnyPath
+
+_REPORT = "report.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """What decides whether a text is kept, once its language and metrics are known."""
+
+    languages: frozenset[str] | None
+    """The languages to keep; None: all."""
+    score: float
+    """Least score of the language."""
+    selection: Selection
+    labels: Labels = LANGUAGES
+    """Those of the model of languages; None: they are not recorded."""
+
+    def wants(self, language: str) -> bool:
+        """Return whether texts in a language are kept."""
+        return self.languages is None or language in self.languages
+
+    def rules(self, language: str) -> tuple[Rule, ...]:
+        """Return the rules for texts of a language, in order of application."""
+        return rules_for(self.selection, language)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every reason that a rule of any language gives."""
+        return reasons_of(self.selection)
+
+    def group(self, language: str) -> str:
+        """Return the language, or EVERY where the selection does not name it."""
+        return language if language in self.selection else EVERY
+
+
+def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Thresholds:
+    """Return the thresholds that a dataset was made with, with some bounds overridden.
+
+    Raises:
+        UserError: An override names a profile that was not measured, or a bound that cannot be
+            changed without the texts; or this version does not know the dataset's profiles.
+    """
+    options = manifest.options
+    quality = options.get("quality")
+    if quality is None:
+        raise UserError(
+            "The manifest has no quality rules, as after a pipeline of transforms: other bounds "
+            "can be tried on what a command such as python -m pipelines.text has made."
+        )
+    measured = bounds_as_written(quality["bounds"])
+    labels = _labels(options)
+    check_code(quality.get(OWN_CODE, {}), made="the dataset")
+    try:
+        profiles = parse_selection(quality["profiles"], measured, labels)
+    except UserError as error:
+        raise UserError(
+            f"{error} The dataset was made by a version whose profiles were others: build it again."
+        ) from error
+    before = join_selections(profiles, recorded_selection(options))
+    try:
+        selection = with_overrides(before, overrides, labels)
+    except UserError as error:
+        raise UserError(
+            f"{error} The run measured {_measured(before)}; other profiles need the texts again."
+        ) from error
+    _check_exact(before, selection)
+    return Thresholds(
+        languages=languages_of(options["languages"], labels),
+        score=options["language_threshold"],
+        selection=selection,
+        labels=labels,
+    )
+
+
+def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
+    """Return the languages that a list of names stands for; None: all of them.
+
+    Raises:
+        UserError: A name is none of the labels.
+    """
+    return None if "all" in names else parse_languages(names, labels)
+
+
+def _labels(options: Mapping[str, Any]) -> Labels:
+    """Return the labels of the model that a dataset was made with; None: those of one's own."""
+    scored = recorded_selection(options)
+    named = {*options["languages"], *options["quality"]["bounds"], *scored} - {"all", EVERY}
+    return LANGUAGES if named <= LANGUAGES else None
+
+
+def bounds_as_written(bounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the bounds of a manifest as a user would write them, every bound once."""
+    # A bound for one language takes effect only after those for all languages.
+    languages = sorted(bounds, key=lambda language: (language != EVERY, language))
+    return [
+        f"{'' if language == EVERY else f'{language}:'}{profile['profile']}.{name}="
+        f"{OFF if bound is None else repr(bound)}"
+        for language in languages
+        for profile in bounds[language]
+        for name, bound in profile["bounds"].items()
+    ]
+
+
+def _measured(selection: Selection) -> str:
+    specs = [
+        f"{language}={'+'.join(bound.profile.name for bound in profiles)}"
+        for language, profiles in sorted(selection.items())
+        if profiles
+    ]
+    return ", ".join(specs).replace(f"{EVERY}=", "") or "no quality profile"
+
+
+def _check_exact(before: Selection, selection: Selection) -> None:
+    for language, profiles in selection.items():
+        for old, new in zip(chosen_for(before, language), profiles, strict=True):
+            for threshold in new.profile.thresholds:
+                name = threshold.name
+                if not threshold.exact and new.bounds[name] != old.bounds[name]:
+                    raise UserError(
+                        f"{new.profile.short}.{name} decides how a text is read "
+                        f"({threshold.meaning}): its effect does not follow from the metrics. "
+                        "Run the corpus again with it, on a sample (--sample 1%) to try it."
+                    )
+
+
+def given_paths(options: Options, facts: Iterable[str]) -> dict[str, Any]:
+    """Return the options that are paths as they were given, for report.json.
+
+    Args:
+        options: The options.
+        facts: Names of options that the manifest holds as fingerprints of their files.
+    """
+    return {
+        "folder": str(Path.cwd()),
+        **{name: getattr(options, name) for name in sorted({*facts} - {"quality"})},
+    }
+
+
+def recorded_paths(directory: AnyPath) -> dict[str, Any]:
+    """Return what `given_paths` did of a dataset's run; empty where report.json does not say."""
+    path = directory / _REPORT
+    with suppress(UserError):
+        report = read_json(path) if path.is_file() else {}
+        given = report.get("given", {}) if isinstance(report, dict) else {}
+        return {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in (given.items() if isinstance(given, dict) else ())
+        }
+    return {}

@@ -1,0 +1,166 @@
+"""Where a run writes: a folder apart from its inputs, with names that every file system takes.
+
+All this is told before anything is made. A dataset that lies among its own inputs would be read as
+input by the next run; one whose folder holds its inputs might lose them to a clean-up.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import Recipe
+from pipelines.corpus.sources import input_specs
+from pipelines.read.files import input_names, input_paths
+from pipelines.read.hub import is_hub_dataset
+from pipelines.read.wildcards import at_wildcard
+from shards.errors import UserError
+from shards.manifest import NAME, WORK, read_manifest
+from shards.paths import check_sources
+from shards.storage.address import is_url
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import size_if_there
+from shards.storage.remote import AnyPath, RemotePath
+
+_SCHEMES = {"s3a": "s3", "gcs": "gs"}
+"""Other names of protocols."""
+
+_ENDINGS = (
+    *(".arrow", ".bin", ".html", ".idx", ".json", ".parquet", ".tmp"),
+    *(".audit", ".bins", ".documents", ".examples", ".hashes", ".holdout", ".rejects"),
+    *(".slots", ".bands", ".texts", ".tokens", ".drops", ".edges", ".known"),
+    *(".lineages", ".lock", ".readers"),
+)
+"""Of the names of all files in an output, those in .work and unfinished ones included."""
+
+_Parts = tuple[Sequence[str], Sequence[str]]
+"""Of an input's path: those as they are, and those from the first with a wildcard on."""
+
+
+def check_output(options: Options, recipe: Recipe) -> None:
+    """Check where a run reads and writes, and what its sources are called.
+
+    Args:
+        options: Complete options, as `completed` returns them.
+        recipe: Of the corpus whose command this is.
+
+    Raises:
+        UserError: The output is, holds or lies in an input; a folder of the output is a link; the
+            name of a source is none for a folder; or the output's manifest is damaged.
+    """
+    specs, output = input_specs(options), options.output
+    for path in input_paths(specs):
+        check_apart(path, output)
+    if isinstance(output, Path):
+        _check_work(output / WORK)
+    names = input_names(specs, default_name=recipe.name)
+    try:
+        check_sources(names)
+    except UserError:  # a dataset that has such names keeps them
+        check_sources(names, present=_sources(output))
+    if options.grows:
+        check_sources(names, present=_sources(output))
+
+
+def _sources(output: AnyPath) -> Sequence[str]:
+    return read_manifest(output).sources() if size_if_there(output / NAME) >= 0 else ()
+
+
+def _check_work(work: Path) -> None:
+    """Check that the folder of what is unfinished, and those in it, are no links."""
+    with disk_errors_explained(work):
+        paths = [work, *(work.iterdir() if work.is_dir() else ())]
+        links = [path for path in paths if path.is_symlink()]
+    if links:
+        raise UserError(
+            f"{links[0]} is a link, to {_real(links[0])}: runs of several outputs could meet "
+            "there, and clean up what is not theirs. Remove the link (what it points to stays), "
+            "or give an --output on that disk"
+        )
+
+
+def check_apart(spec: str, output: AnyPath) -> None:
+    """Check that an input and an output lie apart, links on the way to them followed.
+
+    Args:
+        spec: A folder, a file or a glob, as a path or a URL; datasets of the hub lie apart.
+        output: A folder.
+
+    Raises:
+        UserError: One is, or lies in, the other.
+    """
+    if is_hub_dataset(spec):
+        return
+    if is_url(spec) or isinstance(output, RemotePath):
+        if is_url(spec) and isinstance(output, RemotePath):
+            _check_parts(at_wildcard(_url_parts(spec)), _url_parts(str(output)), spec, output)
+        return
+    with suppress(OSError, ValueError):  # a path that cannot be is told when it is listed
+        _check_local(spec, output)
+
+
+def _check_local(spec: str, output: Path) -> None:
+    real, path = _real(output), Path(spec)
+    if path.is_dir():
+        _check_parts((_real(path).parts, ()), real.parts, spec, output)
+    elif path.exists() or not glob.has_magic(spec):
+        if any(each.is_relative_to(real) for each in (_real(path.parent) / path.name, _real(path))):
+            raise _input_inside(spec, output)
+    else:
+        fixed, pattern = at_wildcard(path.parts)
+        _check_parts((_real(Path(*fixed)).parts, pattern), real.parts, spec, output)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath) -> None:
+    """Check the parts of an input's path and those of an output's."""
+    fixed, pattern = parts
+    if tuple(fixed[: len(place)]) == tuple(place):
+        raise _input_inside(spec, output)
+    if tuple(place[: len(fixed)]) == tuple(fixed) and _reaches(pattern, place[len(fixed) :]):
+        raise _output_inside(spec, output)
+
+
+def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
+    """Return whether a pattern may match files of a dataset below the folder it is relative to."""
+    if pattern and not _may_be_ours(pattern[-1]):
+        return False
+    for part, name in zip(pattern, below, strict=False):
+        if part == "**":
+            return True
+        if not fnmatchcase(name, part):
+            return False
+    return not pattern or len(pattern) > len(below)
+
+
+def _may_be_ours(pattern: str) -> bool:
+    """Return whether a name with wildcards may be that of a file which a run writes."""
+    end = re.split(r"[*?\]]", pattern)[-1]
+    return any(end.endswith(ending) or ending.endswith(end) for ending in _ENDINGS)
+
+
+def _url_parts(url: str) -> tuple[str, ...]:
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    return (_SCHEMES.get(scheme, scheme), *(part for part in rest.split("/") if part))
+
+
+def _output_inside(spec: str, output: AnyPath) -> UserError:
+    return UserError(
+        f"the output {output} lies in the input {spec}: another run would read the "
+        "dataset's own files as input. Give an --output outside of the input"
+    )
+
+
+def _input_inside(spec: str, output: AnyPath) -> UserError:
+    return UserError(
+        f"the input {spec} is the output {output}, or lies in it: a dataset has its "
+        "folder for itself. Give an --output of its own, apart from the input"
+    )

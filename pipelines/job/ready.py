@@ -1,0 +1,95 @@
+"""What a run needs besides its input, checked before any input is looked for.
+
+To list a bucket or a folder of 10⁵ files takes long; that the engine does not answer, the output
+cannot be written or a model is missing is known at once.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from glob import has_magic
+from pathlib import Path
+
+from pipelines.corpus.options import Options
+from pipelines.execute.runner import check_engine
+from pipelines.job import existing
+from pipelines.read.local_files import absence
+from pipelines.steps.listing import log_remarks
+from pipelines.steps.scorer import parse_spec
+from pipelines.tokenizers.tokenizer import check_spec
+from shards.errors import UserError
+from shards.manifest import NAME, read_manifest
+from shards.storage.address import is_url
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import size_if_there
+
+_PROBE_BYTES = 4096
+_LID = "https://fasttext.cc/docs/en/language-identification.html"
+
+
+def check_ready(options: Options, *, corpus: str) -> None:
+    """Check that a run can begin, as far as that is known without its input.
+
+    Args:
+        options: Complete options.
+        corpus: The name of the corpus whose command this is.
+
+    Raises:
+        UserError: The engine does not answer; the output is no folder, cannot be written, or holds
+            a dataset of another corpus; or there is no file of a model or list.
+    """
+    check_engine(options.engine)
+    _check_output(options, corpus)
+    check_spec(options.tokenizer)
+    for name, what in _named_files(options):
+        if not (is_url(name) or has_magic(name)) and (why := absence(Path(name))):
+            raise UserError(f"{what}: {name} {why}")
+    log_remarks((*options.decontaminate, *options.url_blocklist))
+
+
+def _check_output(options: Options, corpus: str) -> None:
+    output, there = options.output, size_if_there(options.output / NAME) >= 0
+    if there and not options.overwrite:
+        manifest = read_manifest(output)
+        existing.check_corpus(manifest, corpus, output=output, advice=existing.REPLACE)
+    if isinstance(output, Path) and not there:  # one that is complete is only read
+        _check_writable(output)
+
+
+def _check_writable(output: Path) -> None:
+    """Check that files can be made where the output is to be; nothing is left there."""
+    with disk_errors_explained(output):
+        above = next(folder for folder in (output, *output.parents) if _is_there(folder))
+        if not above.is_dir():
+            raise UserError(
+                f"the output {output} cannot be made: {above} is a file, where a folder is needed. "
+                "Give another --output, or move the file away"
+            )
+        with tempfile.TemporaryFile(dir=above, buffering=0) as file:
+            file.write(bytes(_PROBE_BYTES))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _named_files(options: Options) -> Iterator[tuple[str, str]]:
+    """Yield the files of models and lists, each with its flag and what should be there."""
+    if options.lid_model:
+        yield options.lid_model, f"--lid-model names fastText's lid.176.bin or .ftz, from {_LID}"
+    for name in options.decontaminate:
+        yield name, "--decontaminate names texts of benchmarks"
+    for name in options.url_blocklist:
+        yield name, "--url-blocklist names a list of domains"
+    for text in options.classifier:
+        name, colon, _ = parse_spec(text).source.rpartition(":")
+        if colon:  # another form is told where the model is loaded
+            yield name, "--classifier names a fastText classifier, FILE:LABEL>=SCORE"
+    for text in options.perplexity:
+        spec = parse_spec(text)
+        files = (*spec.source.split("+"), spec.bound.rpartition(":")[0])
+        what = "--perplexity names files, LANG=KENLM+SENTENCEPIECE<=NUMBER or <=CUTOFFS.csv:PART"
+        yield from ((name, what) for name in files if name)

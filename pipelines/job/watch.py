@@ -1,0 +1,313 @@
+"""A watch: one process that adds generations to a dataset as files arrive, until it is told to end.
+
+look ─▶ settled? ─▶ due? ─▶ append ─▶ sleep ─▶ look …
+
+Nothing is kept but what --append keeps: whatever ends, the dataset, its ledger and the records in
+.work say how to go on.
+"""
+
+import logging
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import FrameType
+
+import pyarrow as pa
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import load_recipe
+from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
+from pipelines.job.append import begun_files, check_base, grow, in_turn, read_base
+from pipelines.job.arrivals import Arrivals, Name, Version
+from pipelines.job.build import started
+from pipelines.job.commit import lag_of
+from pipelines.job.existing import seen_files
+from pipelines.job.ready import check_ready
+from pipelines.read.files import InputFile, input_paths
+from pipelines.read.hub import is_hub_dataset
+from pipelines.read.input_file import shown
+from shards.errors import UserError
+from shards.manifest import WORK, Generation, Manifest, held, sum_shards
+from shards.prune import remove_work
+
+LOOK_EVERY = 5.0
+"""Seconds between two looks, at most; but if they take long,"""
+
+LOOK_FACTOR = 20
+"""this many times as long as the last one took."""
+
+LONGEST_PAUSE = 60.0
+"""Seconds between two attempts while something is in the way, at most; and between two messages."""
+
+SHOWN_EVERY = 10.0
+"""Seconds between two lines of progress, at least."""
+
+AHEAD_BYTES = 256 << 20
+"""Of files that wait, after which they are mapped before their generation is due."""
+
+_LOG = logging.getLogger("corpusmill")
+
+
+def watch(module: str, options: Options) -> None:
+    """Follow the inputs until the user or --until ends it; then what has settled is committed.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Complete options, as `completed` returns them.
+
+    Raises:
+        UserError: The watch cannot begin; the message says why and what to do.
+    """
+    check_ready(options, corpus=load_recipe(module).name)
+    for path in input_paths(input_specs(options)):
+        if is_hub_dataset(path):
+            raise UserError(
+                "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
+                f"({shown(path)}) can be added with --append"
+            )
+    inbox, corpora = growing_corpora(module, options)
+    listing = inbox.list_files()
+    listing.log_remarks()
+    with held(options.output):
+        corpus, output = Corpus(module, options), options.output
+        with started(corpus, corpora, files=()) as run:
+            base = read_base(output)
+            check_base(run, base)
+            run.announce()
+            run.check_first(listing.files, base=base)
+        with _told_to_stop() as stop:
+            Watch(corpus, corpora, inbox=inbox, unmatched=listing.unmatched).run(stop)
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C and SIGTERM set; a second one ends this process at once."""
+    stop = threading.Event()
+
+    def told(*_: int | FrameType | None) -> None:
+        if stop.is_set():
+            # Not by an exception: a commit may be under way, and the lock must be held until then.
+            os.write(2, b"ended at once: the same command goes on from here\n")
+            os._exit(130)
+        stop.set()
+
+    before = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass
+class Totals:
+    """What the watch has committed since it began."""
+
+    files: int = 0
+    documents: int = 0
+    tokens: int = 0
+    generations: int = 0
+    rate: float = 0.0
+    """Tokens per second, from the generation before the last one to the last."""
+    lags: list[float] = field(default_factory=list)
+    """Median lag of each generation, the last hundred."""
+    worst: float = 0.0
+    since: float = field(default_factory=time.time)
+    """When the last generation was committed."""
+
+    def add(self, generation: Generation, arrivals: Sequence[float]) -> None:
+        """Count a generation whose files were first seen at these times."""
+        made, now = sum_shards(generation.shards()), time.time()
+        self.files += len(generation.inputs)
+        self.documents += made.documents
+        self.tokens += made.tokens
+        self.generations += 1
+        self.rate = made.tokens / max(now - self.since, 1.0)
+        self.since = now
+        if lag := lag_of(arrivals):
+            self.lags = [*self.lags[-99:], lag["median"]]
+            self.worst = max(self.worst, lag["worst"])
+
+
+class Watch:
+    """A watch, while it holds the lock on its output."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        corpora: Mapping[str, Corpus],
+        *,
+        inbox: Inbox,
+        unmatched: Iterable[str] = (),
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            corpus: The corpus whose command this is.
+            corpora: The corpus of each source.
+            inbox: Where files arrive.
+            unmatched: As of `Arrivals`.
+        """
+        self._corpus = corpus
+        self._corpora = corpora
+        self._inbox = inbox
+        self._options = corpus.options
+        self._output = corpus.options.output
+        self._arrivals = Arrivals(self._options.settle, unmatched=unmatched)
+        self._tokens: dict[InputFile, int] = {}
+        """Of files that wait and are mapped."""
+        self._base: Manifest | None = read_base(self._output)
+        self._dataset: Mapping[Name, Version | None] | None = None
+        """The files of the dataset; None: they are to be looked up."""
+        self._totals = Totals()
+        self._look_pause = LOOK_EVERY
+        """Seconds until the next look."""
+        self._pause = 0.0
+        """Seconds until the next attempt, while something is in the way."""
+        self._said = self._shown = -LONGEST_PAUSE
+        self._line = ""
+
+    def run(self, stop: threading.Event) -> None:
+        """Watch until told to stop, or until the time of --until; then commit what has settled."""
+        options, until = self._options, self._options.until
+        _LOG.info(
+            "watching %s: a generation every %s%s%s; Ctrl-C commits what has settled and ends",
+            ", ".join(options.input),
+            _duration(options.every),
+            f" or {options.every_tokens:,} tokens" if options.every_tokens else "",
+            f", until {until.isoformat(timespec='seconds')}" if until else "",
+        )
+        while not (stop.is_set() or (until and datetime.now(UTC) >= until)):
+            self._attempt()
+            left = (until - datetime.now(UTC)).total_seconds() if until else LONGEST_PAUSE
+            stop.wait(max(0.0, min(self._pause or self._look_pause, left)))
+        _LOG.info("ending: what has settled is committed; Ctrl-C once more ends at once")
+        while not self._attempt(ending=True):
+            time.sleep(self._pause)
+        totals = self._totals
+        _LOG.info(
+            "the watch has ended: %s files, %s documents and %s tokens in %s generations added to "
+            "%s; %s files are left for the next one",
+            *(f"{n:,}" for n in (totals.files, totals.documents, totals.tokens)),
+            f"{totals.generations:,}",
+            self._output,
+            f"{len(self._arrivals.first_seen()):,}",
+        )
+
+    def _attempt(self, *, ending: bool = False) -> bool:
+        """Look, and do what is due; if something is in the way, say so once a minute."""
+        try:
+            self._turn(ending=ending)
+        except (UserError, OSError) as error:
+            self._pause = min(max(1.0, 2 * self._pause), LONGEST_PAUSE)
+            if time.monotonic() - self._said >= LONGEST_PAUSE:
+                self._said = time.monotonic()
+                _LOG.warning("waiting, and tried again: %s", error)
+            return False
+        if self._pause:
+            self._pause, self._said = 0.0, -LONGEST_PAUSE
+            _LOG.info("what was in the way is mended: the watch goes on")
+        self._show()
+        return True
+
+    def _turn(self, *, ending: bool) -> None:
+        dataset = self._learn()
+        began = time.monotonic()
+        listing = self._inbox.list_files()
+        took, now = time.monotonic() - began, time.time()
+        usual = min(LOOK_EVERY, max(0.5, self._options.settle / 2))
+        self._look_pause = max(usual, LOOK_FACTOR * took)
+        self._arrivals.scan(listing, dataset=dataset, now=now)
+        begun = {*begun_files(self._base, listing.files, self._output)}
+        ready = {file: at for file, at in self._arrivals.ready(now).items() if file not in begun}
+        self._tokens = {file: n for file, n in self._tokens.items() if file in ready}
+        due = self._is_due(ready, now) or (ending and bool(ready))
+        if begun or due or self._is_mapped_ahead(ready):
+            self._grow([*begun], ready, left_out=listing.refused, rest=due)
+        if ending and not self._options.keep_segments:
+            remove_work(self._output / WORK)
+
+    def _is_due(self, ready: Mapping[InputFile, float], now: float) -> bool:
+        """Return whether the files that are ready become a generation now, few as they are."""
+        failed = self._arrivals.failed()  # what is tried again makes no generation of the others
+        waits = [now - at for file, at in ready.items() if file not in failed]
+        return max(waits, default=-1.0) >= self._options.every
+
+    def _is_mapped_ahead(self, ready: Iterable[InputFile]) -> bool:
+        """Return whether files are mapped now that become a generation later."""
+        new = [file for file in ready if file not in self._tokens]
+        again = not self._arrivals.failed().keys().isdisjoint(new)
+        many = sum(file.bytes for file in new) >= AHEAD_BYTES
+        return bool(new) and (again or many or self._options.every_tokens > 0)
+
+    def _grow(
+        self,
+        begun: Sequence[InputFile],
+        ready: Mapping[InputFile, float],
+        *,
+        left_out: Mapping[InputFile, str],
+        rest: bool,
+    ) -> None:
+        """Add the generations that are due; workers live only as long as that takes."""
+        files = in_turn([*ready])
+        all_files = [*begun, *files]
+        with started(self._corpus, self._corpora, files=all_files) as run:
+            later = self._arrivals.failed().items()
+            run.left_out = {**left_out, **{file: why for file, why in later if file not in ready}}
+            run.arrived = self._arrivals.first_seen()
+            try:
+                grow(run, self._base, begun=begun, files=files, tokens=self._tokens, rest=rest)
+            finally:
+                self._dataset = None
+                self._arrivals.tried(self._tokens, failed=run.failed, now=time.time())
+                pa.default_memory_pool().release_unused()  # tables of all its documents are gone
+        self._learn()
+
+    def _learn(self) -> Mapping[Name, Version | None]:
+        """Return the files of the dataset, and count the generations that it has got."""
+        if self._dataset is None:
+            before = len(self._base.generations) if self._base else 0
+            self._base = read_base(self._output)
+            seen = seen_files(self._base, output=self._output) if self._base else {}
+            first_seen = {file.name: at for file, at in self._arrivals.first_seen().items()}
+            for generation in self._base.generations[before:] if self._base else ():
+                names = [(entry.source, entry.path) for entry in generation.inputs]
+                self._totals.add(generation, [first_seen[n] for n in names if n in first_seen])
+            self._arrivals.forget(seen)
+            self._dataset = seen
+        return self._dataset
+
+    def _show(self) -> None:
+        """Show the line of progress, if it has changed."""
+        totals, failed = self._totals, self._arrivals.failed()
+        waiting = self._arrivals.first_seen().keys() - failed
+        number = len(self._base.generations) + 1 if self._base else 1
+        mapped = f", {sum(self._tokens.values()):,} tokens mapped" if self._tokens else ""
+        lag = f"lag {_duration(statistics.median(totals.lags))} median" if totals.lags else ""
+        line = " | ".join(
+            [
+                f"watch | {totals.files:,} files",
+                f"{totals.documents:,} documents",
+                f"generation {number} open: {len(waiting):,} files, "
+                f"{sum(file.bytes for file in waiting) / 1e6:,.1f} MB{mapped}",
+                *([f"{lag}, {_duration(totals.worst)} worst"] if lag else []),
+                *([f"{len(failed):,} failed"] if failed else []),
+                f"{totals.rate:,.0f} tokens/s",
+            ]
+        )
+        if line != self._line and time.monotonic() - self._shown >= SHOWN_EVERY:
+            self._line, self._shown = line, time.monotonic()
+            _LOG.info("%s", line)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    words = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join([*words, *([f"{rest} s"] if rest or not words else [])])

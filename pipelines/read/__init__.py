@@ -1,0 +1,1 @@
+"""Reading: the files of a corpus, their splits, and bytes as records."""

@@ -1,0 +1,67 @@
+"""A reader that stops early, and knows how much of the file it took."""
+
+import time
+from collections.abc import Iterator
+
+from pipelines.read.record import Damage, Reader, Record
+from pipelines.read.split import Link, Split
+
+
+class BoundedReader:
+    """A reader that stops after some bytes or when its time is over."""
+
+    def __init__(self, reader: Reader, *, until: float, units: int, packed: bool) -> None:
+        """Make one.
+
+        Args:
+            reader: Reads a split.
+            until: When to stop, by time.monotonic.
+            units: Bytes or rows, as the reader counts offsets, after which to stop.
+            packed: The file is compressed, or in a corpus's own format. How many stored bytes a
+                record took is known only where `done` makes a step; so reading goes on until one.
+        """
+        self.link = Link(end=0, first=None, next=None)
+        self.crc32c = 0
+        self.cut = None
+        self._reader = reader
+        self._until = until
+        self._units = units
+        self._packed = packed
+        self._first = self._last = -1
+        self._step = (0, 0)
+        self._ended = False
+
+    @property
+    def done(self) -> int:
+        """The part of the split that has been read so far, as the reader counts it."""
+        return self._reader.done
+
+    def __iter__(self) -> Iterator[Record | Damage]:
+        """Yield what the reader yields, until enough is read."""
+        before = 0
+        for item in self._reader:
+            if self._first < 0:
+                self._first = self._last = item.offset
+            elif self.done != before:
+                self._step = (before, self._last)
+            before = self.done
+            if self._enough():
+                return
+            yield item
+            self._last = item.offset + item.length
+        self._ended = True
+
+    def _enough(self) -> bool:
+        if self._packed and not self._step[0]:
+            return False
+        read = self._last - self._first
+        return read >= self._units or (read > 0 and time.monotonic() > self._until)
+
+    def consumed(self, split: Split) -> float:
+        """Return how much of [split.start, split.end) the yielded records take up."""
+        if self._ended:
+            return float(split.end - split.start)
+        if not self._packed:
+            return float(self._last - self._first)
+        done, unpacked = self._step
+        return done * self._last / max(unpacked, 1)

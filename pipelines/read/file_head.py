@@ -1,0 +1,168 @@
+"""The first bytes of a file: reading them, and saying what they show."""
+
+import codecs
+from collections.abc import Mapping
+
+from pipelines.read.compressed import SUFFIXES, compression, is_compressed
+from pipelines.read.files import open_input, readable
+from pipelines.read.stream import stream_of, whole_file
+from shards.errors import UserError
+
+HEAD_BYTES = 64 << 10
+"""How much of a file is looked at to tell its format; an array has to begin within it."""
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
+
+_MAGIC_BYTES = 4
+_ARCHIVES = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"Rar!": "rar",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"7z\xbc\xaf": "7z",
+}
+_ENDINGS = {codec: suffix for suffix, codec in SUFFIXES.items()}
+
+
+def read_head(path: str) -> bytes:
+    """Return the first HEAD_BYTES of a file, unpacked; fewer if its content ends before.
+
+    Raises:
+        UserError: It cannot be opened, or is not compressed although its name says so.
+    """
+    codec = compression(path)
+    with open_input(path) as handle, readable(path):
+        if codec is None:
+            return handle.read(HEAD_BYTES)
+        magic = handle.read(_MAGIC_BYTES)
+        if not is_compressed(magic, codec):
+            raise UserError(
+                f"The input {path} is not a {codec} archive, though its name says so: it begins "
+                f"with {magic!r}. Fetch it again, or give it a name that says what it is."
+            )
+        return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
+
+
+def foreign_format(head: bytes) -> str | None:
+    """Return, as part of a message, what a file is if it is not text in UTF-8; None if it may be.
+
+    Args:
+        head: Its first bytes.
+    """
+    for magic, archive in _ARCHIVES.items():
+        if head.startswith(magic):
+            ending = _ENDINGS.get(archive)
+            remedy = f" or give its name the ending {ending}" if ending else ""
+            return f"it is a {archive} archive, so unpack it first{remedy}"
+    if head.startswith(b"PAR1"):
+        return "it is a Parquet file, so give its name the ending .parquet"
+    if wide := _wide_encoding(head):
+        return f"it is {wide}, so convert it: {iconv(wide)}"
+    return None
+
+
+def iconv(encoding: str) -> str:
+    """Return the command that converts text in an encoding that this module names."""
+    return f"iconv -f {encoding.split(maxsplit=1)[0]} -t UTF-8 FILE > NEW"
+
+
+def foreign_text(head: bytes) -> str | None:
+    """Return what foreign_format does, or that a file is text in another encoding.
+
+    Args:
+        head: Its first bytes.
+    """
+    foreign = foreign_format(head)
+    if foreign is None and (encoding := other_encoding(head)):
+        return f"it is not UTF-8 and reads as {encoding} does, so convert it: {iconv(encoding)}"
+    return foreign
+
+
+_CHINESE = frozenset(
+    "，。、的一是不在有人中了我他大上来來为為和国國地到以们們这這个個说說时時就也"
+    "天今好年日多能都去看後后過过開开還还很起心學学生會会對对下"
+)
+_KANA = frozenset(map(chr, range(0x3041, 0x30FF)))
+_HANGUL = frozenset("이다는에의을를가고하지은로도한기사어자리시나아있서들그인해수정대")
+_ENCODINGS: Mapping[str, frozenset[str]] = {
+    "GB18030 (GBK)": _CHINESE,
+    "BIG5-HKSCS (Big5)": _CHINESE,
+    "CP932 (Shift-JIS)": _KANA,
+    "EUC-JP": _KANA,
+    "CP949 (EUC-KR)": _HANGUL,
+}
+"""Encodings, each with characters of which nearly every text in it has some: the bytes of one
+encoding mostly spell characters in the others, too, but rare ones. The first word of each is the
+name that iconv and Python take."""
+
+_LEAST_COMMON = 0.03
+"""Share of such characters, of all that are not ASCII, below which an encoding is not named."""
+_LEAST_WIDE_BYTES = 16
+_LEAST_ZEROS = 0.02
+"""Of the bytes at even or at odd places, in a text of two bytes for each character: its ASCII."""
+
+
+def other_encoding(head: bytes) -> str | None:
+    """Return the encoding that a text is in if it is not UTF-8; None where that is not known.
+
+    Args:
+        head: Its first bytes, which may end within a character.
+    """
+    # A few broken bytes in UTF-8 make no other encoding.
+    foreign = [character for character in head.decode(errors="replace") if character > "\x7f"]
+    if 2 * foreign.count("\ufffd") <= len(foreign):
+        return None
+    common = {encoding: _share_common(head, encoding) for encoding in _ENCODINGS}
+    likely = max(common, key=lambda encoding: common[encoding])
+    return likely if common[likely] >= _LEAST_COMMON else None
+
+
+def _share_common(head: bytes, encoding: str) -> float:
+    """Return the share of common characters in a text; 0 if it is not in this encoding."""
+    codec, _, _ = encoding.partition(" ")
+    try:
+        text = codecs.getincrementaldecoder(codec)().decode(head)
+    except UnicodeDecodeError:
+        return 0.0
+    foreign = [character for character in text if character > "\x7f"]
+    return sum(each in _ENCODINGS[encoding] for each in foreign) / max(1, len(foreign))
+
+
+def _wide_encoding(head: bytes) -> str:
+    """Return the encoding of a text whose characters take two or four bytes; "" if they do not."""
+    for mark, encoding in _WIDE_MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    if len(head) < _LEAST_WIDE_BYTES or 0 not in head:
+        return ""
+    whole = head[: len(head) // 4 * 4]
+    for encoding in ("UTF-32LE", "UTF-32BE"):
+        if _is_text(whole, encoding):
+            return encoding
+    even, odd = (2 * whole[start::2].count(0) / len(whole) for start in range(2))
+    likely = "UTF-16BE" if even > odd else "UTF-16LE"
+    return likely if max(even, odd) >= _LEAST_ZEROS and _is_text(whole, likely) else ""
+
+
+def _is_text(content: bytes, encoding: str) -> bool:
+    """Return whether bytes are text in an encoding; the last character may be cut."""
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(content)
+    except UnicodeDecodeError:
+        return False
+    return all(each.isprintable() or each.isspace() for each in text)
+
+
+_WIDE_MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+
+
+def excerpt(head: bytes) -> str:
+    """Return the very first bytes as a message quotes them."""
+    return repr(head[:40].decode(errors="replace"))

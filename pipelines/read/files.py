@@ -1,0 +1,303 @@
+"""The files of a run's inputs: found, named, and opened for reading.
+
+An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the Hugging Face hub
+(hub.py).
+"""
+
+import dataclasses
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from pipelines.read.hidden import without_descriptions
+from pipelines.read.hub import find_hub_dataset, is_hub_dataset
+from pipelines.read.input_file import Found, joined, shown, some_of
+from pipelines.read.input_file import InputFile as InputFile  # noqa: PLC0414 - a public name
+from pipelines.read.local_files import find_local
+from pipelines.read.remarks import copies, gaps, left_out
+from pipelines.read.remote_files import find_remote, open_remote
+from shards.errors import UserError
+from shards.storage.address import is_url
+
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+_LOG = logging.getLogger("corpusmill")
+_LOCAL = re.compile("^(file|local)://")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What inputs name at one moment."""
+
+    files: list[InputFile]
+    refused: dict[InputFile, str]
+    """What cannot be taken as it is, and why: files, and folders, whose paths end with a slash."""
+    unmatched: list[str] = dataclasses.field(default_factory=list)
+    """Files of folders whose names do not match."""
+    hidden: list[str] = dataclasses.field(default_factory=list)
+    """Files, and folders with a slash, that have to be named to be read."""
+    searched: frozenset[str] = frozenset()
+    """Sources that are not one file which was named."""
+
+    @classmethod
+    def joined(cls, listings: Iterable["Listing"]) -> "Listing":
+        """Return what several listings hold, files by source and path."""
+        whole = cls(files=[], refused={})
+        searched = set[str]()
+        for listing in listings:
+            whole.files.extend(listing.files)
+            whole.refused.update(listing.refused)
+            whole.unmatched.extend(listing.unmatched)
+            whole.hidden.extend(listing.hidden)
+            searched |= listing.searched
+        whole.files.sort(key=lambda file: file.name)
+        return dataclasses.replace(whole, searched=frozenset(searched))
+
+    @cached_property
+    def _names(self) -> set[tuple[str, str]]:
+        return {file.name for file in (*self.files, *self.refused)}
+
+    def may_have(self, source: str, relative: str) -> bool:
+        """Return whether a file is there, or may be in a folder that cannot be listed."""
+        parents = PurePosixPath(relative).parents
+        names = [relative, *(f"{folder}/" for folder in parents)]
+        return any((source, name) in self._names for name in names)
+
+    def log_remarks(self) -> None:
+        """Log what people should know: what is left out, what is missing, what is there twice."""
+        everything = (*self.files, *self.refused)
+        for line in (
+            *left_out(self.unmatched, self.hidden),
+            *gaps(everything, searched=self.searched),
+            *copies(self.files),
+        ):
+            _LOG.warning("%s", line)
+
+    def named(self) -> str:
+        """Return some of what cannot be taken, with the reasons, as part of a message."""
+        odd = [f"{shown(file.path)} {why}" for file, why in self.refused.items()]
+        return some_of(odd, between="; ")
+
+    def check(self, advice: str = "") -> None:
+        """Check that everything can be taken.
+
+        Args:
+            advice: What the user can do besides mending the input.
+
+        Raises:
+            UserError: Something cannot; the message names it.
+        """
+        if self.refused:
+            number = len(self.refused)
+            start = (
+                "The input"
+                if number == 1
+                else f"{number} files or folders of the input cannot be read:"
+            )
+            raise UserError(
+                f"{start} {self.named()}. Fix the input, or remove what is not part of it{advice}."
+            )
+
+
+def match_inputs(
+    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+) -> list[InputFile]:
+    """Return the files that `specs` name, as `list_inputs` does, if all can be read.
+
+    What is left out is logged.
+
+    Raises:
+        UserError: As list_inputs; or something cannot be read or is empty.
+    """
+    listing = list_inputs(specs, pattern=pattern, default_name=default_name)
+    listing.check()
+    listing.log_remarks()
+    return listing.files
+
+
+def list_inputs(
+    specs: Sequence[str],
+    *,
+    pattern: str | tuple[str, ...],
+    default_name: str,
+    growing: bool = False,
+) -> Listing:
+    """Return the files that `specs` name, sorted by (source, relative), and what cannot be read.
+
+    Args:
+        specs: Each is a folder, a file or a glob, as a path or a URL that fsspec knows
+            (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed
+            by one of these. A path that exists is taken literally, even if it contains an equals
+            sign. Several paths without a name are one input; the files of each are named by their
+            paths below the folder that all paths have in common.
+        pattern: Which files of a folder count, for example `part-*.json`, or several such
+            patterns; subfolders included.
+        default_name: The name of the input without a name.
+        growing: Files come and go: a folder or glob need not match any yet.
+
+    Raises:
+        UserError: A path is missing or given twice; a folder or glob matches nothing, unless files
+            come and go; only some inputs have names, or two have the same name.
+    """
+    if not specs:
+        raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
+    patterns = (pattern,) if isinstance(pattern, str) else pattern
+    remedy = "it is taken once it is not" if growing else "fetch it again"
+    listings = []
+    for source, paths in named_inputs(specs, default_name):
+        found = joined([_find(path, patterns, growing=growing) for path in paths])
+        files = [dataclasses.replace(file, source=source) for file in found.files]
+        files, described = without_descriptions(files)
+        refused = {file: f"is empty (0 bytes): {remedy}" for file in files if not file.bytes}
+        for file, why in found.refused.items():
+            refused[dataclasses.replace(file, source=source)] = why
+        listings.append(
+            Listing(
+                files=[file for file in files if file.bytes],
+                refused=refused,
+                unmatched=found.unmatched,
+                hidden=[*found.hidden, *described],
+                searched=frozenset() if found.is_file else frozenset({source}),
+            )
+        )
+    listing = Listing.joined(listings)
+    if len(specs) > 1:  # one path names each file once
+        _check_distinct(listing.files)
+    return listing
+
+
+def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
+    """Return the names of inputs; that of all without a name once."""
+    names = [_parse_spec(spec)[0] for spec in specs]
+    return [name for name in names if name] + [default_name] * (None in names)
+
+
+def input_paths(specs: Sequence[str]) -> list[str]:
+    """Return the paths of inputs, one for each, as they were given."""
+    return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
+
+
+def named_inputs(specs: Sequence[str], default_name: str) -> list[tuple[str, list[str]]]:
+    """Return the name of each input, and its paths: several of the one without a name.
+
+    Raises:
+        UserError: Only some have names, two have the same, or a path is empty.
+    """
+    named = [_parse_spec(spec) for spec in specs]
+    _check_names([name for name, _ in named])
+    inputs: dict[str, list[str]] = {}
+    for name, path in named:
+        source = name or default_name
+        if not path:
+            raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
+        inputs.setdefault(source, []).append(_LOCAL.sub("", path))
+    return [*inputs.items()]
+
+
+def open_input(path: str) -> BinaryIO:
+    """Return the file at a path or URL, seekable, opened for reading from its start.
+
+    Raises:
+        UserError: The file cannot be opened; for a URL, reading raises it as well.
+    """
+    return open_remote(path)[0] if is_url(path) else _open_local(path)
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Turn an error of the operating system while a local file is read into a UserError.
+
+    Raises:
+        UserError: The file is gone or may not be read, or its disk fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"Cannot read the input {path}: {error.strerror or error}. Check the file and its "
+            "disk and run the same command again; finished work is kept."
+        ) from error
+
+
+def read_exactly(handle: BinaryIO, size: int, *, path: str, offset: int, file_bytes: int) -> bytes:
+    """Return the next `size` bytes of an input file.
+
+    Args:
+        handle: The file, opened.
+        size: How many bytes to read; the file had them when it was cut into splits.
+        path: Where the file is.
+        offset: Where in the file the handle stands.
+        file_bytes: Size of the file when it was cut.
+
+    Raises:
+        UserError: The file is shorter than it was.
+    """
+    data = handle.read(size)
+    if len(data) != size:
+        raise UserError(
+            f"The input {path} ended at byte {offset + len(data)} of {file_bytes}: it changed "
+            "while it was read. Run the command again when it is complete."
+        )
+    return data
+
+
+def _open_local(path: str) -> BinaryIO:
+    with readable(path):
+        return Path(path).open("rb")
+
+
+def _parse_spec(spec: str) -> tuple[str | None, str]:
+    try:
+        spec.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"The input {shown(spec)} is not UTF-8: rename what it names, and give the new name."
+        ) from error
+    name, equals, path = spec.partition("=")
+    if not equals or "/" in name or os.path.lexists(spec):
+        return None, spec
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"The name '{shown(name)}' of the input '{shown(spec)}' is not allowed: use letters, "
+            "digits, dots, dashes and underscores, for example news=/data/news."
+        )
+    return name, path
+
+
+def _check_names(names: Sequence[str | None]) -> None:
+    if None in names and len({*names}) > 1:
+        raise UserError(
+            f"{len(names)} inputs were given and not all have a name; give each its own, for "
+            "example --input news=/data/news --input books=/data/books."
+        )
+    repeated = [name for name, count in Counter(names).items() if name and count > 1]
+    if repeated:
+        raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
+
+
+def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Found:
+    """Return the files that a path names, and what of it cannot be read, with the reason."""
+    if is_hub_dataset(path):
+        return find_hub_dataset(path)
+    find = find_remote if is_url(path) else find_local
+    return find(path, patterns, growing=growing)
+
+
+def _check_distinct(files: Sequence[InputFile]) -> None:
+    seen: dict[str, InputFile] = {}
+    for file in files:
+        location = file.path if is_url(file.path) else os.path.realpath(file.path)
+        other = seen.setdefault(location, file)
+        if other is not file:
+            where = (
+                f", in {other.source!r} as {shown(other.relative)} and in {file.source!r} as "
+                f"{shown(file.relative)}"
+            )
+            where = where if other.name != file.name else ""
+            raise UserError(f"The file {shown(file.path)} is given twice{where}; leave one out.")

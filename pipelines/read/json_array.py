@@ -1,0 +1,423 @@
+"""Reads the records of a JSON array, range by range, and loses only what is damaged.
+
+A file is an array of objects, or an object whose key "RECORDS", or another one, holds one. Reading
+walks from element to element, and each step depends only on the bytes of the file and the position
+in it:
+
+    object             a record; go on after the comma that follows
+    anything else      damage, up to its end if only its content is broken, or the next good one
+    closing bracket    the end; the other members of the object are passed over; text after that
+                       is damage, up to the next good one in it
+
+A range that begins inside the file starts at its first *good* object, and every range continues
+past its end to the next good one. So neighbours agree about where one stops and the other
+begins, damage or not, unless a nested array imitates records, which `split.seamless` detects.
+
+An object is good if `[` or `,` stands before it, its first key follows its brace, it has a text
+field, and no more is wrong with it than bytes in its strings. What an object with broken brackets
+encloses may be taken for good ones.
+"""
+
+import itertools
+import re
+from collections.abc import Generator, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from pipelines.read.file_head import BOM, HEAD_BYTES, excerpt, foreign_text, read_head
+from pipelines.read.json_scan import REACH, Window, array_start, diagnosis
+from pipelines.read.record import (
+    BLOCK_BYTES,
+    MAX_RECORD_BYTES,
+    RAW_BYTES,
+    WHOLE_BYTES,
+    Damage,
+    Reason,
+    Record,
+)
+from pipelines.read.salvage import exact, parse_object
+from pipelines.read.split import Link, Split
+from pipelines.read.stream import ByteStream, open_stream
+from shards.errors import UserError
+
+_BLANKS = b" \t\n\r"
+_NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
+"""What stands between an object in an array and the next object or the closing bracket."""
+_OBJECT_END = re.compile(rb"\}(?=[ \t\n\r]*+(?:,[ \t\n\r]*+\{|\]))")
+_BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
+_FILE_END = re.compile(rb'\]\s*+(?:(?:,\s*+"[^"]*+"\s*+:\s*+[^][{},]++)*+\})?\s*+\Z')
+"""The end of the array and, if it stands in a plain object, of that, at the end of the file."""
+_GUESSES = 8
+_FREE_BYTES = 16 << 20
+_STRIDE = 4
+
+
+class JsonArrayReader:
+    """Iterates over the records of one split; iterated to its end, it knows `link` and `crc32c`.
+
+    Memory holds the window that it reads through: a block and, at most, the longest record allowed.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        *,
+        text_fields: Sequence[str],
+        bare: bool = False,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        """Make a reader.
+
+        Args:
+            split: The range to read.
+            text_fields: Reading starts only at an object with one of these. Objects without them
+                are records too.
+            bare: There is no array around the objects, which follow each other; the split is a
+                whole file.
+            max_record_bytes: A longer object is damage.
+            block_bytes: How much is read at a time.
+        """
+        self.link: Link | None = None
+        """Where the reading began and stopped."""
+        self.crc32c: int | None = None
+        """Checksum of the bytes [split.start, split.end) of the file as stored."""
+        self.cut: Reason | None = None
+        """Why an unknown number of records is missing at the end; None if none is."""
+        self._split = split
+        self._text_fields = frozenset(text_fields)
+        self._bare = bare
+        self._max_bytes = max_record_bytes
+        self._block_bytes = block_bytes
+        self._stream: ByteStream
+        self._window: Window
+
+    @property
+    def done(self) -> int:
+        """Return how many bytes of the split have been read so far; valid during iteration."""
+        return self._stream.done
+
+    def __iter__(self) -> Iterator[Record | Damage]:
+        """Yield what the split holds, in the order of the file.
+
+        That is everything from the first good object of the range on (for the first split of a
+        file: from its first element on) up to the first good one at or after its end.
+
+        Raises:
+            UserError: The file cannot be read, has changed since it was cut into splits, or holds
+                no array.
+        """
+        start, end = self._split.start, self._split.end
+        with open_stream(self._split, offset=max(0, start - REACH)) as self._stream:
+            self._window = Window(self._stream, block_bytes=self._block_bytes)
+            first = self._next_good(start, end) if start else self._start()
+            stop = None if first is None else (yield from self._walk(first))
+            # The end of a compressed file's content stands for the end of its bytes.
+            following = self._split.file_bytes if stop == self._stream.size else stop
+            self.link = Link(end=end, first=first, next=following)
+            self.crc32c = self._stream.crc32c
+            del self._window
+
+    def _start(self) -> int:
+        """Return where the array's elements begin; the content's end if that comes first."""
+        head = self._window.peek(0, HEAD_BYTES)
+        if self._bare:
+            return len(head) - len(head.removeprefix(BOM))
+        start = array_start(head, [*self._text_fields])
+        if start is None and not self._stream.failure:
+            raise _no_array(head, self._split.path)
+        return len(head) if start is None else start
+
+    def _walk(self, offset: int) -> Generator[Record | Damage, None, int]:
+        """Yield the elements from `offset` on and return where the reading stops."""
+        window = self._window
+        position: int | None = offset
+        while position is not None:
+            offset = window.skip(position)
+            if not self._bare:
+                offset = window.skip((yield from self._plain_records(offset)))
+            char = window.slice(offset, offset + 1)
+            if not char and self._bare and not self._stream.failure:
+                break
+            if not char:
+                self.cut = self._stream.failure or "unterminated-array"
+                yield Damage(offset, 0, self.cut, b"")
+                break
+            if offset >= self._stream.end and self._is_good(offset):
+                return offset
+            if char == b"]":
+                position = yield from self._close(offset)
+            elif record := self._record(offset):
+                yield record
+                position = offset + record.length
+            else:
+                position = yield from self._damage(offset)
+        return self._stream.size
+
+    def _plain_records(self, offset: int) -> Generator[Record, None, int]:
+        """Yield the records in the window up to the first difficulty; return where that is.
+
+        A brace that another element seems to follow is the end of an object if that parses.
+        """
+        data, base = self._window.data, self._window.base
+        start = brace = offset - base
+        stop, guesses = min(self._stream.end - base, len(data)), 0
+        while start < stop and guesses < _GUESSES and (brace := data.find(b"}", brace) + 1):
+            follower = _NEXT.match(data, brace)
+            if follower is None:
+                continue
+            raw = data[start:brace]
+            try:
+                value = orjson.loads(raw)
+            except orjson.JSONDecodeError:
+                guesses += 1
+                continue
+            if len(raw) > self._max_bytes:
+                break
+            yield Record(base + start, len(raw), exact(value, raw), raw)
+            start = brace = follower.end()
+            guesses = 0
+        return base + start
+
+    def _record(self, offset: int) -> Record | None:
+        """Return the object at `offset` if it is one that another element or an end may follow."""
+        try:
+            _, end, _ = self._window.value(offset, max_bytes=self._max_bytes)
+        except RecursionError:
+            end = self._deep_end(offset)
+        if end is None or not self._is_element(offset, end):
+            return None
+        raw = self._window.slice(offset, end)
+        value = parse_object(raw)
+        return None if value is None else Record(offset, len(raw), value, raw)
+
+    def _value(self, offset: int, *, before: str = "") -> tuple[Any, int | None, bool]:
+        """Return what Window.value does, nothing if it is nested too deeply."""
+        try:
+            return self._window.value(offset, max_bytes=self._max_bytes, before=before)
+        except RecursionError:
+            return None, None, False
+
+    def _deep_end(self, offset: int) -> int | None:
+        """Return where the object at `offset` seems to end, which orjson alone may read."""
+        window = self._window
+        window.load(offset, offset + self._max_bytes + REACH)
+        ends = _OBJECT_END.finditer(window.data, offset - window.base)
+        guesses = (window.base + each.start() + 1 for each in itertools.islice(ends, _GUESSES))
+        return next((end for end in guesses if parse_object(window.slice(offset, end))), None)
+
+    def _is_element(self, offset: int, end: int) -> bool:
+        """Return whether [offset, end) is no longer than allowed and is followed as elements are.
+
+        After it comes a comma, a closing bracket, a brace (a lost comma) or the end of the file.
+        """
+        self._window.load(offset, end + REACH)
+        follower = self._window.slice(end, end + REACH).lstrip(_BLANKS)[:1]
+        return end - offset <= self._max_bytes and follower in b",]{"
+
+    def _is_good(self, offset: int) -> bool:
+        window = self._window
+        window.load(offset, offset + REACH + 2)
+        before = window.slice(offset - REACH, offset).rstrip(_BLANKS)[-1:]
+        if before not in self._before or not _BRACE_AND_KEY.match(
+            window.data, offset - window.base
+        ):
+            return False
+        value, end, _ = self._value(offset)
+        if end is None or not self._is_element(offset, end):
+            return False
+        return not self._text_fields or not self._text_fields.isdisjoint(value)
+
+    @property
+    def _before(self) -> Sequence[bytes]:
+        """What stands before a good object."""
+        return (b"", b"}") if self._bare else (b",", b"[")
+
+    def _next_good(self, offset: int, stop: int) -> int | None:
+        """Return the first good object in [offset, stop), or None.
+
+        A brace that begins none costs the time to parse what follows it. Beyond _FREE_BYTES the
+        search skips a share of what was parsed, so that hostile text is passed in linear time.
+        """
+        window = self._window
+        free = window.parsed_bytes + _FREE_BYTES
+        while offset < stop:
+            brace = _BRACE_AND_KEY.search(window.data, max(0, offset - window.base))
+            if brace is None:
+                # A brace this close to the end of the window may have its key after that.
+                offset = max(offset, window.end - REACH - 1)
+                if not window.more(offset):
+                    break
+                continue
+            offset = window.base + brace.start()
+            before = window.parsed_bytes
+            if offset < stop and self._is_good(offset):
+                return offset
+            looked = window.parsed_bytes - before
+            offset += 1 if window.parsed_bytes < free else 1 + looked // _STRIDE
+        return None
+
+    def _close(self, offset: int) -> Generator[Damage, None, int | None]:
+        """Pass over what follows the array that ends at `offset`; return where to go on.
+
+        Other members of the object around it hold no records. What is no end of a file is damage,
+        up to the next good object, if there is one.
+        """
+        window, stream = self._window, self._stream
+        offset = window.skip(offset + 1)
+        raw = window.peek(offset, RAW_BYTES)
+        if raw.startswith(b"}"):
+            offset = window.skip(offset + 1)
+        elif raw.startswith(b'"') and self._is_wrapped:
+            members, end, is_cut = self._value(offset, before="{")
+            self._check_members(members)
+            if is_cut:
+                self.cut = stream.failure or "truncated"
+                yield Damage(offset, stream.size - offset, self.cut, raw)
+                return None
+            offset = offset if end is None else window.skip(end)
+        if raw := window.peek(offset, RAW_BYTES):
+            good = self._next_good(offset, stream.size)
+            length = (stream.size if good is None else good) - offset
+            yield Damage(offset, length, "trailing-bytes", raw[:length])
+            if good is not None:
+                return good
+        self.cut = stream.failure
+        if stream.failure:
+            yield Damage(stream.size, 0, stream.failure, b"")
+        return None
+
+    def _check_members(self, members: Any) -> None:
+        """Check that what is around the array is no record, and holds none.
+
+        Raises:
+            UserError: It has a field of text itself, or another list of records.
+        """
+        fields = self._text_fields
+        if not members or not fields or array_start(read_head(self._split.path)) is not None:
+            return
+        lists = ((name, value) for name, value in members.items() if isinstance(value, list))
+        more = [name for name, value in lists if any(_is_record(each, fields) for each in value)]
+        if found := sorted([*more, *fields.intersection(members)]):
+            raise UserError(
+                f"The input {self._split.path} is an object with records in a list, and with "
+                f"{found[0]!r} after that, which may be a text or hold records too. Write the "
+                "records into a file of their own, one on a line, as in: "
+                "jq -c '.KEY[]' FILE > NEW.jsonl"
+            )
+
+    @cached_property
+    def _is_wrapped(self) -> bool:
+        return is_wrapped(self._split.path)
+
+    def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
+        """Yield the damage that begins at `offset`; return where it ends, None for the file's end.
+
+        It ends with the element if only its content is broken, or else before the next good one.
+        """
+        window = self._window
+        raw = window.peek(offset, RAW_BYTES)
+        _, end, is_cut = self._value(offset)
+        if end is not None and self._is_element(offset, end):
+            whole = window.slice(offset, end)
+            reason, raw = diagnosis(whole), whole[:WHOLE_BYTES]
+        else:
+            end = self._stream.size if is_cut else self._next_edge(offset)
+            cut = end == self._stream.size and not (self._bare and self._is_closed(end))
+            reason = self._guessed_reason(raw, end - offset, cut=cut)
+        yield Damage(offset, end - offset, reason, raw[: end - offset])
+        if reason not in ("truncated", self._stream.failure):
+            return end
+        self.cut = reason
+        return None
+
+    def _is_closed(self, end: int) -> bool:
+        return self._window.slice(end - REACH, end).rstrip(_BLANKS).endswith(b"}")
+
+    def _guessed_reason(self, raw: bytes, length: int, *, cut: bool) -> Reason:
+        """Return what is wrong with a stretch whose end had to be guessed."""
+        if length > self._max_bytes:
+            return "too-long"
+        return (self._stream.failure or "truncated") if cut else diagnosis(raw[:length])
+
+    def _next_edge(self, offset: int) -> int:
+        """Return where the damage at `offset` ends: before blanks and at most one comma."""
+        window = self._window
+        edge = self._next_good(offset + 1, self._stream.size)
+        if edge is None:
+            size = self._stream.size
+            tail = window.slice(max(offset, size - REACH), size)
+            end = _FILE_END.search(tail)
+            if end is None:
+                return size
+            edge = size - len(tail) + end.start()
+        before = window.slice(max(offset, edge - REACH), edge)
+        return edge - len(before) + len(before.rstrip(_BLANKS).removesuffix(b",").rstrip(_BLANKS))
+
+
+def _is_record(value: Any, text_fields: frozenset[str]) -> bool:
+    return isinstance(value, dict) and not text_fields.isdisjoint(value)
+
+
+def check_array(head: bytes, path: str, *, text_fields: Sequence[str]) -> None:
+    """Check that a file begins as an array of objects, bare or under the key "RECORDS".
+
+    Args:
+        head: Its first HEAD_BYTES, unpacked.
+        path: Where it is.
+        text_fields: Fields that hold text.
+
+    Raises:
+        UserError: It does not; the message says what it is instead.
+    """
+    start = array_start(head, text_fields)
+    if start is None:
+        raise _no_array(head, path)
+    elements = head[start:].lstrip()
+    if elements[:1] in b"{]" or re.search(rb"\{\s*\"", elements):
+        return
+    raise UserError(
+        f"The input {path} is a JSON array, but not of objects: its first element begins with "
+        f'{excerpt(elements)}. Expected was [{{"title": ..., "content": ...}}, ...].'
+    )
+
+
+def check_bare(head: bytes, path: str) -> None:
+    """Check that a file begins with an object.
+
+    Args:
+        head: Its first bytes, unpacked.
+        path: Where it is.
+
+    Raises:
+        UserError: It does not; the message says what it is instead.
+    """
+    if not head.removeprefix(BOM).lstrip().startswith(b"{"):
+        what = foreign_text(head) or f"it begins with {excerpt(head)}"
+        raise UserError(
+            f"The input {path} holds no objects: {what}. Expected was {{...}}, in UTF-8."
+        )
+
+
+def is_wrapped(path: str) -> bool:
+    """Return whether a file is an object, which may hold its array."""
+    return read_head(path).removeprefix(BOM).lstrip().startswith(b"{")
+
+
+def _no_array(head: bytes, path: str) -> UserError:
+    return UserError(
+        f"The input {path} holds no JSON array of objects: {_description(head)}. Expected was "
+        '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8.'
+    )
+
+
+def _description(head: bytes) -> str:
+    if foreign := foreign_text(head):
+        return foreign
+    if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
+        return "it has one object per line (JSON lines)"
+    if re.match(rb"\s*\{", head):
+        return f'it is an object without the key "RECORDS" near its start: {excerpt(head)}'
+    return f"it begins with {excerpt(head)}"

@@ -1,0 +1,180 @@
+"""The files of an input on local disks: a folder, a file or a glob."""
+
+import glob
+import itertools
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+
+from pipelines.read.endings import advice_on, advice_on_names, matcher
+from pipelines.read.input_file import Found, InputFile, any_of, shown, some_of, warn_of_links
+from pipelines.read.tree import Findings, expand, named_once, search, why_not
+from pipelines.read.wildcards import at_wildcard
+from shards.errors import UserError
+from shards.program import called
+from shards.spelling import nearest
+
+_STAND_INS = {
+    b"version https://git-lfs.github.com/spec/": "git lfs pull",
+    b"/annex/objects/": "git annex get",
+}
+"""How the files begin that a repository has in place of large ones."""
+_HEAD_BYTES = max(map(len, _STAND_INS))
+_MOST_OF_A_STAND_IN = 1024
+
+_MOST_COMPARED = 10_000
+"""Names in a folder that a mistyped one is compared with."""
+
+
+def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> Found:
+    """Return the files that a path names, each once, by their paths, and what cannot be read.
+
+    Args:
+        path: A folder, a file or a glob; a path that exists is taken literally.
+        patterns: Which files of a folder count; subfolders are searched too.
+        growing: Files come and go: there need not be any yet.
+
+    Raises:
+        UserError: The path is missing, or nothing matches; if it grows, it cannot be searched.
+    """
+    root, findings = _search(path, patterns)
+    if growing and root in findings.refused:
+        raise UserError(f"The input {shown(root)} {findings.refused[root]}.")
+    if not (findings.matches or findings.refused or (growing and _is_folder(root))):
+        no_file = (
+            f"No file in {shown(path)} matches {any_of(patterns)}"
+            if _is_folder(Path(path))
+            else f"No file matches {shown(path)}"
+        )
+        raise UserError(
+            f"{no_file}; {_inventory(root)}.{_advice(root, by_name=_is_folder(Path(path)))}"
+        )
+    if not growing:
+        warn_of_links(path, {str(link) for link in findings.astray})
+    described = [_describe(file, root) for file in named_once(findings.matches, root)]
+    refused = {file: why for file, why in described if why}
+    for folder, why in sorted(findings.refused.items()):
+        name, relative = _spelt(folder.absolute()), _spelt(folder.relative_to(root))
+        refused[InputFile(path=f"{name}/", relative=f"{relative}/", bytes=0)] = why
+    return Found(
+        root=_spelt(root.absolute()),
+        files=[file for file, why in described if not why],
+        refused=refused,
+        unmatched=sorted(_spelt(file.absolute()) for file in findings.unmatched),
+        hidden=sorted(_with_slash(place.absolute()) for place in findings.hidden),
+        is_file=findings.matches == {Path(path)},
+    )
+
+
+def _with_slash(path: Path) -> str:
+    """Return the path of a file or folder; that of a folder ends with a slash."""
+    return f"{_spelt(path)}{'/' * _is_folder(path)}"
+
+
+def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
+    """Return what a path names, and the folder that names are relative to."""
+    named = Path(path)
+    if _is_folder(named):
+        matches = matcher(patterns)
+        return named, search(named, lambda file: matches(str(file)))
+    if os.path.lexists(named):
+        return named.parent, Findings(matches={named})
+    if glob.has_magic(path):
+        fixed, parts = at_wildcard(named.parts)
+        root = Path(*fixed)
+        return root, expand(root, parts) if _is_folder(root) else Findings()
+    raise UserError(f"The input {shown(path)} {absence(named)}.")
+
+
+def _describe(path: Path, root: Path) -> tuple[InputFile, str]:
+    """Return what lies at a path, and why it cannot be an input; empty if it can."""
+    size = mtime_ns = 0
+    try:
+        status = path.stat()
+        size, mtime_ns = status.st_size, status.st_mtime_ns
+        why = _refusal(path, size) if stat.S_ISREG(status.st_mode) else _NEITHER
+    except OSError as error:
+        why = why_not(path, error, what="read")
+    name, relative = _spelt(path.absolute()), _spelt(path.relative_to(root))
+    if name != str(path.absolute()):
+        why = "has a name that is not UTF-8: rename it"
+    return InputFile(path=name, relative=relative, bytes=size, mtime_ns=mtime_ns), why
+
+
+_NEITHER = "is neither a file nor a folder"
+
+
+def _refusal(path: Path, size: int) -> str:
+    """Return why a file is none of the corpus; empty if it may be.
+
+    Raises:
+        OSError: It cannot be read; only opening it tells.
+    """
+    with path.open("rb", buffering=0) as file:
+        head = file.read(_HEAD_BYTES) if size <= _MOST_OF_A_STAND_IN else b""
+    for start, remedy in _STAND_INS.items():
+        if head.startswith(start):
+            return f"stands for a file that was not fetched: {remedy} fetches it"
+    return ""
+
+
+def _advice(root: Path, *, by_name: bool) -> str:
+    """Return what to do about the files of a folder that are not read, by name alone or at all."""
+    paths = [str(root / name) for name in _some_names(root)]
+    look = f" To see what they are: {called('look')} {shown(root)}." if paths else ""
+    return f"{advice_on(paths)}{advice_on_names(paths) if by_name else ''}" or look
+
+
+def _is_folder(path: Path) -> bool:
+    # Where there is no access, Path.is_dir raises.
+    return os.path.isdir(path)  # noqa: PTH112 - see above
+
+
+def absence(path: Path) -> str:
+    """Return why nothing is seen at a path, as the end of a sentence; empty if something is."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        near = _nearest(path)
+        meant = f" (did you mean {shown(near)}?)" if near else ""
+        return f"does not exist{meant}; {_inventory(path.parent)}"
+    except OSError as error:
+        return f"cannot be reached ({error.strerror}); check the path and the rights of its folders"
+    except ValueError as error:  # a zero byte
+        return f"is not a path ({error})"
+    return ""
+
+
+def _nearest(path: Path) -> Path | None:
+    """Return what a path that does not exist may have meant, by the first name that is wrong."""
+    for folder, missing in itertools.pairwise((*reversed(path.parents), path)):
+        if not missing.exists():
+            close = nearest(missing.name, _some_names(folder), most=1)
+            if not close:
+                return None
+            meant = folder / close[0] / path.relative_to(missing)
+            return meant if meant.exists() else folder / close[0]
+    return None
+
+
+def _some_names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in itertools.islice(folder.iterdir(), _MOST_COMPARED)]
+    except OSError:
+        return []
+
+
+def _inventory(folder: Path) -> str:
+    try:
+        names = sorted(shown(entry.name) for entry in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return f"there is no folder {shown(folder)}"
+    except OSError as error:
+        return f"the folder {shown(folder)} cannot be listed ({error.strerror})"
+    return f"{shown(folder)} holds {some_of(names)}" if names else f"{shown(folder)} is empty"
+
+
+def _spelt(path: PurePath) -> str:
+    """Return a path; what is not UTF-8 in it is spelt out."""
+    return os.fsencode(path).decode(errors="backslashreplace")

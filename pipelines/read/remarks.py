@@ -1,0 +1,103 @@
+"""What people should know of a listing: what it leaves out, what is missing, what is there twice.
+
+Each remark is one line of a log, however many files it is about.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+
+from pipelines.read.endings import advice_on, advice_on_names, ending_of, stem_of
+from pipelines.read.input_file import NAMES_SHOWN, InputFile, common_start, shown, some_of
+
+_MOST_ENDINGS, _MOST_NUMBERS = 8, 20
+
+_NUMBERED = re.compile(r"(.*?)(\d+)[-_]of[-_](\d+)(?!\d)(.*)", re.DOTALL)
+
+
+def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a line on files whose names do not match, and one on those that are hidden.
+
+    Args:
+        unmatched: Paths of files.
+        hidden: Paths of files, and of folders with a slash.
+    """
+    if unmatched:
+        counts = Counter(ending_of(path).lower() for path in unmatched).most_common()
+        kinds = [f"{number:,} {ending or 'without an ending'}" for ending, number in counts]
+        more = f" and {len(kinds) - _MOST_ENDINGS} more endings" * (len(kinds) > _MOST_ENDINGS)
+        folder, names = _below_one_folder(unmatched)
+        yield (
+            f"{len(unmatched):,} file{'s' * (len(unmatched) != 1)} {folder}not read: "
+            f"{', '.join(kinds[:_MOST_ENDINGS])}{more} ({names})."
+            f"{advice_on(unmatched)}{advice_on_names(unmatched)}"
+        )
+    if hidden:
+        folder, names = _below_one_folder(hidden)
+        yield (
+            f"{len(hidden):,} hidden or unfinished file{'s or folders' * (len(hidden) != 1)} "
+            f"{folder}not read: {names}. To read one, name it as an input."
+        )
+
+
+def _below_one_folder(paths: Sequence[str]) -> tuple[str, str]:
+    """Return the folder that all of some paths are in, as words, and some of their names there."""
+    folder = common_start(paths).rpartition("/")[0]
+    names = [shown(path.removeprefix(f"{folder}/")) for path in paths[: NAMES_SHOWN + 1]]
+    more = [""] * (len(paths) - len(names))  # which are counted, not shown
+    return f"in {shown(folder)} " * bool(folder), some_of([*names, *more])
+
+
+def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[str]:
+    """Yield a line on numbered files that are not all there, as in a-00001-of-00008.jsonl.
+
+    Args:
+        files: All that are there.
+        searched: Sources that are not one file which was named.
+    """
+    series: dict[tuple[str, str, str, str], dict[int, InputFile]] = defaultdict(dict)
+    for file in files:
+        name = file.relative  # of a million files few have a number of this kind
+        numbered = "-of-" in name or "_of_" in name
+        if numbered and (match := _NUMBERED.fullmatch(stem_of(name))):
+            start, number, total, end = match.groups()
+            series[file.source, start, total, end][int(number)] = file
+    lacking = []
+    for (source, _, total, _), of in sorted(series.items()):
+        missing = _missing(of, int(total))
+        if missing and source in searched:
+            lacking.append(f"{missing} of the series {shown(of[min(of)].path)}")
+    if lacking:
+        yield f"Numbered files are missing: {some_of(lacking, between='; ')}."
+
+
+def _missing(numbers: Collection[int], total: int) -> str:
+    """Return which numbers of a series have no file, from 0 on or from 1 on; "" if all have."""
+    first = 1 if total in numbers and 0 not in numbers else 0
+    places = range(first, first + total)
+    count = total - sum(number in places for number in numbers)
+    if count in (0, total):  # of which none is in its place is no series
+        return ""
+    absent = islice((str(number) for number in places if number not in numbers), _MOST_NUMBERS)
+    more = f" and {count - _MOST_NUMBERS:,} more" * (count > _MOST_NUMBERS)
+    return f"{', '.join(absent)}{more}"
+
+
+def copies(files: Iterable[InputFile]) -> Iterator[str]:
+    """Yield a line on files that differ from others in the endings of their names alone."""
+    named: dict[tuple[str, str], list[InputFile]] = {}
+    for file in files:
+        named.setdefault((file.source, stem_of(file.relative)), []).append(file)
+    same = [
+        " and ".join(
+            map(shown, [alike[0].path, *(file.path.rpartition("/")[2] for file in alike[1:])])
+        )
+        for alike in named.values()
+        if len(alike) > 1
+    ]
+    if same:
+        yield (
+            f"Files that are probably copies are all read: {some_of(same, between='; ')}. Remove "
+            "one of each, unless they have different texts."
+        )

@@ -1,0 +1,272 @@
+"""The files of an input behind a URL, found and read through fsspec."""
+
+import glob
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, BinaryIO
+
+from pipelines.read.endings import matcher
+from pipelines.read.hidden import hidden_part
+from pipelines.read.input_file import Found, InputFile, any_of, some_of, warn_of_links
+from pipelines.read.wildcards import at_wildcard
+from shards.errors import UserError
+from shards.secrets import without_secrets
+from shards.storage.address import check_address, explained, retried
+from shards.storage.remote import file_system
+
+_Info = Mapping[str, Any]
+"""What fsspec knows of a file."""
+
+READ_AHEAD_BYTES = 8 << 20
+"""Size of one request: from 8 MiB on, the time to the first byte hardly matters."""
+
+_VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
+_TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
+
+
+def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> Found:
+    """Return the files that a URL names, and what cannot be read, as `find_local` does for a path.
+
+    A web address names a folder if it ends with a slash. Listings are fetched page by page.
+
+    Raises:
+        UserError: Nothing is there or matches, unless files come and go; the server does not
+            answer, or refuses; the library for the protocol is not installed; the URL contains a
+            password or a query.
+    """
+    check_address(url)
+    with explained(url):
+        return retried(url, lambda: _find(_Location.of(url), url, patterns, growing=growing))
+
+
+def open_remote(url: str) -> tuple[BinaryIO, InputFile]:
+    """Return a file opened for reading from its start, seekable, and its present size and etag.
+
+    Where the library supports it (S3), later reads return this version of the file or fail.
+
+    Raises:
+        UserError: It cannot be opened. Reading the file raises this as well.
+    """
+    with explained(url):
+        return retried(url, lambda: _open(_Location.of(url), url))
+
+
+def _open(location: "_Location", url: str) -> tuple[BinaryIO, InputFile]:
+    # The buffer is the only cache.
+    file = location.system.open(location.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
+    buffered = io.BufferedReader(_RetriedReads(file, url), READ_AHEAD_BYTES)
+    info = getattr(file, "details", None) or location.system.info(location.path)
+    return buffered, location.file({**info, "name": location.path}, root="")
+
+
+class _RetriedReads(io.RawIOBase):
+    """A file of fsspec whose errors become UserErrors."""
+
+    def __init__(self, file: Any, url: str) -> None:  # fsspec has no types
+        self._file = file
+        self._url = url
+
+    def readinto(self, buffer: Any) -> int:  # mypy knows no buffer protocol before Python 3.12
+        with explained(self._url):
+            # A read that fails leaves the position where it was.
+            data = retried(self._url, lambda: self._file.read(len(buffer)))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        # The inherited readall() asks for 8 KiB at a time.
+        with explained(self._url):
+            return bytes(retried(self._url, self._file.read))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        with explained(self._url):
+            return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: bool) -> Found:
+    system, path = location.system, location.path
+    wild = False
+    try:
+        info = system.info(path)
+        if info["type"] != "directory" and not url.endswith("/"):
+            root = path.rpartition("/")[0]
+            file = location.file({**info, "name": path}, root=root)
+            return Found(root=location.url(root), files=[file], is_file=True)
+    except FileNotFoundError:
+        wild = glob.has_magic(path)
+        if not (wild or growing):
+            raise
+    fixed, parts = at_wildcard(path.split("/")) if wild else (path.split("/"), ())
+    root = "/".join(fixed)
+    infos = _listed(location, root, growing=growing)
+    hidden = {info["name"]: hidden_part(_below(info, root), parts) for info in infos}
+    seen = [info for info in infos if not hidden[info["name"]]]
+    found, astray = _chosen(location, seen, ("*",) if wild else patterns, root=root)
+    found.hidden.extend(sorted({location.url(f"{root}/{x}") for x in hidden.values() if x}))
+    if not growing:
+        where = without_secrets(location.url(path))
+        if not (found.files or found.refused):
+            names = [_below(info, root) for info in infos]
+            holds = f"; it holds {some_of(names)}" if names else ""
+            no_file = f"No file in {where} matches {any_of(patterns)}{holds}"
+            raise UserError(f"No file matches {where}." if wild else f"{no_file}.")
+        warn_of_links(where, astray)
+    return found
+
+
+def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
+    """Return what fsspec knows of the files in a folder, or of those that match a glob below it."""
+    system, wild = location.system, location.path != root
+    try:
+        infos = location.infos(system.glob if wild else system.find)
+        if wild and not (infos or growing):
+            system.info(root)  # raises if there is no such folder
+    except FileNotFoundError:
+        if not growing or system.exists(root):
+            raise
+        return []  # storage without folders: nothing has been put there yet
+    return infos
+
+
+def _chosen(
+    location: "_Location", infos: Sequence[_Info], patterns: Sequence[str], *, root: str
+) -> tuple[Found, list[str]]:
+    """Return the files that match and what is left out, and links astray that do not match."""
+    found = Found(root=location.url(root), files=[])
+    astray: list[str] = []
+    matching = matcher(patterns)
+    for info in infos:
+        relative = _below(info, root)
+        matches = matching(relative)
+        if not matches and info["type"] != "link":  # one may lead to a folder, whatever its name
+            found.unmatched.append(location.url(info["name"]))
+            continue
+        behind, why = location.behind(info)
+        if matches and not why:
+            found.files.append(location.file(behind, root=root))
+        elif matches:
+            odd = InputFile(path=location.url(info["name"]), relative=relative, bytes=0)
+            found.refused[odd] = why
+        elif why:
+            astray.append(relative)
+        else:
+            found.unmatched.append(location.url(info["name"]))
+    return found, astray
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Location:
+    """What a URL points to: a file system of fsspec and a path in it."""
+
+    system: Any  # fsspec has no types
+    path: str
+    base: str
+    """The part of a URL before a path of the file system."""
+
+    @classmethod
+    def of(cls, url: str) -> "_Location":
+        system, path = file_system(url)
+        system.invalidate_cache()
+        bare = url.rstrip("/")
+        base = bare.removesuffix(path) if bare.endswith(path) else ""
+        return cls(system=system, path=path.rstrip("/"), base=base)
+
+    def url(self, path: str) -> str:
+        return self.base + path if self.base else str(self.system.unstrip_protocol(path))
+
+    def infos(self, listed: Any) -> list[_Info]:
+        """Return what fsspec's `find` or `glob` knows of files at the path, by name.
+
+        An empty object named FOLDER/ stands for a folder.
+        """
+        with _complete(self.system):
+            infos = listed(self.path, detail=True)
+        return [
+            info
+            for _, info in sorted(infos.items())
+            if info["type"] != "directory" and not info["name"].endswith("/")
+        ]
+
+    def behind(self, info: _Info) -> tuple[_Info, str]:
+        """Return what is known of a file, or of the one a link leads to; and why it is none."""
+        if info["type"] == "file":
+            return info, ""
+        try:
+            behind = {**self.system.info(info["name"]), "name": info["name"]}
+        except FileNotFoundError:
+            return info, "is a link to nothing"
+        if behind["type"] == "directory":
+            return info, (
+                "is a link to a folder, which is not followed behind a URL: give the folder as an "
+                "input of its own"
+            )
+        return behind, "" if behind["type"] == "file" else "is neither a file nor a folder"
+
+    def file(self, info: _Info, *, root: str) -> InputFile:
+        """Return the file that fsspec describes."""
+        url = self.url(str(info["name"]))
+        if info["size"] is None:  # as in listings of web folders
+            info = {**self.system.info(info["name"]), "name": info["name"]}
+        if info["size"] is None:
+            raise UserError(
+                f"The server of {without_secrets(url)} does not report the file's size, or cannot "
+                "send parts of it; download the file first."
+            )
+        return InputFile(
+            path=url, relative=_below(info, root), bytes=info["size"], etag=etag_of(info)
+        )
+
+
+@contextmanager
+def _complete(system: Any) -> Iterator[None]:
+    """Have a listing fail where that of a folder in it does: fsspec would leave the folder out."""
+    walks = [name for name in ("walk", "_walk") if hasattr(system, name)]
+    try:
+        for name in walks:
+            walk = getattr(type(system), name)
+            setattr(system, name, partial(walk, system, on_error="raise"))
+        yield
+    finally:
+        for name in walks:
+            vars(system).pop(name, None)
+
+
+def _below(info: _Info, root: str) -> str:
+    return str(info["name"]).removeprefix(root).lstrip("/")
+
+
+def etag_of(info: _Info) -> str:
+    """Return what distinguishes versions of a file: etag, version or time; "" if none is known.
+
+    Args:
+        info: What fsspec's `info` returns for the file.
+    """
+    for key in _VERSIONS:
+        if info.get(key):
+            return str(info[key]).strip('"')
+    return next((_instant(info[key]) for key in _TIMES if info.get(key)), "")
+
+
+def _instant(time: object) -> str:
+    if isinstance(time, datetime):
+        # A listing and a single answer may differ in time zone and in fractions of a second.
+        return time.astimezone(UTC).isoformat(timespec="seconds")
+    return str(time)

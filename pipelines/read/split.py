@@ -1,0 +1,162 @@
+"""A split is a byte range of an input file; how a file is cut, and whether its splits join.
+
+`splits` of `pipelines/read/reading.py` decides by format whether a file is cut at all.
+
+The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
+the same way for any number of workers.
+"""
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from pipelines.read.files import InputFile, open_input
+from pipelines.read.remote_files import open_remote
+from shards.errors import UserError
+from shards.storage.address import is_url
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The bytes [start, end) of an input file; of a Parquet file its rows [start, end)."""
+
+    source: str
+    path: str
+    relative: str
+    file_bytes: int
+    start: int
+    end: int
+    mtime_ns: int
+    etag: str = ""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Source and path of its file, as `InputFile.name`."""
+        return self.source, self.relative
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """By what the splits of a corpus are in order."""
+        return self.source, self.relative, self.start
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Link:
+    """How the reading of a split joins its neighbours; offsets are counted as the split's are."""
+
+    end: int
+    """End of the split's range."""
+    first: int | None
+    """Where the reading began: at a record in the range, or, in a file's first split, at the array.
+
+    None if no record was found to begin in the range.
+    """
+    next: int | None
+    """Where the reading stopped: at a record at or after `end`, or at the end of the file.
+
+    None if `first` is None.
+    """
+
+
+def split_file(file: InputFile, split_bytes: int) -> list[Split]:
+    """Return the splits of a file, in order and without gaps.
+
+    All are `split_bytes` long but the last, which takes the remainder: half a split to one and a
+    half (a shorter file is one split).
+
+    Raises:
+        ValueError: `split_bytes` is below 1.
+    """
+    if split_bytes < 1:
+        raise ValueError(f"split_bytes must be at least 1, not {split_bytes}")
+    count = max(1, (2 * file.bytes + split_bytes) // (2 * split_bytes))
+    edges = [index * split_bytes for index in range(count)] + [file.bytes]
+    return [
+        Split(
+            source=file.source,
+            path=file.path,
+            relative=file.relative,
+            file_bytes=file.bytes,
+            start=start,
+            end=end,
+            mtime_ns=file.mtime_ns,
+            etag=file.etag,
+        )
+        for start, end in itertools.pairwise(edges)
+    ]
+
+
+def seamless(chain: Sequence[Link]) -> bool:
+    """Return whether the splits of one file, in file order, read what one split would have read.
+
+    The first split starts where the file's array starts, so its reading is right. Each later one
+    is right if it began where the reading before it stopped, or found nothing in a range that
+    the reading before it had passed. If this is False, the file has to be read as one split.
+    """
+    position = chain[0].next
+    for link in chain[1:]:
+        if position is None:
+            return False
+        if link.first is None:
+            if position < link.end:
+                return False
+        elif link.first == position:
+            position = link.next
+        else:
+            return False
+    return position is not None
+
+
+def open_split(split: Split) -> BinaryIO:
+    """Return the file of a split as `open_input` does, if it is still the file that was cut.
+
+    Raises:
+        UserError: It cannot be opened, or its size, time or etag has changed since.
+    """
+    if is_url(split.path):
+        file, remote = open_remote(split.path)
+        state = (remote.bytes, split.mtime_ns, remote.etag)
+    else:
+        file = open_input(split.path)
+        state = _state(file, split)
+    try:
+        _check(split, state)
+    except UserError:
+        file.close()
+        raise
+    return file
+
+
+def check_unchanged(file: BinaryIO, split: Split) -> None:
+    """Check that a file on a local disk was not written while it was read.
+
+    Args:
+        file: As `open_split` returned it. Behind a URL reading fails by itself.
+        split: What was read.
+
+    Raises:
+        UserError: It was.
+    """
+    if not is_url(split.path):
+        _check(split, _state(file, split))
+
+
+def _state(file: BinaryIO, split: Split) -> tuple[int, int, str]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns, split.etag
+
+
+def _check(split: Split, state: tuple[int, int, str]) -> None:
+    if state == (split.file_bytes, split.mtime_ns, split.etag):
+        return
+    change = (
+        f"has {state[0]} bytes and had {split.file_bytes} when the run began"
+        if state[0] != split.file_bytes
+        else "was written again after the run began"
+    )
+    raise UserError(
+        f"The input {split.path} {change}: it is being changed. Run the command again when it is "
+        "complete."
+    )

@@ -1,0 +1,148 @@
+"""The bytes of a split, uncompressed, read from front to back."""
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from pipelines.read.compressed import Failure, compression, unpack
+from pipelines.read.files import read_exactly, readable
+from pipelines.read.split import Split, check_unchanged, open_split
+from shards.storage.files import crc32c_of
+
+_BLOCK_BYTES = 64 << 10
+
+
+class PlainStream:
+    """The bytes of a file that is not compressed, from some offset on."""
+
+    failure = None
+
+    def __init__(self, handle: BinaryIO, split: Split, *, offset: int) -> None:
+        self.offset = offset
+        """Offset of the bytes that read() returns next."""
+        self.end = split.end
+        self.size = split.file_bytes
+        self.crc32c = 0
+        """Checksum of those of the split's bytes that have been read so far."""
+        self._handle = handle
+        self._split = split
+        handle.seek(offset)
+
+    @property
+    def done(self) -> int:
+        """Return how many of the split's bytes have been read so far."""
+        return max(0, min(self.offset, self.end) - self._split.start)
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes: at most `size`, none at the end of the file.
+
+        Raises:
+            UserError: The file ends before its size.
+        """
+        offset, size = self.offset, min(size, self.size - self.offset)
+        block = read_exactly(
+            self._handle, size, path=self._split.path, offset=offset, file_bytes=self.size
+        )
+        in_split = slice(max(0, self._split.start - offset), max(0, self.end - offset))
+        self.crc32c = crc32c_of(block[in_split], self.crc32c)
+        self.offset += size
+        return block
+
+
+class UnpackedStream:
+    """The content of a compressed file; no more of it is held than was asked for, and a piece."""
+
+    end = sys.maxsize
+
+    def __init__(self, handle: BinaryIO, split: Split, *, codec: str) -> None:
+        self.offset = 0
+        self.size = sys.maxsize
+        """Where the content ends; sys.maxsize until its end has been read."""
+        self.failure: Failure | None = None
+        """Why it ends too early, once its end has been read."""
+        self._stored = PlainStream(handle, split, offset=0)
+        self._pieces = unpack(self._stored, codec)
+        self._piece = memoryview(b"")
+        self._unpacked = 0
+
+    @property
+    def crc32c(self) -> int:
+        """Return the checksum of the bytes of the file that have been read so far."""
+        return self._stored.crc32c
+
+    @property
+    def done(self) -> int:
+        """Return how many bytes of the file have been read so far."""
+        return self._stored.done
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes: at most `size`, none where the content ends.
+
+        Raises:
+            UserError: The file ends before its size.
+        """
+        parts, missing = [], size
+        while missing and self._fill():
+            part = bytes(self._piece[:missing])
+            self._piece = self._piece[missing:]
+            parts.append(part)
+            missing -= len(part)
+        self.offset += size - missing
+        return b"".join(parts)
+
+    def _fill(self) -> bool:
+        """Hold a piece that is not empty and return True, or return False at the end."""
+        while not self._piece:
+            if self.size < sys.maxsize:
+                return False
+            self._piece = memoryview(b"")  # one alone is held at a time
+            try:
+                self._piece = memoryview(next(self._pieces))
+                self._unpacked += len(self._piece)
+            except StopIteration as end:
+                self.failure = end.value
+                while self._stored.read(_BLOCK_BYTES):
+                    pass
+                self.size = self._unpacked
+        return True
+
+
+ByteStream = PlainStream | UnpackedStream
+"""What the readers of text read from; offsets count bytes of the uncompressed file."""
+
+
+def stream_of(handle: BinaryIO, split: Split, *, offset: int = 0) -> ByteStream:
+    """Return the bytes of an opened file from `offset` on, or all that a compressed one holds."""
+    codec = compression(split.path)
+    if codec is None:
+        return PlainStream(handle, split, offset=offset)
+    return UnpackedStream(handle, split, codec=codec)
+
+
+def whole_file(handle: BinaryIO, path: str) -> Split:
+    """Return an opened file as a split."""
+    file_bytes = handle.seek(0, io.SEEK_END)
+    return Split(
+        source="",
+        path=path,
+        relative="",
+        file_bytes=file_bytes,
+        start=0,
+        end=file_bytes,
+        mtime_ns=0,
+    )
+
+
+@contextmanager
+def open_stream(split: Split, *, offset: int = 0) -> Iterator[ByteStream]:
+    """Open the file of a split and yield its bytes from `offset` on (0 if it is compressed).
+
+    Raises:
+        UserError: The file cannot be opened, or has changed since it was cut; the latter also
+            when all has been read.
+    """
+    with open_split(split) as handle, readable(split.path):
+        yield stream_of(handle, split, offset=offset)
+        check_unchanged(handle, split)

@@ -1,0 +1,201 @@
+"""What lies below a folder on a local disk: the files that match, and what cannot be searched.
+
+A file has one name, however many links lead to it: the one that passes through the fewest links, of
+several such the first by the parts of its path. It is a function of the tree alone; the order in
+which a disk lists a folder has no part in it. (A hard link is no link in this sense but a file.)
+
+    folder search   real folders first, then those behind one link, behind two ...; each once
+    glob            a wildcard crosses links to folders, ** does not, as in pathlib
+"""
+
+import errno
+import functools
+import glob
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pipelines.read.hidden import is_hidden, is_named
+from pipelines.read.input_file import shown
+from shards.errors import UserError
+
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR}
+_OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a search has met."""
+
+    matches: set[Path] = field(default_factory=set)
+    """What matches and is no folder; not all of it need be readable."""
+    refused: dict[Path, str] = field(default_factory=dict)
+    """Folders that cannot be searched, and why."""
+    astray: set[Path] = field(default_factory=set)
+    """Links to nothing, or to themselves, that do not match."""
+    unmatched: list[Path] = field(default_factory=list)
+    """What else is no folder and does not match, of a folder search."""
+    hidden: set[Path] = field(default_factory=set)
+    """Files that are hidden, and folders, in which nothing was searched."""
+
+    def is_folder(self, path: Path) -> bool:
+        """Return whether a path leads to a folder; note it if that cannot be told."""
+        try:
+            return stat.S_ISDIR(path.stat().st_mode)
+        except OSError as error:
+            self.refuse(path, error)
+            return False
+
+    def add(self, path: Path, *, matches: Callable[[Path], bool]) -> None:
+        """Note what is no folder, or a link that leads to none."""
+        if is_hidden(path.name):
+            self.hidden.add(path)
+        elif matches(path):
+            self.matches.add(path)
+        elif os.path.exists(path):  # noqa: PTH110 - Path.exists raises some errors
+            self.unmatched.append(path)
+        else:
+            self.is_folder(path)  # a link that may lead to one
+
+    def refuse(self, path: Path, error: OSError) -> None:
+        """Note that a folder, or a link that may lead to one, cannot be searched."""
+        if error.errno in {*_NOT_THERE, errno.ELOOP} and _is_link(path):
+            self.astray.add(path)
+        else:
+            self.refused[path] = why_not(path, error, what="listed")
+
+
+def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
+    """Return what matches below a folder, subfolders and links to folders included."""
+    found = Findings()
+    seen: set[str] = set()
+    layer = [folder]
+    while layer:
+        links: list[Path] = []
+        for start in layer:
+            real_start = os.path.realpath(start)
+            for place, folders, others in _walk(start, found):
+                real = f"{real_start}{str(place).removeprefix(str(start))}"
+                if real in seen:
+                    folders.clear()
+                    continue
+                seen.add(real)
+                links += [place / name for name in folders if _is_link(place / name)]
+                for path in (place / name for name in others):
+                    found.add(path, matches=matches)
+        # The links of one layer in order: what two of them lead to has its name of the first.
+        layer = sorted(links)
+    return found
+
+
+def expand(root: Path, parts: Sequence[str]) -> Findings:
+    """Return what a glob below a folder matches.
+
+    Args:
+        root: The folder.
+        parts: The components of the glob, one at least.
+    """
+    found = Findings()
+    places = {root}
+    for number, part in enumerate(parts, start=1):
+        folders = [place for place in places if found.is_folder(place)]
+        step = functools.partial(_step, part=part, is_last=number == len(parts), into=found)
+        places = {path for folder in folders for path in step(folder)}
+    found.matches.update(
+        place
+        for place in places
+        if not os.path.isdir(place)  # noqa: PTH112 - Path.is_dir raises some errors
+    )
+    return found
+
+
+def _walk(start: Path, into: Findings) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Yield each folder from `start` down, links not followed, as `os.walk` does."""
+
+    def refuse(error: OSError) -> None:
+        into.refuse(Path(error.filename or start), error)
+
+    for place, folders, others in os.walk(start, onerror=refuse):
+        into.hidden.update(Path(place) / name for name in folders if is_hidden(name))
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        yield Path(place), folders, others
+
+
+def _step(folder: Path, *, part: str, is_last: bool, into: Findings) -> Sequence[Path]:
+    """Return what one component of a glob matches in a folder."""
+    if part == "**":
+        return [place for place, _, _ in _walk(folder, into)]
+    try:
+        if glob.has_magic(part):
+            below = [path for path in folder.iterdir() if fnmatchcase(path.name, part)]
+            hidden = {p for p in below if is_hidden(p.name) and not is_named(p.name, part)}
+            # The last component matches files, any other folders.
+            into.hidden.update(path for path in hidden if os.path.isdir(path) != is_last)  # noqa: PTH112
+            return [path for path in below if path not in hidden]
+        (folder / part).lstat()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        into.refuse(folder, error)
+        return []
+    return [folder / part]
+
+
+def named_once(paths: Iterable[Path], root: Path) -> list[Path]:
+    """Return paths in order, without those that are another name of a file among them.
+
+    Args:
+        paths: Below `root`.
+        root: Links on the way to it do not count.
+    """
+    real_folder = functools.cache(os.path.realpath)
+    names: dict[str, list[Path]] = {}
+    for path in paths:
+        is_link = _is_link(path)
+        real = os.path.realpath(path) if is_link else f"{real_folder(path.parent)}/{path.name}"
+        names.setdefault(real, []).append(path)
+    return sorted(
+        min(same, key=lambda path: (_num_links(path, root), path)) if len(same) > 1 else same[0]
+        for same in names.values()
+    )
+
+
+def _is_link(path: Path) -> bool:
+    # Where there is no access, Path.is_symlink raises.
+    return os.path.islink(path)  # noqa: PTH114 - see above
+
+
+def _num_links(path: Path, root: Path) -> int:
+    below = path.relative_to(root)
+    on_the_way = (below, *below.parents)
+    return sum(_is_link(root / part) for part in on_the_way if part.parts)
+
+
+def why_not(path: Path, error: OSError, *, what: str) -> str:
+    """Return why something of an input cannot be taken, as the end of a sentence.
+
+    Args:
+        path: What it is.
+        error: What the system said.
+        what: What was tried: "listed" or "read".
+
+    Raises:
+        UserError: This process is at one of its own limits; the input is not at fault.
+    """
+    if error.errno in _OUR_LIMITS:
+        raise UserError(
+            f"The input {shown(path)} cannot be {what}: {error.strerror}. Raise the limit of this "
+            "process and run the same command again."
+        ) from error
+    if error.errno in _NOT_THERE:
+        if _is_link(path):
+            return f"is a link to {shown(path.readlink())}, where there is nothing"
+        return "was deleted while the input was listed: run the command again"
+    if error.errno == errno.ELOOP:
+        return "is a link that leads to itself"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"cannot be {what}: permission denied"
+    return f"cannot be {what} ({error.strerror or error})"

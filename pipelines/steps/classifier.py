@@ -1,0 +1,148 @@
+"""The probability of a label by a fastText classifier, such as those that tell good pages.
+
+    --classifier FILE:LABEL>=0.4        zh=FILE:LABEL>=0.4        FILE:LABEL
+
+A text becomes one line, as for DCLM's classifiers (https://github.com/mlfoundations/dclm,
+baselines/mappers/enrichers/quality_prediction_enrichers_calc_fasttext.py): its lines, without the
+white space around all of them, joined by spaces. The figure is the probability that fastText's own
+C++ code gives the label, whatever the model's loss; it adds 0.00001 to each before it takes the
+logarithm, which is left in, and what is above 1 then is cut.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.steps.fasttext_model import (
+    LABEL_PREFIX,
+    file_hash,
+    load_reference,
+    reference_engine,
+)
+from pipelines.steps.scorer import Scorer, Spec
+from shards.errors import UserError
+from shards.spelling import did_you_mean
+
+FAMILY = "classifier"
+
+_PREFIX = LABEL_PREFIX.decode()
+_WRITE = "Write FILE:LABEL>=SCORE, such as quality.bin:hq>=0.4, or LANG=FILE:LABEL>=SCORE"
+_WANTED = "expected a classifier that fastText's supervised training wrote (.bin or .ftz)."
+_ALL_LABELS = -1
+_ODD = re.compile(r"[^\w-]+")
+_MOST_NAMED = 10
+
+
+def line_of(text: str) -> str:
+    """Return the line that a classifier reads of a text; a model should be trained on the same."""
+    return " ".join(text.strip().splitlines())
+
+
+def metric_of(label: str) -> str:
+    """Return the name of a label's metric, without the classifier's."""
+    return _ODD.sub("_", label.removeprefix(_PREFIX))
+
+
+class Model:
+    """A loaded classifier."""
+
+    def __init__(self, path: Path) -> None:
+        """Load it.
+
+        Raises:
+            UserError: the file is missing, damaged or another one; no fastText is installed.
+        """
+        self._model, tables = load_reference(path, wanted=_WANTED)
+        self.fingerprint = file_hash(path)
+        """SHA-256 of the file."""
+        self.labels = tables.labels
+        """As the model has them, most of them with the prefix `__label__`."""
+
+    def probabilities(self, text: str) -> dict[str, float]:
+        """Return the probability of each label; none if the model knows no word of the text.
+
+        A model with hierarchical softmax leaves out labels below 0.00001.
+        """
+        # fastText reads lines, whose final line break counts as a word.
+        line = line_of(text)
+        if not line:
+            return {}
+        answers = self._model.predict(f"{line}\n", _ALL_LABELS, 0.0, "strict")
+        return {label: min(score, 1.0) for score, label in answers}
+
+
+class Classifier(Scorer[tuple[Path, str]]):
+    """The classifiers of a run, by language; columns are classifier.LABEL.
+
+    A source is a file and a label, as its model has it.
+    """
+
+    family = FAMILY
+    conflict = (
+        f": another model of the same language gives {FAMILY}.{{metric}} already ({{file}}). A "
+        "label is taken from one model only; train one of them with another name for it."
+    )
+
+    def __init__(self, specs: Iterable[str]) -> None:
+        """Load the models; `specs` as in the module's docstring.
+
+        Raises:
+            UserError: a spec, a label or a file is none, or a bound is given twice.
+        """
+        self._loaded: dict[Path, Model] = {}
+        super().__init__(specs)
+
+    def _source(self, spec: Spec) -> tuple[str, tuple[Path, str], float]:
+        name, colon, label = spec.source.rpartition(":")
+        if not (name and colon and label):
+            raise UserError(f'"{spec.text}" names no label. {_WRITE}.')
+        path = Path(name)
+        if path not in self._loaded:
+            self._loaded[path] = Model(path)
+        found = _find_label(label, self._loaded[path], path)
+        return metric_of(found), (path, found), _number(spec)
+
+    def _models(self, sources: Mapping[str, tuple[Path, str]]) -> dict[str, str]:
+        return {label: self._loaded[path].fingerprint for path, label in sources.values()}
+
+    def _libraries(self) -> str:
+        return reference_engine()
+
+    def _figures(
+        self, sources: Mapping[str, tuple[Path, str]], texts: Sequence[str]
+    ) -> dict[str, list[float]]:
+        answers = {
+            path: [self._loaded[path].probabilities(text) for text in texts]
+            for path in {path for path, _ in sources.values()}
+        }
+        return {
+            metric: [answer.get(label, 0.0) if answer else np.nan for answer in answers[path]]
+            for metric, (path, label) in sources.items()
+        }
+
+
+def _find_label(label: str, model: Model, path: Path) -> str:
+    for name in (label, f"{_PREFIX}{label}"):
+        if name in model.labels:
+            return name
+    shown = [name.removeprefix(_PREFIX) for name in model.labels[:_MOST_NAMED]]
+    more = ", ..." if len(model.labels) > _MOST_NAMED else ""
+    meant = did_you_mean(label, (name.removeprefix(_PREFIX) for name in model.labels))
+    raise UserError(
+        f'{path} has no label "{label}": {f"{meant} It" if meant else "it"} has '
+        f"{', '.join(shown)}{more}."
+    )
+
+
+def _number(spec: Spec) -> float:
+    if not spec.bound:
+        return np.nan
+    try:
+        number = float(spec.bound)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise UserError(f'"{spec.text}": "{spec.bound}" is no probability from 0 to 1. {_WRITE}.')
+    return number

@@ -1,0 +1,115 @@
+"""Texts are measured, and judged by their metrics."""
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.corpus.code import OWN_CODE
+from pipelines.corpus.languages import LANGUAGES, parse_languages
+from pipelines.quality import Quality
+from pipelines.quality.selection import EVERY, Labels
+from pipelines.segments.rows import Verdict
+from pipelines.steps.classifier import Classifier
+from pipelines.steps.perplexity import Perplexity
+from pipelines.steps.scorer import Scorer, broken_rules, recorded_selection
+from pipelines.steps.step import Step, finish_judgement, replaced
+
+_FIRST_TEXT = (
+    "- Cited facts [1] [2]: no sentence is like this one. He said so... 'It is.' \"No.\"\n\n\n"
+    f"And he can’t see www.example.com/a-b?c, hi :) {'x' * 1001}! 真的吗？当然……黄河在中国。"
+)
+"""A text with something for every kernel of the rules."""
+
+
+def load_scorers(
+    classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
+) -> tuple[Scorer[Any], ...]:
+    """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
+
+    Args:
+        classifier: As --classifier.
+        perplexity: As --perplexity.
+
+    Raises:
+        UserError: As Classifier and Perplexity.
+    """
+    return (
+        *([Classifier(classifier)] if classifier else []),
+        *([Perplexity(perplexity)] if perplexity else []),
+    )
+
+
+class Judge(Step):
+    """Adds the metrics of the rules of each text's language; drops what breaks a rule.
+
+    Every text gets all its metrics, whichever rule it breaks and however unsure its language, so
+    that verdicts under other bounds follow from the audit table.
+    """
+
+    name = "quality"
+
+    def __init__(
+        self,
+        rules: Sequence[str],
+        *,
+        thresholds: Sequence[str] = (),
+        scorers: Sequence[Scorer[Any]] = (),
+        labels: Labels = LANGUAGES,
+    ) -> None:
+        """Make the step.
+
+        Args:
+            rules: Profiles of languages, as --quality.
+            thresholds: Other bounds than the published ones, as --threshold.
+            scorers: What measures the texts that the profiles pass on, in order of application.
+            labels: The languages that can be named; None: any.
+
+        Raises:
+            UserError: As Quality.parse.
+        """
+        self.quality = Quality.parse(rules, overrides=thresholds, labels=labels)
+        self._scorers = scorers
+        self.reasons = (
+            *self.quality.all_reasons,
+            *(reason for scorer in scorers for reason in scorer.reasons),
+        )
+        columns = (column for scorer in scorers for column in scorer.columns)
+        self.fields = (*self.quality.fields, *(pa.field(name, pa.float32()) for name in columns))
+        bounds = self.quality.describe()
+        code = {OWN_CODE: self.quality.own} if self.quality.own else {}
+        own = {"quality": {"profiles": sorted(rules), "bounds": bounds, **code}}
+        self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), own)
+        engines = (dict(scorer.engines) for scorer in scorers)
+        self.engines = reduce(or_, engines, dict(self.quality.engines))
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Add the metrics, float32, null where a language has no such rule."""
+        texts, languages = batch["text"].to_pylist(), batch["language"].to_pylist()
+        judged = self.quality.judge(texts, languages)
+        metrics, reasons = dict(judged.metrics), list(judged.reasons)
+        for scorer in self._scorers:
+            scores = scorer.score(judged.texts, languages)
+            broken = broken_rules(scorer.rules, batch["language"], scores)
+            metrics |= scores
+            reasons = [first or second for first, second in zip(reasons, broken, strict=True)]
+        batch = replaced(batch, "text", judged.texts, changed=judged.changed)
+        for field in self.fields:
+            batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
+        return finish_judgement(batch, pa.array(reasons, pa.string()), defers=self.defers_drops)
+
+    def check_labels(self, labels: Collection[str]) -> None:
+        """Check that the model of languages knows those that have rules of their own.
+
+        Raises:
+            UserError: It has no such label; the message names the nearest.
+        """
+        named = {*self.quality.selection, *recorded_selection(self.facts)} - {EVERY}
+        if named:
+            parse_languages(named, labels)
+
+    def prepare(self, languages: Sequence[str]) -> None:
+        """Load and compile what measures texts of languages, which else their first texts do."""
+        self.quality.judge([_FIRST_TEXT] * len(languages), languages)

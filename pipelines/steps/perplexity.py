@@ -1,0 +1,239 @@
+"""The perplexity of a text by a KenLM model of its language, as in cc_net.
+
+    --perplexity zh=zh.arpa.bin+zh.sp.model<=800
+    --perplexity zh=zh.arpa.bin+zh.sp.model<=cutoff.csv:head
+
+The text is normalised, cut into SentencePiece's pieces and scored as one sentence; the figure is
+10 ** (-score / (pieces + 1)), a low one for a text like those that the model was trained on. All of
+it follows cc_net (https://github.com/facebookresearch/cc_net, cc_net/perplexity.py and
+text_normalizer.py), so that its models and its file of cutoffs mean here what they mean there.
+cc_net's three parts of a language are bounds: head is what stays with `head`, head and middle what
+stays with `middle`, the 30th and 60th percentile of the file.
+"""
+
+import csv
+import importlib
+import importlib.metadata
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from sys import maxunicode
+from typing import Any
+
+from sentencepiece import SentencePieceProcessor
+
+from pipelines.quality.selection import EVERY
+from pipelines.steps.fasttext_model import file_hash
+from pipelines.steps.scorer import VALUE, Scorer, Spec
+from shards.errors import UserError
+
+FAMILY = "perplexity"
+
+PARTS = {"head": 30, "middle": 60}
+"""The percentile that ends each part; the tail follows."""
+
+_PUNCTUATION = {
+    "，、": ",",
+    "。": ".",
+    "．": ". ",
+    "„”“«»「」《》": '"',
+    "´’": "'",
+    "∶：": ":",
+    "；": ";",
+    "？": "?",
+    "！": "!",
+    "（": "(",
+    "）": ")",
+    "【": "[",
+    "】": "]",
+    "〈": "<",
+    "〉": ">",
+    "–━►": "-",
+    "—": " - ",
+    "～": "~",
+    "…": "...",
+    "％": "%",
+}
+"""What stands for punctuation outside ASCII."""
+
+_CONTROLS = (*range(32), *range(127, 160))
+"""Left out, line breaks among them: a text becomes one sentence, words at breaks become one."""
+
+_MOST_DIGITS = 38.0
+"""Before the point: what a float32 can hold."""
+
+_WRITE = (
+    "Write LANG=KENLM+SENTENCEPIECE<=NUMBER, such as zh=zh.arpa.bin+zh.sp.model<=800, or in place "
+    "of the number cutoff.csv:head, cutoff.csv:middle or cutoff.csv:PERCENTILE"
+)
+
+
+def normalise(text: str) -> str:
+    """Return a text in lower case without accents, its digits 0, its punctuation ASCII.
+
+    The rules are those of cc_net's text_normalizer.normalize().
+    """
+    return unicodedata.normalize("NFD", text.strip().lower()).translate(_table())
+
+
+@lru_cache(maxsize=1)  # it looks at every character
+def _table() -> dict[int, str | None]:
+    """Return what stands for a character of a decomposed text; None: nothing."""
+    table: dict[int, str | None] = {}
+    for code in range(maxunicode + 1):
+        category = unicodedata.category(chr(code))
+        if category == "Mn":
+            table[code] = None
+        elif category == "Nd":
+            table[code] = "0"
+    for characters, ascii_text in _PUNCTUATION.items():
+        table |= dict.fromkeys(map(ord, characters), ascii_text)
+    return table | dict.fromkeys(_CONTROLS)
+
+
+class Model:
+    """A language model with its pieces."""
+
+    def __init__(self, kenlm_path: Path, pieces_path: Path) -> None:
+        """Load it.
+
+        Raises:
+            UserError: a file is missing or another one, or kenlm is not installed.
+        """
+        kenlm = _kenlm()
+        config = kenlm.Config()
+        config.show_progress = False
+        config.arpa_complain = kenlm.ARPALoadComplain.NONE
+        _check_file(kenlm_path, "a KenLM model, binary or ARPA")
+        _check_file(pieces_path, "a SentencePiece model")
+        try:
+            self._model = kenlm.Model(str(kenlm_path), config)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UserError(
+                f"{kenlm_path} is no KenLM model ({_reason(error)}); expected one that KenLM's "
+                "lmplz or build_binary wrote."
+            ) from error
+        try:
+            self._pieces = SentencePieceProcessor(model_file=str(pieces_path))
+        except (OSError, RuntimeError) as error:
+            raise UserError(
+                f"{pieces_path} is no SentencePiece model ({_reason(error)}); {_WRITE}."
+            ) from error
+
+        self.fingerprints = {
+            "kenlm": file_hash(kenlm_path),
+            "sentencepiece": file_hash(pieces_path),
+        }
+        """SHA-256 of each file."""
+
+    def perplexity(self, text: str) -> float:
+        """Return the perplexity of a text; NaN if nothing is left of it."""
+        line = normalise(text)
+        if not line:
+            return math.nan
+        tokenized = " ".join(self._pieces.encode(line, out_type=str))
+        score: float = self._model.score(tokenized)
+        exponent = -score / (len(tokenized.split()) + 1)
+        return math.pow(10.0, min(exponent, _MOST_DIGITS))
+
+
+class Perplexity(Scorer[tuple[Path, Path]]):
+    """The language models of a run; the column is perplexity.value.
+
+    A source is a file of KenLM and one of SentencePiece.
+    """
+
+    family = FAMILY
+    conflict = " is another model for the same language: give one for each."
+
+    def __init__(self, specs: Iterable[str]) -> None:
+        """Load the models; `specs` as in the module's docstring.
+
+        Raises:
+            UserError: a spec or a file is none, or a language or a bound is given twice.
+        """
+        self._loaded: dict[tuple[Path, Path], Model] = {}
+        super().__init__(specs)
+
+    def _source(self, spec: Spec) -> tuple[str, tuple[Path, Path], float]:
+        kenlm_name, plus, pieces_name = spec.source.rpartition("+")
+        if not (kenlm_name and plus and pieces_name):
+            raise UserError(f'"{spec.text}" does not name two files. {_WRITE}.')
+        files = Path(kenlm_name), Path(pieces_name)
+        bound = _bound(spec)
+        if files not in self._loaded:
+            self._loaded[files] = Model(*files)
+        return VALUE, files, bound
+
+    def _models(self, sources: Mapping[str, tuple[Path, Path]]) -> dict[str, str]:
+        return self._loaded[sources[VALUE]].fingerprints
+
+    def _libraries(self) -> str:
+        names = ("kenlm", "sentencepiece")
+        return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+    def _figures(
+        self, sources: Mapping[str, tuple[Path, Path]], texts: Sequence[str]
+    ) -> dict[str, list[float]]:
+        model = self._loaded[sources[VALUE]]
+        return {VALUE: [model.perplexity(text) for text in texts]}
+
+
+def _kenlm() -> Any:
+    try:
+        return importlib.import_module("kenlm")
+    except ImportError as error:
+        raise UserError(
+            f"--perplexity needs kenlm, which cannot be imported ({error}): pip install "
+            "'corpusmill[quality]'. It is compiled as it is installed, which takes a minute and a "
+            "C++ compiler (Debian, Ubuntu: apt-get install g++)."
+        ) from error
+
+
+def _check_file(path: Path, wanted: str) -> None:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; expected {wanted}. {_WRITE}.")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
+
+
+def _bound(spec: Spec) -> float:
+    """Return the bound of a spec: a number, or one of a file of cutoffs."""
+    if not spec.bound:
+        return math.nan
+    file, colon, part = spec.bound.rpartition(":")
+    if colon:
+        return _cutoff(spec, Path(file), part)
+    try:
+        number = float(spec.bound)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise UserError(f'"{spec.text}": "{spec.bound}" is no perplexity above 0. {_WRITE}.')
+    return number
+
+
+def _cutoff(spec: Spec, path: Path, part: str) -> float:
+    """Return a cutoff of cc_net's file: a row for each percentile, a column for each language."""
+    if spec.language == EVERY:
+        raise UserError(f'"{spec.text}": a file of cutoffs needs a language. {_WRITE}.')
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = [line for line in csv.reader(file) if line]
+        percentile = float(PARTS.get(part, part))
+        row = {float(line[0]): line for line in rows}[percentile]
+        number = float(row[header.index(spec.language, 1)])
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; expected cc_net's file of cutoffs.") from error
+    except (KeyError, ValueError, IndexError, csv.Error) as error:
+        raise UserError(
+            f"{path} has no cutoff of {spec.language} at {part}: expected cc_net's file, a row for "
+            "each percentile, whose number comes first, and a column for each language."
+        ) from error
+    if not 0 < number < math.inf:
+        raise UserError(f"{path}: the cutoff of {spec.language} at {part}, {number}, is no bound.")
+    return number

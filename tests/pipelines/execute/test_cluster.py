@@ -1,0 +1,80 @@
+"""Flags that go to Beam's runners, and engines that do not answer."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines.execute.cluster import check_engine_answers, with_processes
+from pipelines.execute.flags import engine_name
+from pipelines.execute.runner import Runner
+from pipelines.wudao import WudaoOptions
+
+RUNNERS = {
+    "FlinkRunner": ["--flink_master=master:8081", "--parallelism=8", "--flink_submit_uber_jar"],
+    "DataflowRunner": [
+        "--project=p",
+        "--region=europe-west4",
+        "--temp_location=gs://b/tmp",
+        "--sdk_container_image=registry.example/worker:1",
+        "--max_num_workers=40",
+        "--experiments=use_runner_v2",
+        "--job_name=mine",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
+    runner_flags = [f"--runner={name}", *RUNNERS[name]]
+    argv = ["--seed=3", *runner_flags, "--dedup=minhash", "--", "--only_java_knows=7"]
+    options = WudaoOptions.parse(argv, "python -m pipelines.wudao")
+    flags = (*runner_flags, "--only_java_knows=7")
+    assert options == WudaoOptions(seed=3, dedup="minhash", engine=flags)
+    assert engine_name(flags) == name
+    handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
+    expected = PipelineOptions([*runner_flags, "--only_java_knows=7"]).get_all_options(
+        retain_unknown_options=True
+    )
+    changed = {key for key in handed if handed[key] != expected.get(key)}
+    assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
+
+
+FLINK = ("--runner=FlinkRunner", "--flink_master=m:8081")
+PORTABLE = ("--runner=PortableRunner", "--job_endpoint=s:8099")
+LOOPBACK = "--environment_type=LOOPBACK"
+
+
+@pytest.mark.parametrize(
+    ("flags", "added"),
+    [
+        ([], []),
+        (["--runner=DirectRunner"], []),
+        ([*FLINK], [f"--sdk_worker_parallelism={2 * (os.cpu_count() or 1)}"]),
+        ([*FLINK, "--parallelism=6"], ["--sdk_worker_parallelism=12"]),
+        ([*FLINK, "--parallelism", "6", "--sdk_worker_parallelism", "2"], []),
+        ([*PORTABLE, "--parallelism=2"], ["--sdk_worker_parallelism=4"]),
+        ([*PORTABLE, LOOPBACK, "--parallelism=1"], ["--sdk_worker_parallelism=2"]),
+        (["--runner=SparkRunner"], []),
+        (["--runner=PrismRunner", LOOPBACK], []),
+    ],
+)
+def test_each_slot_of_flink_gets_a_process_unless_the_flags_say_otherwise(
+    flags: Sequence[str], added: list[str]
+) -> None:
+    assert with_processes(flags) == [*flags, *added]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--runner=FlinkRunner"],
+        ["--runner=FlinkRunner", "--flink_master=[local]"],
+        ["--runner=PortableRunner", "--job_endpoint=embed"],
+        ["--runner=DataflowRunner"],
+    ],
+)
+def test_an_engine_that_beam_starts_or_finds_itself_is_not_checked(flags: list[str]) -> None:
+    check_engine_answers(flags)
+    assert Runner(flags, num_workers=4).num_workers == 0

@@ -1,0 +1,77 @@
+"""The account of a run: what the map counted is what the dataset holds."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipelines.job.build import build
+from shards.errors import DamageError
+from shards.storage.files import canonical, crc32c_of, write_json
+from tests.pipelines.runs import MODULE, page, small, write_wudao
+
+
+def fewer_dropped(record: dict[str, Any]) -> None:
+    (tally,) = (tally for tally in record["tallies"] if tally["reason"] == "duplicate")
+    tally["rows"] -= 1
+
+
+def fewer_bytes(record: dict[str, Any]) -> None:
+    record["tallies"][0]["bytes"] -= 1
+
+
+def fewer_documents(record: dict[str, Any]) -> None:
+    record["shards"][0]["documents"] -= 1
+
+
+def fewer_found(record: dict[str, Any]) -> None:
+    record["dropped"]["wudao"]["duplicate"] -= 1
+
+
+def test_unknown_tokens_are_those_of_the_shards(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n的\n老\n第\n")
+    write_wudao(tmp_path / "in" / "part-1.json", map(page, range(20)))
+    output = tmp_path / "out"
+    options = small(
+        output, tmp_path / "in", tokenizer=f"hf:{tmp_path / 'vocab.txt'}", keep_segments=True
+    )
+    for _ in range(2):  # the second finds the records of the first
+        manifest = build(MODULE, options)
+        report = json.loads((output / "report.json").read_text())
+        (shard,) = manifest.shards()
+        tokens = np.fromfile(output / f"{shard.path}.bin", "<u2")
+        counts = {"tokens": len(tokens), "unknown": int((tokens == 1).sum())}
+        assert report["unknown_tokens"] == {"wudao": {"zh": counts}}
+        assert manifest.tokenizer.special["unk"] == 1
+        (output / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("phase", "change", "told"),
+    [
+        ("merge", fewer_dropped, "wudao dropped duplicate: 5 by the segments' records, 4 in"),
+        ("drops", fewer_found, "wudao dropped duplicate: 4 by the segments' records, 5 in"),
+        ("merge", fewer_bytes, "bytes: 1[0-9],"),
+        ("merge", fewer_documents, "wudao documents: 20 by the segments' records, 19 in"),
+    ],
+)
+def test_a_run_that_does_not_balance_fails(
+    tmp_path: Path, phase: str, change: Callable[[dict[str, Any]], None], told: str
+) -> None:
+    output = tmp_path / "out"
+    for part in (1, 2):
+        numbers = range(0, 5 + 15 * (part == 1))
+        write_wudao(tmp_path / "in" / f"part-{part}.json", map(page, numbers))
+    options = small(output, tmp_path / "in", keep_segments=True)
+    build(MODULE, options)
+    (path,) = (output / ".work" / phase).glob("*.json")
+    record = json.loads(path.read_text())
+    del record["seal"]
+    change(record)
+    write_json(path, {**record, "seal": crc32c_of(canonical(record))})
+    (output / "manifest.json").unlink()
+    with pytest.raises(DamageError, match=f"account does not balance: {told}.* delete that folder"):
+        build(MODULE, options)

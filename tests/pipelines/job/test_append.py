@@ -1,0 +1,98 @@
+"""A dataset grows by generations: what is new is added, and nothing else changes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.job.append import append
+from pipelines.job.build import Build, build
+from pipelines.map import packs
+from shards.__main__ import main
+from shards.manifest import Manifest, write_manifest
+from tests.pipelines.privileges import without_privileges
+from tests.pipelines.runs import MODULE, content, own_text, page, small, write_pages, write_wudao
+
+
+def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
+    made = append(MODULE, small(output, folder, append=True, **changes))
+    assert made is not None
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An input of one file."""
+    folder = tmp_path / "in"
+    write_pages(folder / "part-1.json", *range(20))
+    return folder
+
+
+def test_what_cannot_be_read_now_is_not_gone(
+    tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    output = tmp_path / "out"
+    write_pages(folder / "below" / "part-9.json", 91, 92)
+    build(MODULE, small(output, folder))
+    write_pages(folder / "part-8.json", 81, 82)
+    (folder / "below").chmod(0)
+    with without_privileges():
+        grown(output, folder, skip_unreadable=True)
+    (folder / "below").chmod(0o755)
+    assert "is gone" not in caplog.text
+    assert grown(output, folder).number == 2
+    assert build(MODULE, small(output, folder)).number == 2, "a plain run finds it complete"
+
+
+def test_other_libraries_are_told_and_recorded(
+    tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    output = tmp_path / "out"
+    first = grown(output, folder)
+    write_manifest(output, replace(first, libraries={**first.libraries, "ftfy": "0.1"}))
+    write_pages(folder / "part-2.json", 77)
+    made = grown(output, folder)
+    assert made.libraries["ftfy"] == "0.1"
+    assert made.generations[1].libraries == first.libraries
+    assert "ftfy was 0.1 and is now" in caplog.text
+    write_pages(folder / "part-3.json", 78)
+    caplog.clear()
+    grown(output, folder)
+    assert "ftfy" not in caplog.text, "it is told once"
+
+
+@pytest.mark.slow
+def test_what_stood_at_one_place_then_and_later_is_known_when_they_are_one(tmp_path: Path) -> None:
+    # Both have the same order; a third file has a text that is similar to the later one.
+    folder, output = tmp_path / "in", tmp_path / "out"
+    options = {"dedup": "minhash", "validation": 0.05}
+    for pages in ([own_text(1), own_text(2)], [own_text(3), own_text(2)]):
+        write_wudao(folder / "part-1.json", [page(n, one) for n, one in enumerate(pages)])
+        grown(output, folder, allow_changed=True, **options)
+    assert main(["compact", str(output)]) == 0
+    write_wudao(folder / "part-2.json", [page(n, f"{own_text(n)}後") for n in (1, 3, 4)])
+    made = grown(output, folder, **options)
+    assert made.generations[-1].accounting["wudao"]["dropped"] == {"near-duplicate": 2}
+
+
+def test_generations_of_packed_files_are_those_of_single_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are mapped some at a time until a generation is full; nothing of it is left then."""
+    folder = tmp_path / "in"
+    for number in range(12):  # each with a text that others have, too
+        write_pages(folder / f"part-{number:02}.json", number, 100 + number % 3)
+    monkeypatch.setattr(Build, "clean_up", lambda _: None)
+
+    def generations(name: str) -> list[list[str]]:
+        output = tmp_path / name
+        made = grown(output, folder, every_tokens=1800, split_bytes=1 << 20)
+        assert not [*(output / ".work" / "map").iterdir()]
+        return [[entry.path for entry in each.inputs] for each in made.generations]
+
+    packed = generations("packed")
+    assert len(packed) >= 3
+    monkeypatch.setattr(packs, "SMALL_BYTES", 0)
+    assert generations("single") == packed
+    assert content(tmp_path / "single") == content(tmp_path / "packed")

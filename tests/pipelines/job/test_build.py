@@ -1,0 +1,93 @@
+"""The guarantees of a run, end to end: the sample in 37 splits, 8 shards, with duplicates.
+
+Guarantee: The same input, options and library versions give the same bytes, on any number of
+workers.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.job.build import build
+from pipelines.map import mapper
+from shards import UserError
+from tests.pipelines.privileges import without_privileges
+from tests.pipelines.runs import MODULE, content, many_splits, page, shipped, small, write_wudao
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_and_a_copy_of_the_corpus_elsewhere_make_the_same_bytes(
+    reference: Path, tmp_path: Path, workers: int
+):
+    shutil.copytree(SAMPLE, tmp_path / "other name", copy_function=shutil.copyfile)
+    made = tmp_path / "out"
+    given = {
+        "input": (str(tmp_path / "other name"),),
+        "tokenizer": f"sentencepiece:{tmp_path / 'other name' / 'sample.model'}",
+    }
+    build(MODULE, many_splits(made, workers=workers, **given))
+    assert json.loads((made / "report.json").read_text())["workers"] == workers
+    assert shipped(made) == shipped(reference)
+
+
+@pytest.mark.slow
+def test_segments_of_several_batches_make_the_same_bytes(
+    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("pipelines.map.intake.BATCH_RECORDS", 7)
+    build(MODULE, many_splits(tmp_path / "out"))
+    assert shipped(tmp_path / "out") == shipped(reference)
+
+
+@pytest.mark.slow
+def test_changed_versions_are_told_and_only_then_work_is_redone(
+    reference: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    output = tmp_path / "out"
+    shutil.copytree(reference, output)
+    before = mapper.STAGES_VERSION
+    caplog.set_level("INFO", logger="corpusmill")
+    for changed in (False, True):
+        caplog.clear()
+        (output / "manifest.json").unlink()
+        if changed:
+            monkeypatch.setattr(mapper, "STAGES_VERSION", 99)
+        build(MODULE, many_splits(output, keep_segments=True))
+        told = f"corpusmill stages ({before}, now 99) changed" in caplog.text
+        assert told == ("finished before" not in caplog.text) == changed
+
+
+def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    for source in ("one", "two"):
+        write_wudao(tmp_path / source / "part-1.json", [page(n) for n in range(20)])
+    specs = [f"{source}={tmp_path / source}" for source in ("one", "two")]
+    whole = build(MODULE, small(tmp_path / "whole", *specs, dedup="none"))
+    (tmp_path / "one" / "part-2.json").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "one" / "part-3.json")
+    (tmp_path / "one" / "closed").mkdir(mode=0)
+    options = small(tmp_path / "out", *specs, dedup="none")
+    with without_privileges():
+        with pytest.raises(UserError, match=r"^3 files or folders .*closed/ cannot be listed: "):
+            build(MODULE, options)
+        assert not options.output.exists()
+        made = build(MODULE, replace(options, skip_unreadable=True))
+    assert (content(tmp_path / "out"), made) == (content(tmp_path / "whole"), whole)
+    assert "3 files or folders cannot be read and are left out: " in caplog.text
+    report = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert [(entry["source"], entry["path"], entry["why"]) for entry in report["left_out"]][1:] == [
+        ("one", "part-3.json", "is neither a file nor a folder"),
+        ("one", "closed/", "cannot be listed: permission denied"),
+    ]
+    shown = (tmp_path / "out" / "report.html").read_text()
+    assert "3 files or folders match and could not be read" in shown

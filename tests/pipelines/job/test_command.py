@@ -1,0 +1,38 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpus.options import Options
+from shards.show import USUAL
+
+
+def test_the_overview_of_a_dataset_knows_the_usual_options() -> None:
+    usual = Options()
+    for name, value in USUAL.items():
+        default = getattr(usual, name)
+        assert value == (sorted(default) if isinstance(default, tuple) else default), name
+
+
+@pytest.mark.slow
+def test_the_plain_command_loads_neither_beam_nor_pandas(tmp_path: Path) -> None:
+    script = """
+import sys
+from pipelines.job.command import main
+code = main("pipelines.wudao", [])
+sys.exit(code or repr({"apache_beam", "pandas"} & {*sys.modules}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "531 read = 509 kept + 20 dropped + 2 quarantined" in done.stderr
+    assert "WARNING" not in done.stderr
+    assert (tmp_path / "build" / "wudao" / "manifest.json").exists()
+    assert done.stderr.splitlines()[-1] == "set()"

@@ -1,0 +1,86 @@
+"""Intermediate files that are harmed between two runs: the second ends in the same bytes.
+
+Guarantee: Finished work that was harmed between two runs is told and made again.
+"""
+
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.job.build import build
+from shards import Dataset
+from shards.verify import verify
+from tests.pipelines.runs import MODULE, many_splits, shipped
+
+
+def flip(raw: bytes) -> bytes:
+    half = len(raw) // 2
+    return raw[:half] + bytes([raw[half] ^ 4]) + raw[half + 1 :]
+
+
+HARMS = {"flip": flip, "cut": lambda raw: raw[:-7], "empty": lambda _: b"", "remove": None}
+
+
+def kinds(output: Path) -> list[list[Path]]:
+    """Every kind of file that a run leaves before its manifest."""
+    found = [path for path in sorted(output.glob("**/*")) if path.is_file()]
+    by_kind: dict[tuple[str, str], list[Path]] = {}
+    for path in found:
+        folder = path.parent.name
+        if path.parent != output and folder != "plan":
+            by_kind.setdefault((folder, path.suffix), []).append(path)
+    assert len(by_kind) == 25
+    return [*by_kind.values()]
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run leaves that was killed when it was about to write its manifest."""
+    output = tmp_path_factory.mktemp("left") / "dataset"
+    build(MODULE, many_splits(output, dedup="minhash", keep_dropped=True, keep_segments=True))
+    return output
+
+
+def tasks_of(output: Path) -> dict[Path, str]:
+    """The task that wrote each file: the name of the file begins with it, or its record has it."""
+    records = {path.stem: path.read_text() for path in sorted((output / ".work").glob("*/*.json"))}
+    tasks = {}
+    for path in (path for kind in kinds(output) for path in kind):
+        name = path.relative_to(output).with_suffix("").as_posix()
+        named = re.match(r"[0-9a-f]{24}", path.name)
+        writers = [task for task, text in records.items() if re.search(rf'"{name}[."]', text)]
+        assert named or writers, path
+        tasks[path] = named[0] if named else writers[0]
+    return tasks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("part", range(4))
+def test_what_was_harmed_between_two_runs_is_told_and_made_again(
+    left: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str, part: int
+) -> None:
+    output = tmp_path / "out"
+    shutil.copytree(left, output)
+    (output / "manifest.json").unlink()
+    tasks = tasks_of(output)
+    victims: list[Path] = []
+    for at, kind in enumerate(sorted(kinds(output)[part::4], key=len)):
+        # They are of different tasks: each is told once.
+        told = {tasks[path] for path in victims}
+        free = [path for path in kind if tasks[path] not in told]
+        victims.append(free[at % len(free)])
+        change, raw = HARMS[harm], victims[-1].read_bytes()
+        victims[-1].unlink()
+        if change:
+            victims[-1].write_bytes(change(raw))
+    with caplog.at_level(logging.WARNING, "corpusmill"):
+        build(MODULE, many_splits(output, dedup="minhash", keep_dropped=True, keep_segments=True))
+    assert shipped(output) == shipped(left)
+    assert list(verify(Dataset.open(output))) == []
+    for victim in victims:
+        if victim.suffix != ".json" or harm != "remove":
+            assert str(victim) in caplog.text

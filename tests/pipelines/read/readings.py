@@ -1,0 +1,60 @@
+"""Files read whole and in splits, with what always holds checked on the way."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+
+from pipelines.read.files import InputFile, match_inputs
+from pipelines.read.reading import Reading, open_reader, splits, stored_crc32c
+from pipelines.read.record import Damage, Reader, Record
+from pipelines.read.split import Link, Split, seamless
+
+Items = list[Record | Damage]
+
+
+def reading(form: Any = "auto", **options: Any) -> Reading:
+    return Reading(format=form, text_fields=("text",), **options)
+
+
+def input_file(path: Path) -> InputFile:
+    (file,) = match_inputs([str(path)], pattern="*", default_name="s")
+    return file
+
+
+def written(path: Path, raw: bytes) -> InputFile:
+    path.write_bytes(raw)
+    return input_file(path)
+
+
+def read_split(split: Split, how: Reading) -> tuple[Items, Link]:
+    reader: Reader = open_reader(split, how)
+    items = list(reader)
+    assert reader.link is not None
+    assert reader.crc32c == stored_crc32c(split, how)
+    return items, reader.link
+
+
+def read_file(file: InputFile, how: Reading) -> Items:
+    """Read a file as one split; the checksum is that of the file."""
+    (split,) = splits(file, how, split_bytes=max(1, file.bytes))
+    items, link = read_split(split, how)
+    assert seamless([link])
+    assert stored_crc32c(split, how) == google_crc32c.value(Path(file.path).read_bytes())
+    return items
+
+
+def read_in_splits(file: InputFile, how: Reading, *, split_bytes: int) -> Items:
+    """Read a file split by split; the splits must join."""
+    readings = [read_split(split, how) for split in splits(file, how, split_bytes=split_bytes)]
+    assert seamless([link for _, link in readings])
+    return list(itertools.chain.from_iterable(items for items, _ in readings))
+
+
+def values(items: Items) -> list[Any]:
+    return [item.value for item in items if isinstance(item, Record)]
+
+
+def damages(items: Items) -> list[tuple[int, int, str]]:
+    return [item[:3] for item in items if isinstance(item, Damage)]

@@ -1,0 +1,67 @@
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.read.jsonl import object_line
+from pipelines.read.lines import LineReader, text_line
+from pipelines.read.reading import splits
+from pipelines.read.record import Damage, Record
+from tests.pipelines.read.readings import (
+    read_file,
+    read_in_splits,
+    reading,
+    written,
+)
+
+PIECES = st.sampled_from(
+    [
+        b'{"text":"a"}', b'{"text":"\xe5\xa5\xbd","n":[1,2]}', b'{"text":"' + b"l" * 60 + b'"}',
+        b"", b"", b" \t", b"\r", b"\xef\xbb\xbf", b"\xff\xfe", b"{", b"17", b"[]", b"\0", b"x" * 90,
+    ]
+)  # fmt: skip
+
+
+@given(
+    lines=st.lists(st.tuples(PIECES, st.sampled_from([b"\n", b"\r\n"])), min_size=1, max_size=12),
+    last=PIECES,
+    split_bytes=st.integers(1, 150),
+    block_bytes=st.integers(1, 70),
+    form=st.sampled_from(["jsonl", "lines"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_splits_and_blocks_read_what_one_split_reads(
+    lines: list[tuple[bytes, bytes]],
+    last: bytes,
+    split_bytes: int,
+    block_bytes: int,
+    form: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    raw = b"".join(piece + end for piece, end in lines) + last
+    file = written(tmp_path_factory.mktemp("lines") / "a.dat", raw)
+    how = reading(form, max_record_bytes=64)
+    items = read_file(file, how)
+    assert read_in_splits(file, how, split_bytes=split_bytes) == items
+    parse: Any = object_line if form == "jsonl" else partial(text_line, newline="")
+    (split,) = splits(file, how, split_bytes=file.bytes)
+    assert list(LineReader(split, parse, max_record_bytes=64, block_bytes=block_bytes)) == items
+    expected = _expected(raw, parse)
+    assert items == expected
+
+
+def _expected(raw: bytes, parse: Any) -> list[Record | Damage]:
+    """Return what is in a file, by the shortest program that can say so."""
+    at, items = 0, []
+    for number, line in enumerate(raw.split(b"\n")):
+        begin, content = at, line
+        if number == 0 and line.startswith(b"\xef\xbb\xbf"):
+            begin, content = 3, line[3:]
+        if len(content) > 64:
+            items.append(Damage(begin, len(content), "too-long", content))
+        else:
+            items.append(parse(begin, content, None))
+        at += len(line) + 1
+    return [item for item in items if item is not None]

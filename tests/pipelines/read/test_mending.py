@@ -1,0 +1,32 @@
+"""Records that are mended as they are read: the same ones in any format, each at its own place."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.read.mending import mend_json
+
+
+@pytest.mark.parametrize(
+    ("raw", "mended"),
+    [
+        (b'"caf\xe9"', '"caf\ufffd"'.encode()),
+        (b'"\xe4\xb8"', '"\ufffd"'.encode()),
+        (rb'"\ud800"', rb'"\ufffd"'),
+        (rb'"\uDC00 \ud83d\ude00 \ud83d"', rb'"\ufffd \ud83d\ude00 \ufffd"'),
+        (rb'"\ud83d\ud83d\ude00"', rb'"\ufffd\ud83d\ude00"'),
+        (rb'"\\ud800 \\\ud800 \\\\ud800"', rb'"\\ud800 \\\ufffd \\\\ud800"'),
+        (rb'"\ud80"', rb'"\ud80"'),
+        (b'"\\', b'"\\'),
+    ],
+)
+def test_what_is_invalid_in_json_is_replaced(raw: bytes, mended: bytes) -> None:
+    assert mend_json(raw) == mended
+
+
+@given(st.text())
+def test_valid_json_stays_as_it_is(text: str) -> None:
+    for raw in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        assert mend_json(raw.encode()) == raw.encode()

@@ -1,0 +1,72 @@
+"""What makes a filter of one's own the same one, and where it may come from."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpus.code import code_hash
+from pipelines.quality import Quality
+from pipelines.steps.filter_spec import parse_filter
+from pipelines.steps.user_filter import UserFilter
+from shards.errors import UserError
+from tests.golden.corpus_own import own_code
+from tests.pipelines.own_code import install
+
+READER = """
+class Reader:
+    def __init__(self, model=""):
+        pass
+
+    def __call__(self, batch):
+        return [None] * len(batch)
+"""
+
+
+@pytest.fixture(autouse=True)
+def modules(code: Path) -> None:
+    own_code(code)
+    (code / "mine.py").write_text(READER)
+
+
+def own(spec: str) -> UserFilter:
+    return UserFilter(parse_filter(spec))
+
+
+def test_its_identity_is_its_code_its_options_and_its_files(code: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.bin"
+    model.write_bytes(b"one")
+    plain, with_model = own("mine:Reader"), own(f"mine:Reader?model={model}")
+    assert plain.identity == "quality=mine:Reader"
+    assert plain.code == with_model.code
+    assert str(model) not in with_model.identity
+    model.write_bytes(b"two")
+    changed = own(f"mine:Reader?model={model}")
+    assert changed.engines != with_model.engines
+    assert changed.identity != with_model.identity
+    long = "a" * 300  # no path
+    assert long in own(f"mine:Reader?model={long}").identity
+    (code / "mine.py").write_text(READER + "\n")
+    code_hash.cache_clear()
+    assert own("mine:Reader").code != plain.code
+
+
+def test_options_are_written_as_in_an_address() -> None:
+    # A plus is a plus, as in regular expressions.
+    spec = parse_filter("mask=规则:C?pattern=a+b%20c&path=/m.bin&empty=")
+    assert (spec.after, spec.module, spec.name) == ("mask", "规则", "C")
+    assert spec.given == {"pattern": "a+b c", "path": "/m.bin", "empty": ""}
+
+
+def test_an_installed_package_offers_filters_and_profiles(code: Path) -> None:
+    install(
+        code,
+        "[corpusmill.filters]\nlength = own_filters:Length\n"
+        "[corpusmill.profiles]\nsome = own_rules:few\n",
+    )
+    assert own("length?unit=2").identity == own("own_filters:Length?unit=2").identity
+    with pytest.raises(UserError, match="there are length"):
+        parse_filter("lengt")
+    judged = Quality.parse(["some"]).judge(["Wow wow wow", "Wow"], ["en", "en"])
+    assert judged.reasons == [None, "few-too-few"]
+    with pytest.raises(UserError, match="did you mean some"):
+        Quality.parse(["som"])
