@@ -21,7 +21,6 @@ from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.program import called
-from shards.push import push
 from shards.reader import Dataset
 from shards.records import to_json
 from shards.remove import check_complete, remove, select
@@ -29,7 +28,6 @@ from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
 from shards.storage.files import delete, write_json
-from shards.storage.hub import dataset_name
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
 from shards.verify import verify
@@ -231,35 +229,6 @@ class Place(Command):
             "all checksums match"
         )
         return 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Push(Command):
-    """Publish a dataset on the Hugging Face hub, or what is new of one that is published."""
-
-    dataset: Path = option(MISSING, flag=WORD, type=local_path, metavar="DIR")
-    """a dataset on a disk"""
-    name: str = option(MISSING, flag=WORD, metavar="OWNER/NAME")
-    """its name there"""
-    revision: str | None = option(None, metavar="BRANCH")
-    """the branch, made if there is none. Default: main"""
-    private: bool = option(False)
-    """a repository that this makes is private"""
-
-    def run(self) -> None:
-        """Send the files, with a line for each that was not there."""
-        name = dataset_name(self.name)
-        name = replace(name, revision=self.revision or name.revision)
-
-        def tell(path: str, num_bytes: int) -> None:
-            print_line(f"{num_bytes:>16,}  {path}", flush=True)
-
-        done = push(self.dataset, name, private=self.private, tell=tell)
-        print_line(f"{done.sent:>16,}  bytes are new there, {done.kept:,} were there before")
-        if done.deleted:
-            print_line(f"{done.deleted:>16,}  files deleted, which no manifest names any more")
-        state = "is now commit" if done.is_new else "is as it was, commit"
-        print_line(f"{name} {state} {done.commit}; to train on it: --data {name}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -384,8 +384,8 @@ def held(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Ite
     """
     if str(directory).startswith("hf://"):
         raise UserError(
-            f"{directory} is a published dataset: change the folder that it was pushed from, then "
-            "push that again."
+            f"{directory} is a published dataset: change the folder that it was uploaded from, and "
+            "upload that again."
         )
     if _is_linked(directory):
         raise UserError(

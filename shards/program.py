@@ -88,7 +88,6 @@ GROUPS = {
         _on_datasets("compact", "Compact", "one generation of many, with the same documents"),
         _on_datasets("prune", "Prune", "delete what the manifest does not name"),
         _on_datasets("place", "Place", "copy what one node needs onto its disk"),
-        _on_datasets("push", "Push", "publish it on the Hugging Face hub"),
         _on_datasets(
             "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy"
         ),

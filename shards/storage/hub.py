@@ -18,9 +18,6 @@ from shards.storage.address import error_text
 PREFIX = "hf:"
 """Before a name, where a path could stand as well."""
 
-REFUSED_TOKEN, FORBIDDEN = 401, 403
-"""HTTP statuses."""
-
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 _SNAPSHOT = re.compile(r"/datasets--([\w.-]+)--([\w.-]+)/snapshots/([0-9a-f]{40})(?![0-9a-f])")
 """What a path in the cache of the hub's library has."""
@@ -116,18 +113,3 @@ def reason(error: Exception, name: HubName, *, kind: str) -> str:
     }
     known = (why for kind, why in whys.items() if isinstance(error, kind))
     return next(known, error_text(error))
-
-
-def push_reason(error: Exception, name: HubName) -> str:
-    """Return why the hub does not take what is pushed, in plain words."""
-    from huggingface_hub import errors  # noqa: PLC0415  see above
-
-    status = error.response.status_code if isinstance(error, errors.HfHubHTTPError) else 0
-    if status == REFUSED_TOKEN:
-        return "it wants a token that may write: set HF_TOKEN, or log in with hf auth login"
-    if status == FORBIDDEN:
-        owner = name.repository.partition("/")[0]
-        return f"HF_TOKEN may not write there: {owner} is to be you or an organization of yours"
-    if isinstance(error, errors.OfflineModeIsEnabled):
-        return "HF_HUB_OFFLINE is set"
-    return reason(error, name, kind="dataset")

@@ -61,11 +61,6 @@ _TAKEN: Mapping[str, tuple[str, Scene]] = {
 """At bounds, on the side that is taken; more of it is in golden rows."""
 
 
-def _cut_short(folder: Path) -> None:
-    shard = next((folder / "data").glob("g*/docs/00001.bin"))
-    shard.write_bytes(shard.read_bytes()[:-2])
-
-
 def _link_out(path: str) -> Scene:
     """A link to a folder beside the dataset."""
 
@@ -121,9 +116,6 @@ _REFUSED = (
     "export data --to llm.c --tokens-per-file 1073741312 --output out",
     "megatron data:notes=0",
     "megatron s3://bucket/data",
-    "push data words",
-    "push s3://bucket/data me/words",
-    "push data me/words",
     "inspect hf:words",
     "view data --port 65536",
 )
@@ -139,8 +131,6 @@ _WITH = {
     "megatron data=1 disk:docs=2": together(
         first, another, sealed("tokenizer.special.eos", 301, data="disk")
     ),
-    "push empty me/words": holding("empty/a.txt"),
-    "push data me/words --private": together(first, _cut_short),
     "view data --run run.json": together(dataset, holding_json("run.json", {"batches": []})),
 }
 

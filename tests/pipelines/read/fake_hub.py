@@ -1,9 +1,5 @@
-"""A Hugging Face hub on localhost: the few answers that its libraries need to list, read and push.
+"""A Hugging Face hub on localhost: the few answers that its libraries need to list and read."""
 
-Who pushes has the token hf_OWNER.
-"""
-
-import base64
 import hashlib
 import json
 import logging
@@ -24,7 +20,6 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 READ = "/api/<any(datasets, models):_>/<owner>/<repo>"
-WRITE = "/api/datasets/<owner>/<repo>"
 FILE = "<owner>/<repo>/resolve/<revision>/<path:path>"
 ROUTES = Map(
     [
@@ -36,19 +31,10 @@ ROUTES = Map(
         Rule(f"{READ}/paths-info/<revision>", endpoint="entries"),
         Rule(f"/{FILE}", endpoint="file"),
         Rule(f"/datasets/{FILE}", endpoint="file"),
-        Rule("/api/repos/create", endpoint="create"),
-        Rule(f"{WRITE}/branch/<revision>", endpoint="make_branch"),
-        Rule(f"{WRITE}/preupload/<revision>", endpoint="modes"),
-        Rule("/api/validate-yaml", endpoint="check_card"),
-        Rule("/datasets/<owner>/<repo>.git/info/lfs/objects/batch", endpoint="rooms"),
-        Rule("/large/<path>", endpoint="upload"),
-        Rule(f"{WRITE}/commit/<revision>", endpoint="commit"),
     ]
 )
 AT = ("main", "v1", "refs/convert/parquet")
 """The revisions of a repository that is there from the start."""
-LARGE = (".arrow", ".bin", ".parquet")
-"""What the hub keeps beside git."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,17 +64,11 @@ class Refused(Exception):
 
 @dataclass
 class Hub:
-    """What the server answers from, what it was asked, and what it was given."""
+    """What the server answers from, and what it was asked."""
 
     repositories: dict[str, dict[str, Repository]]
     """By name, then by branch, tag or commit."""
     requests: list[str] = field(default_factory=list)
-    objects: dict[str, bytes] = field(default_factory=dict)
-    """Large files by SHA-256."""
-    uploads: list[str] = field(default_factory=list)
-    """The SHA-256 of each large file that came, as often as it came."""
-    room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(10**6))
-    """How many large files are taken in; the others wait."""
 
     def repository(self, name: str, revision: str | None) -> Repository:
         if name not in self.repositories:
@@ -184,81 +164,6 @@ class Call:
         answer = Response(content, headers={"X-Repo-Commit": repository.commit})
         answer.set_etag(repository.entry(self.path)["oid"])
         return answer.make_conditional(self.request, True, len(content))
-
-    def create(self) -> Any:
-        asked = self.request.get_json()
-        name = f"{asked.get('organization')}/{asked.get('name')}"
-        self.check_token(name)
-        answer = {"url": f"{self.request.host_url}datasets/{name}"}
-        if name in self.hub.repositories:
-            return Response(json.dumps(answer), 409, content_type="application/json")
-        self.hub.create(name)
-        return answer
-
-    def make_branch(self) -> Any:
-        self.check_token(self.name)
-        if self.revision in self.hub.repositories[self.name]:
-            raise Refused(409, "BranchExists")
-        self.hub.put(self.name, str(self.revision), self.hub.repository(self.name, None).files)
-        return {}
-
-    def modes(self) -> Any:
-        """How each file is to come, and what is there of its name."""
-        self.check_token(self.name)
-        answers = []
-        for path in (file["path"] for file in self.request.get_json()["files"]):
-            held, large = self.repository.files.get(path), path.endswith(LARGE)
-            oid = None
-            if held is not None:
-                blob = b"blob %d\0%b" % (len(held), held)
-                oid = (hashlib.sha256(held) if large else hashlib.sha1(blob)).hexdigest()
-            mode = "lfs" if large else "regular"
-            answers.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
-        return {"files": answers}
-
-    def check_card(self) -> Any:
-        return {"errors": [], "warnings": []}
-
-    def rooms(self) -> Any:
-        """Where large files are put; nowhere if they are there."""
-        self.check_token(self.name)
-        objects = self.request.get_json(force=True)["objects"]
-        for asked in objects:
-            if asked["oid"] not in self.hub.objects:
-                href = f"{self.request.host_url}large/{asked['oid']}"
-                asked["actions"] = {"upload": {"href": href}}
-        return {"transfer": "basic", "objects": objects}
-
-    def upload(self) -> Any:
-        self.hub.room.acquire()
-        content = self.request.get_data()
-        if hashlib.sha256(content).hexdigest() != self.path:  # its sender was killed
-            raise Refused(400, "BadDigest")
-        self.hub.objects[self.path] = content
-        self.hub.uploads.append(self.path)
-        return {}
-
-    def commit(self) -> Any:
-        self.check_token(self.name)
-        files = dict(self.repository.files)
-        for line in map(json.loads, self.request.get_data().splitlines()):
-            value = line["value"]
-            match line["key"]:
-                case "file":
-                    files[value["path"]] = base64.b64decode(value["content"])
-                case "lfsFile":
-                    files[value["path"]] = self.hub.objects[value["oid"]]
-                case "deletedFile":
-                    del files[value["path"]]
-        made = self.hub.put(self.name, str(self.revision), files).commit
-        return {"commitOid": made, "commitUrl": f"{self.request.host_url}{self.name}/commit/{made}"}
-
-    def check_token(self, name: str) -> None:
-        token = self.request.headers.get("Authorization", "")
-        if not token:
-            raise Refused(401, "Unauthorized")
-        if token != f"Bearer hf_{name.partition('/')[0]}":
-            raise Refused(403, "Forbidden")
 
 
 @contextmanager
