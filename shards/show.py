@@ -28,7 +28,6 @@ _QUANTILES = (0.5, 0.9)
 
 
 USUAL: Mapping[str, Any] = {
-    "clusters": "local",
     "dedup": "exact",
     "language_threshold": 0.5,
     "languages": ["en", "zh"],

@@ -178,9 +178,6 @@ class Options(Command):
     minhash_threshold: float = option(0.7, metavar="S", type=fraction, decides=DATASET)
     """Lowest similarity (Jaccard, of 5-grams) at which a near-duplicate is left out; 0: one band in
     common is enough."""
-    clusters: str = option("local", choices=("local", "components"), decides=DATASET)
-    """Which near-duplicates to leave out. local: those similar to an earlier document; components:
-    all but the first of each connected component."""
     validation: float = option(0.001, metavar="F", type=fraction, decides=DATASET, group=SHARDS)
     """Share of each source's documents to hold out: at least 32 of them, at most 5 %; 0: none."""
     shards: int = option(0, metavar="N", type=count, decides=DATASET)
@@ -271,11 +268,6 @@ class Options(Command):
             raise UserError("--rehash and --allow-changed say how to --append: give that as well")
         if self.grows and self.overwrite:
             raise UserError("a dataset is either replaced (--overwrite) or grows: leave one out")
-        if self.grows and self.clusters == "components":
-            raise UserError(
-                "--clusters components joins documents that are already in shards, so a dataset "
-                "made with it cannot grow: make it with --clusters local"
-            )
 
     @property
     def grows(self) -> bool:

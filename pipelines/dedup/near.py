@@ -24,7 +24,6 @@ from pipelines.dedup.bands import (
     open_bands,
     read_slots,
 )
-from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import NEAR, drop_table
 from pipelines.dedup.exact import HashGroups, colliding_rows, run_starts
 from pipelines.dedup.minhash import NUM_SLOTS
@@ -191,11 +190,3 @@ def near_drops(slots: Sequence[AnyPath], member: Members, *, known: bool = False
     row = look_up(slots, "row", segment=member.segment, signer=member.signer)
     same = np.full(len(row), known)
     return drop_table(member.order, member.segment, row, reason=NEAR, known=same)
-
-
-def edges_between(member: Members, smallest: Members) -> Edges:
-    """Return pairs as edges from the member to the smallest."""
-    places = [
-        side.segment.astype(np.uint64) << np.uint64(32) | side.signer for side in (member, smallest)
-    ]
-    return Edges(member.order, places[0], smallest.order, places[1])

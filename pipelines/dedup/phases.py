@@ -2,7 +2,6 @@
 
 dedup        ranges of the text hash, and of each band
 known        documents that share a band with one of an earlier generation, compared with it
-components   all but the smallest of each component   (--clusters components)
 drops        the documents to drop, each once, by order
 slots        the slots of the signatures that are left for later generations
 """
@@ -20,7 +19,6 @@ from pipelines.execute.phases import Phases
 from pipelines.execute.records import complete_files
 from pipelines.segments.plan import Plan, task_name
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
-from shards.errors import UserError
 from shards.manifest import TableEntry
 from shards.range import Range
 from shards.storage.remote import AnyPath
@@ -58,7 +56,7 @@ class Deduplicated:
     records: Sequence[TaskRecord] = ()
     signatures: tuple[TableEntry, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """For report.json: groups by size, candidates, components."""
+    """For report.json: groups by size, candidates."""
 
     def drops_within(self, within: Range) -> tuple[str, ...]:
         """Return references of the drop files that overlap a range; each file is a range itself."""
@@ -84,7 +82,6 @@ class Dedup:
         output: AnyPath,
         *,
         dedup: str,
-        clusters: str,
         threshold: float,
     ) -> None:
         """Prepare them.
@@ -94,11 +91,7 @@ class Dedup:
             plan: The segments.
             output: The folder of the dataset.
             dedup: none, exact or minhash, as --dedup says.
-            clusters: local or components, as --clusters says.
             threshold: Lowest similarity of near-duplicates.
-
-        Raises:
-            UserError: Components are asked for, and there are earlier generations.
         """
         self._phases = phases
         self._plan = plan
@@ -106,15 +99,8 @@ class Dedup:
         self._dedup = dedup
         self._threshold = threshold
         self._near = dedup == "minhash"
-        self._components = self._near and clusters == "components"
         self._sieved = [segment.sieved for segment in plan.segments]
         self._many = many_ranges(sum(counts.texts for counts in self._sieved), dedup)
-        if self._components and plan.earlier:
-            raise UserError(
-                "--clusters components cannot be appended to: which documents of a cluster are "
-                "dropped would change with every generation. Use --clusters local (the default), "
-                "or make the dataset again from all of its input with --overwrite"
-            )
 
     def run(self) -> Deduplicated:
         """Run the phases and return their results."""
@@ -127,9 +113,8 @@ class Dedup:
         exact = [record for task, (_, record) in pairs if task.band == TEXT]
         near = dict(named for task, named in pairs if task.band != TEXT)
         known = self._known(near)
-        components = self._connect(near) if self._components else {}
-        drops = self._drops({**records, **known, **components})
-        slots = self._slots(near.values(), drops) if self._near and not self._components else {}
+        drops = self._drops({**records, **known})
+        slots = self._slots(near.values(), drops) if self._near else {}
         signatures = [*records.values(), *slots.values()]
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
@@ -139,8 +124,6 @@ class Dedup:
                 "compared": sum(record.compared for record in compared),
                 "failed": sum(record.failed for record in compared),
             }
-        if components:
-            figures["near"]["components"] = _sizes(components.values())
         if self._plan.earlier:
             figures["known"] = _known_figures(drops.values())
         return Deduplicated(
@@ -180,7 +163,6 @@ class Dedup:
                 ranges=ranges,
                 band=band,
                 threshold=self._threshold,
-                edges=self._components,
             )
 
     def _ranges(self, band: int) -> int:
@@ -202,10 +184,6 @@ class Dedup:
         return self._finish(
             [self._task("known", index=index, **settings) for index in range(ranges)]
         )
-
-    def _connect(self, near: Records) -> Records:
-        """Return the record of the components."""
-        return self._finish([self._task("components", inputs=tuple(near))])
 
     def _drops(self, found: Records) -> Records:
         """Return the records of the final drop files."""

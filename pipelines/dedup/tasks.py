@@ -1,9 +1,8 @@
 """The tasks of dedup, by phase; what each reads and writes.
 
-    dedup        a range of the text hash, or of one band's hash  ─▶  .drops, or .edges (links),
+    dedup        a range of the text hash, or of one band's hash  ─▶  .drops,
                      signatures; .known: what to compare with earlier generations
     known        a range of the order of earlier documents: the .known of all tasks  ─▶  .drops
-    components   the .edges of all tasks: their connected components  ─▶  .drops
     drops        a range of the order: the drops of all tasks, each document once  ─▶  .drops
     slots        a range of the order: the slots of documents whose text is new  ─▶  signatures
 
@@ -19,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.bands import BandRows
-from pipelines.dedup.components import Edges, component_sizes, spanning_forest
 from pipelines.dedup.drops import (
     DROPS,
     EXACT,
@@ -45,8 +43,6 @@ from pipelines.dedup.exact import (
     size_histogram,
 )
 from pipelines.dedup.near import (
-    Members,
-    edges_between,
     group_rows,
     members_of,
     near_drops,
@@ -62,14 +58,13 @@ from shards.range import Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
-from shards.tables import open_table, write_entry
+from shards.tables import write_entry
 
 TEXT = -1
 """The band that stands for the text hash."""
 
 _DESCRIPTIONS = {
     "known": "documents similar to earlier ones, order",
-    "components": "components of similar documents,",
     "drops": "drops of order",
     "slots": "slots of order",
 }
@@ -90,9 +85,6 @@ class Task:
     """Whose hash it is (dedup)."""
     threshold: float = 0.0
     """Least similarity of near-duplicates (dedup, known)."""
-    edges: bool = False
-    """Write edges between similar documents; if not, as drops those that are similar to one before
-    them, by order, segment, signer (dedup)."""
 
     def __str__(self) -> str:
         of = "text hash" if self.band == TEXT else f"band {self.band}"
@@ -109,7 +101,7 @@ class TaskRecord:
     candidates: int = 0
     """Rows of its file of candidates."""
     groups: Mapping[str, int] = field(default_factory=dict)
-    """Groups of documents with a common hash, or components, by size."""
+    """Groups of documents with a common hash, by size."""
     compared: int = 0
     """Documents compared with a smaller one that shares the band, once per band."""
     failed: int = 0
@@ -199,40 +191,31 @@ def _similar_texts(run: _Run) -> TaskRecord:
     known = places >= 0
     owners = ~known
     candidates, drop_parts = _against_earlier(run, earlier, places, rows, starts)
-    edge_parts, sizes = list[Edges](), [np.zeros(0, np.int64)]
+    sizes = [np.zeros(0, np.int64)]
     compared, failed = len(drop_parts[0]), 0
     for groups in group_rows(rows, range_bits=run.range_bits):
         for pairs in pair_with_smallest(
             rows, starts, groups, slots=slots, known=known, threshold=task.threshold
         ):
-            member, smallest = pairs.member[pairs.passed], pairs.smallest[pairs.passed]
-            if task.edges:
-                edge_parts.append(edges_between(member, smallest))
-            else:
-                drop_parts.append(near_drops(slots, member))
+            drop_parts.append(near_drops(slots, pairs.member[pairs.passed]))
             compared += len(pairs.passed)
             failed += int((~pairs.passed).sum())
         sizes.append(np.diff(np.flatnonzero(groups.first), append=len(groups.rows)))
         owners[groups.rows[~groups.first]] = False
     drops = pa.concat_tables(drop_parts).sort_by("order")
     tables = {"drops": drops}
-    if task.edges:
-        tables["edges"] = Edges.concatenate(edge_parts).table()
     if run.plan.earlier:
         tables["known"] = candidates
     files = tuple(run.write(suffix, table) for suffix, table in tables.items())
-    del drop_parts, edge_parts, tables
-    signatures: tuple[TableEntry, ...] = ()
-    if not task.edges:  # nothing is appended to a dataset whose clusters are components
-        table = band_table(rows, owners, within=run.within)
-        signatures = (run.sign(f"band-{task.band:02}", table),)
+    del drop_parts, tables
+    table = band_table(rows, owners, within=run.within)
     return TaskRecord(
         drops=len(drops),
         candidates=len(candidates),
         groups=size_histogram(np.concatenate(sizes)),
         compared=compared,
         failed=failed,
-        signatures=signatures,
+        signatures=(run.sign(f"band-{task.band:02}", table),),
         files=files,
     )
 
@@ -267,18 +250,6 @@ def _known(run: _Run) -> TaskRecord:
     return TaskRecord(drops=len(drops), compared=compared, failed=failed, files=files)
 
 
-def _components(run: _Run) -> TaskRecord:
-    forest = spanning_forest(Edges.of(open_table(path)) for path in run.inputs("edges"))
-    segment, signer = forest.place >> np.uint64(32), forest.place
-    member = Members(forest.order, segment.astype(np.uint32), signer.astype(np.uint32))
-    drops = near_drops(run.segment_files("slots"), member)
-    return TaskRecord(
-        drops=len(drops),
-        groups=size_histogram(component_sizes(forest)),
-        files=(run.write("drops", drops),),
-    )
-
-
 def _drops(run: _Run) -> TaskRecord:
     drops = merge_drops(run.inputs("drops"), run.within)
     dropped, known = count_drops(drops, [segment.source for segment in run.plan.segments])
@@ -296,7 +267,6 @@ def _slots(run: _Run) -> TaskRecord:
 _RUNS: Mapping[str, Callable[[_Run], TaskRecord]] = {
     "dedup": _dedup,
     "known": _known,
-    "components": _components,
     "drops": _drops,
     "slots": _slots,
 }

@@ -25,7 +25,6 @@ _STEPS = {
     "map": "Map splits",
     "dedup": "Find duplicates",
     "known": "Compare with earlier generations",
-    "components": "Connect near-duplicates",
     "drops": "List what to drop",
     "slots": "Write signatures",
     "ranges": "Cut segments into ranges",

@@ -374,7 +374,6 @@ class Build:
             plan,
             self.output,
             dedup=self.options.dedup,
-            clusters=self.options.clusters,
             threshold=self.options.minhash_threshold,
         ).run()
         merged = self.merge(plan, dedup)

@@ -145,12 +145,11 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options) -> Extent:
     many = many_ranges(texts, options.dedup)
     ranges = partial(num_ranges, many=many)
     near = options.dedup == "minhash"
-    local = near and options.clusters == "local"
     return Extent(
         sources={name: _with_shards(source, options) for name, source in sources.items()},
         text_ranges=ranges(texts) if options.dedup != "none" else 0,
         band_ranges=min(ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
-        slot_ranges=ranges(signed, rows_per_task=SLOTS_PER_TASK) if local else 0,
+        slot_ranges=ranges(signed, rows_per_task=SLOTS_PER_TASK) if near else 0,
         remote=isinstance(options.output, RemotePath),
     )
 

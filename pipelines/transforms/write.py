@@ -38,7 +38,7 @@ from shards.spelling import expected
 from shards.storage.remote import any_path
 
 TAKEN = (
-    "eos", "dedup", "minhash_threshold", "clusters", "validation", "shards", "shard_tokens",
+    "eos", "dedup", "minhash_threshold", "validation", "shards", "shard_tokens",
     "keep_dropped", "max_reject_rate", "keep_segments", "overwrite", "workers",
 )  # fmt: skip
 """The options of the commands that say what is made of judged documents."""
@@ -84,7 +84,7 @@ class WriteDataset(OfBatches):
             metrics: Transforms whose metrics the audit table keeps, JudgeQuality for example.
             commit: Whether the pipeline itself makes the dataset whole.
             options: Of the commands, by the names of their flags: eos, dedup, minhash_threshold,
-                clusters, validation, shards, shard_tokens, keep_dropped, max_reject_rate,
+                validation, shards, shard_tokens, keep_dropped, max_reject_rate,
                 keep_segments, overwrite, workers. Values may be the texts that
                 the flags take.
 

@@ -48,9 +48,8 @@ NEW, EXISTING = 100_000, (0, 1_000_000, 10_000_000)
 """Documents of an append, and before it."""
 NUM_PLANTED, NUM_SEGMENTS = 3000, 7
 SEGMENT_DOCUMENTS = 100_000
-CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2),
-         ("minhash", "components", 1))  # fmt: skip
-"""--dedup, --clusters, workers."""
+CASES = (("exact", 1), ("minhash", 1), ("minhash", 2))
+"""--dedup, workers."""
 
 
 def measure(num_documents: int) -> str:
@@ -59,7 +58,7 @@ def measure(num_documents: int) -> str:
     folder = made(f"dedup-{num_documents}", lambda to: generate(to, ids, num_documents))
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
     rows = [[" ".join(map(str, case)), *_dedup_in_process(folder, *case)] for case in CASES]
-    head = ("--dedup, --clusters, --workers", *FIGURES)
+    head = ("--dedup, --workers", *FIGURES)
     each = f"{size / num_documents:.0f} bytes each on disk"
     return f"{num_documents:,} documents, {each}\n{render(head, rows)}"
 
@@ -129,11 +128,11 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
     return table.take(np.argsort(order))
 
 
-def _dedup_in_process(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
+def _dedup_in_process(folder: Path, dedup: str, workers: int) -> list[str]:
     """Run dedup of a folder that generate() made; return FIGURES."""
-    for phase in ("dedup", "known", "components", "drops", "slots"):
+    for phase in ("dedup", "known", "drops", "slots"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
-    words = (folder, dedup, clusters, workers)
+    words = (folder, dedup, workers)
     spent = spend([sys.executable, "-m", "tests.bench.dedup", *words])
     seconds, dropped, known = spent.out.split()
     return [seconds, f"{spent.cpu:.1f}", f"{spent.rss / 1e6:,.0f}", dropped, known]
@@ -164,7 +163,7 @@ def measure_append(existing: Sequence[int]) -> str:
         size = sum(path.stat().st_size for path in tables)
         for path in tables:
             _forget(path)
-        figures = _dedup_in_process(folder, "minhash", "local", 1)
+        figures = _dedup_in_process(folder, "minhash", 1)
         rows.append([f"{number:,}", f"{size / 1e6:,.0f}", *figures])
         shutil.rmtree(folder)
     return render(("earlier documents", "signatures MB", *FIGURES), rows)
@@ -188,7 +187,6 @@ def run(folder: Path, options: WudaoOptions) -> Deduplicated:
             plan,
             folder,
             dedup=options.dedup,
-            clusters=options.clusters,
             threshold=options.minhash_threshold,
         ).run()
 
@@ -286,9 +284,9 @@ def _datatrove(texts: list[str], python: str) -> np.ndarray:
 
 def _main() -> None:
     """Run dedup once, and print seconds, and documents dropped and known."""
-    folder, dedup, clusters, workers = sys.argv[1:]
+    folder, dedup, workers = sys.argv[1:]
     started = time.monotonic()
-    options = WudaoOptions(dedup=dedup, clusters=clusters, workers=int(workers))
+    options = WudaoOptions(dedup=dedup, workers=int(workers))
     found = run(Path(folder), options)
     print(f"{time.monotonic() - started:.1f} {found.dropped('s')} {found.known('s')}")
 

@@ -140,14 +140,12 @@ ROWS = (
         ),
     ),
     Row(
-        name="versions-joined",
-        about="similar texts in several segments, where a shared band is enough; and components",
+        name="versions-any-band",
+        about="similar texts in several segments, where a shared band is enough",
         corpora=(tokenizer, versions),
         commands=(
             f"pipelines.text {_VERSIONS} --output none --minhash-threshold 0",
-            f"pipelines.text {_VERSIONS} --output joined --clusters components",
-            f"{_SHOWN} duplicates joined",
-            f"pipelines.text {_VERSIONS} --output all --minhash-threshold 0 --clusters components",
+            f"{_SHOWN} duplicates none",
         ),
     ),
     Row(

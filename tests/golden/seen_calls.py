@@ -125,7 +125,7 @@ _ANY = {"languages": "all", "language_threshold": 0, "validation": 0.05}
 _PLANS: Mapping[str, Mapping[str, Any]] = {
     "plain": {"workers": 3, "split_bytes": 3_000},
     "near": {"dedup": "minhash", "keep_dropped": True, "quality": "en=gopher", "pii": "mask"},
-    "apart": {"dedup": "minhash", "clusters": "components", "shards": 4, "validation": 0},
+    "apart": {"dedup": "minhash", "shards": 4, "validation": 0},
     "none": {"dedup": "none", "validation": 0.05, "shard_tokens": 2_000},
     "far": {"output": "memory://bucket/far", "dedup": "minhash", "split_bytes": 2_000},
     "far, exact": {"output": "memory://bucket/far", "keep_dropped": True, "validation": 0.05},

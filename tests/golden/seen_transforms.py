@@ -120,7 +120,6 @@ def apart() -> None:
             metrics=[step for step in steps.values() if step.fields],
             dedup="minhash",
             minhash_threshold=0.6,
-            clusters="local",
             validation="5%",
             shards=2,
             keep_dropped=True,

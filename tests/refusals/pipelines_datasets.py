@@ -54,7 +54,6 @@ OPTIONS = (
     "--split-bytes 1000",
     "--dedup none",
     "--minhash-threshold 0.8",
-    "--clusters components",
     "--validation 0",
     "--shards 2",
     "--shard-tokens 1000",

@@ -42,7 +42,6 @@ class Case:
     days: int = 1
     """How often some of them are added; each day has files of its own."""
     files: int = 1
-    clusters: str = "local"
     threshold: float = 0.7
     rows: int = 0
     """Most rows of a task, where there are to be many tasks."""
@@ -51,8 +50,7 @@ class Case:
 CASES = (
     Case(),
     Case(files=5, rows=60),
-    Case(clusters="components", rows=60),
-    Case(clusters="components", threshold=0),
+    Case(threshold=0),
     Case(days=3),
     Case(days=3, rows=30),
     Case(days=4, rows=30, threshold=0),
@@ -76,7 +74,7 @@ def test_neither_splits_nor_tasks_decide_what_is_dropped(
             monkeypatch.setattr(f"pipelines.dedup.{name}", limit)
     splits = (10_000, 60_000, 1 << 20) if case.days == 1 else (25_000,)
     outputs = [tmp_path / str(size) for size in splits]
-    choices = {"dedup": "minhash", "clusters": case.clusters, "minhash_threshold": case.threshold}
+    choices = {"dedup": "minhash", "minhash_threshold": case.threshold}
     num, make = case.days * case.files, append if case.days > 1 else build
     for part in range(num):
         write_wudao(
@@ -113,7 +111,6 @@ def plain_reasons(pages: list[str], orders: list[tuple[int, int]], case: Case) -
     texts = [fold(page) for page in pages]
     found = sign(texts)
     by_order = sorted(range(len(pages)), key=orders.__getitem__)
-    cluster = {page: rank for rank, page in enumerate(by_order)}
     firsts: dict[object, int] = {}
     near, copies = set(), set()
     for one in by_order:
@@ -122,12 +119,8 @@ def plain_reasons(pages: list[str], orders: list[tuple[int, int]], case: Case) -
             alike = similarity(found.slots[[one]], found.slots[[first]])[0] >= case.threshold
             if first != one and (alike or not case.threshold):
                 near.add(one)
-                low, high = sorted((cluster[one], cluster[first]))
-                cluster = {at: low if own == high else own for at, own in cluster.items()}
         if firsts.setdefault(texts[one], one) != one:
             copies.add(one)
-    if case.clusters == "components":
-        near = {page for rank, page in enumerate(by_order) if cluster[page] != rank}
     return [
         "duplicate" if page in copies else "near-duplicate" if page in near else None
         for page in range(len(pages))

@@ -61,16 +61,15 @@ NOTES = [Note(f"the note number {n} of quite a few, and no other", "me", n) for 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clusters", ["local", "components"])
 def test_bundles_do_not_decide_what_is_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clusters: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = torn_pages(random.Random(2), 60)
     made = []
     for records in (7, 50, 1000):
         monkeypatch.setattr("pipelines.transforms.rows.BATCH_RECORDS", records)
         monkeypatch.setattr("pipelines.map.builder.MAX_RECORDS", records)
-        options = {"dedup": "minhash", "clusters": clusters, "shards": 2, "validation": 0.05}
+        options = {"dedup": "minhash", "shards": 2, "validation": 0.05}
         sink = WriteDataset(str(tmp_path / str(records)), tokenizer=TOKENIZER, **options)
         notes = [Note(page, "me", at) for at, page in enumerate(pages)]
         with running() as (pipeline, _):
