@@ -26,8 +26,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.commit.origin import Thresholds, languages_of, thresholds_of
 from pipelines.corpus.languages import LANGUAGES
-from pipelines.job.origin import Thresholds, languages_of, thresholds_of
 from pipelines.quality import Rule
 from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import EVERY, OFF

@@ -66,7 +66,7 @@ from shards.storage.remote import AnyPath
 from shards.tables import open_between, write_entry, write_parquet
 
 LEDGER = "ledger.json"
-"""Names the files of a generation in the making (pipelines/job/ledger.py)."""
+"""Names the files of a generation in the making (pipelines/commit/ledger.py)."""
 
 FOLDER = "compact"
 """The folder in .work that holds the records of finished parts."""

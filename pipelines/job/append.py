@@ -7,6 +7,9 @@ import logging
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 
+from pipelines.commit import existing
+from pipelines.commit.existing import Unseen, find_unseen
+from pipelines.commit.ledger import Ledger
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import (
@@ -16,10 +19,7 @@ from pipelines.corpus.sources import (
     list_corpora,
     without_broken,
 )
-from pipelines.job import existing
 from pipelines.job.build import Build, started
-from pipelines.job.existing import Unseen, find_unseen
-from pipelines.job.ledger import Ledger
 from pipelines.job.ready import check_ready
 from pipelines.read.files import InputFile, Listing
 from pipelines.read.reading import Reading

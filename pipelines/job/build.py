@@ -12,6 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pipelines.commit import account, existing
+from pipelines.commit.commit import (
+    Results,
+    commit,
+    describe,
+    forget_phases,
+    grown,
+    input_entries,
+)
+from pipelines.commit.empty import empty_lines
+from pipelines.commit.ledger import Ledger
+from pipelines.commit.limits import check_kept, check_rejects, losses_of, unread_sources
+from pipelines.commit.origin import given_paths, recorded_paths
+from pipelines.commit.unknown import unknown_tokens, unknown_warnings
 from pipelines.compiled import is_warm
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
@@ -24,21 +38,7 @@ from pipelines.execute.phases import Phases
 from pipelines.execute.records import complete_files
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
-from pipelines.job import account, existing
-from pipelines.job.commit import (
-    Results,
-    commit,
-    describe,
-    forget_phases,
-    grown,
-    input_entries,
-)
-from pipelines.job.empty import empty_lines
-from pipelines.job.ledger import Ledger
-from pipelines.job.limits import check_kept, check_rejects, losses_of, unread_sources
-from pipelines.job.origin import given_paths, recorded_paths
 from pipelines.job.ready import check_ready
-from pipelines.job.unknown import unknown_tokens, unknown_warnings
 from pipelines.map.attempts import died_before
 from pipelines.map.description import describe_run, try_models
 from pipelines.map.first_records import FirstFiles, look

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from glob import has_magic
 from pathlib import Path
 
+from pipelines.commit import existing
 from pipelines.corpus.options import Options
 from pipelines.execute.runner import check_engine
-from pipelines.job import existing
 from pipelines.read.local_files import absence
 from pipelines.steps.listing import log_remarks
 from pipelines.steps.scorer import parse_spec

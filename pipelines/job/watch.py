@@ -20,14 +20,14 @@ from types import FrameType
 
 import pyarrow as pa
 
+from pipelines.commit.commit import lag_of
+from pipelines.commit.existing import seen_files
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
 from pipelines.job.append import begun_files, check_base, grow, in_turn, read_base
 from pipelines.job.arrivals import Arrivals, Name, Version
 from pipelines.job.build import started
-from pipelines.job.commit import lag_of
-from pipelines.job.existing import seen_files
 from pipelines.job.ready import check_ready
 from pipelines.read.files import InputFile, input_paths
 from pipelines.read.hub import is_hub_dataset

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from pipelines.commit import existing
+from pipelines.commit.commit import input_entries
 from pipelines.corpus.options import DATASET, Options, semantic
 from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.corpus.sources import Corpus
 from pipelines.execute.records import read_record
 from pipelines.execute.runner import level_kept
-from pipelines.job import existing
 from pipelines.job.append import check_base, read_base
 from pipelines.job.build import Build, started
-from pipelines.job.commit import input_entries
 from pipelines.map.mapper import MapRecord, SplitRecord, segment_versions
 from pipelines.read.reading import Reading
 from pipelines.segments.segment import Segment

@@ -1,7 +1,7 @@
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from pipelines.job.origin import bounds_as_written
+from pipelines.commit.origin import bounds_as_written
 from pipelines.quality import Quality
 from pipelines.quality.selection import parse_selection
 

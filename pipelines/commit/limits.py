@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.commit.account import expected_account, mapped
 from pipelines.corpus.sources import Corpus
-from pipelines.job.account import expected_account, mapped
 from pipelines.map.mapper import MapRecord
 from pipelines.map.unread import Unread
 from pipelines.quality.profile import Rule

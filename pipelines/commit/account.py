@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pipelines.commit.unknown import Unknown, unknown_lines
 from pipelines.dedup.tasks import TaskRecord
-from pipelines.job.unknown import Unknown, unknown_lines
 from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.read.files import Listing

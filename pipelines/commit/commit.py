@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pipelines.commit import account
+from pipelines.commit.existing import INPUTS, read_inputs
 from pipelines.dedup.phases import Deduplicated
-from pipelines.job import account
-from pipelines.job.existing import INPUTS, read_inputs
 from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.read.files import InputFile

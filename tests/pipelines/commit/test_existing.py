@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pipelines.commit import existing
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.job import existing
 from pipelines.job.build import build
 from shards.errors import UserError
 from tests.pipelines.runs import MODULE, page, small, touch, write_wudao

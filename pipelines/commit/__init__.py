@@ -1,0 +1,1 @@
+"""The end of a job: the account is checked, the manifest written last."""
