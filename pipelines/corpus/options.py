@@ -224,9 +224,6 @@ class Options(Command):
     allow_changed: bool = option(False, action="store_true")
     """With --append: go on without files that are gone, and take the new records of files that have
     changed."""
-    every_tokens: int = option(0, metavar="N", type=positive)
-    """Commit a generation whenever files with so many tokens are mapped, so that training can begin
-    on the first (docs/growing.md)."""
     watch: bool = option(False, action="store_true")
     """Go on for ever: add files as they arrive, as --append does (docs/growing.md)."""
     every: float = option(3600.0, metavar="TIME", type=seconds)
@@ -272,7 +269,7 @@ class Options(Command):
     @property
     def grows(self) -> bool:
         """Whether the run adds generations to the dataset."""
-        return self.append or self.watch or bool(self.every_tokens)
+        return self.append or self.watch
 
 
 def semantic(

@@ -4,8 +4,8 @@ unseen files ─▶ map ─▶ ledger ─▶ dedup against what is there, merge 
 """
 
 import logging
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from pipelines.commit import existing
 from pipelines.commit.existing import Unseen, find_unseen
@@ -32,14 +32,11 @@ from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
 
-_BYTES_PER_TOKEN = 3
-"""Of an input file, until some are mapped."""
-
 _ADVICE = "Give the options that it was made with, or another --output"
 
 
 def append(module: str, options: Options) -> Manifest | None:
-    """Add what the dataset has not seen, in one generation or, with --every-tokens, in several.
+    """Add what the dataset has not seen, in one generation.
 
     A generation that an earlier run had begun is finished first. Without a dataset the first
     generation begins one.
@@ -66,9 +63,7 @@ def append(module: str, options: Options) -> Manifest | None:
         begun = {*begun_files(base, listing.files, output)}
         readings = {name: each.reading for name, each in corpora.items()}
         new = _new_files(base, listing, output=output, readings=readings, options=options)
-        unseen = {*new} - begun
-        # In the order of all files: the cut into generations is the same after a kill.
-        waiting = [file for file in in_turn(listing.files) if file in unseen]
+        waiting = [file for file in new if file not in begun]
         if base is not None and not begun and not waiting:
             with started(corpus, corpora, files=()) as run:
                 # Who has edited a filter would think that it was applied.
@@ -113,8 +108,6 @@ def grow(
     *,
     begun: Sequence[InputFile],
     files: Sequence[InputFile],
-    tokens: dict[InputFile, int] | None = None,
-    rest: bool = True,
 ) -> Manifest | None:
     """Add generations to a dataset, of files that it does not have.
 
@@ -122,10 +115,7 @@ def grow(
         run: Holds the lock on the dataset.
         base: The dataset; None: it is begun.
         begun: The files of the generation that is made first, because it was begun before.
-        files: Of further generations, in the order in which --every-tokens takes them.
-        tokens: Of files that are mapped; those that are mapped now come in. None: none is known.
-        rest: Whether the last generation may have fewer tokens than --every-tokens. Else its files
-            are only mapped.
+        files: The files of a further generation; none: it is not made.
 
     Returns:
         The manifest after it.
@@ -142,10 +132,19 @@ def grow(
         base = run.add(base, begun)
     if not run.options.watch:
         run.check_first(sorted(files, key=lambda file: file.name), base=base)
-    tokens = {} if tokens is None else tokens
-    for part in _parts(run, files, tokens=tokens, rest=rest):
-        base = run.add(base, part)
-    return base
+    return run.add(base, files) if files else base
+
+
+def map_ahead(run: Build, files: Sequence[InputFile]) -> dict[InputFile, int]:
+    """Map files whose generation is not due yet, and return the tokens of each.
+
+    Files that cannot be mapped are left out; `run.failed` names them.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in run.map_phase(files).map_all() if files else ():
+        for split in record.splits:
+            counts[split.name] += split.tokens
+    return {file: counts[file.name] for file in files if file not in run.failed}
 
 
 def read_base(output: AnyPath) -> Manifest | None:
@@ -250,77 +249,3 @@ def _check_seen_files(unseen: Unseen, output: AnyPath) -> None:
             "back, or give --allow-changed: it goes on without those that are gone, and takes the "
             "new records of those that have changed. Nothing was added"
         )
-
-
-def _parts(
-    run: Build, files: Sequence[InputFile], *, tokens: dict[InputFile, int], rest: bool
-) -> Iterator[list[InputFile]]:
-    """Yield the files in parts, each of them a generation; other arguments as for `grow`.
-
-    With --every-tokens a part is the fewest of the remaining files, from the first on, that have so
-    many tokens. Files are mapped some at a time until a part is full; those mapped beyond
-    it are found again.
-    """
-    waiting = [*files]
-    if not run.options.every_tokens:
-        if not rest:
-            _count_tokens(run, waiting, tokens)
-        elif waiting:
-            yield waiting
-        return
-    while waiting:
-        part = _first_part(run, waiting, tokens)
-        full = sum(tokens[file] for file in part) >= run.options.every_tokens
-        if not part or not (full or rest):
-            return
-        yield part
-        done = {*part, *run.failed}
-        waiting = [file for file in waiting if file not in done]
-
-
-def in_turn(files: Sequence[InputFile]) -> list[InputFile]:
-    """Return files in an order in which any beginning has about the same share of each source."""
-    sizes: Counter[str] = Counter()
-    for file in files:
-        sizes[file.source] += file.bytes
-    before: Counter[str] = Counter()
-    ranks = {}
-    for file in sorted(files, key=lambda file: file.name):
-        ranks[file] = before[file.source] / sizes[file.source]
-        before[file.source] += file.bytes
-    return sorted(ranks, key=lambda file: (ranks[file], file.source))
-
-
-def _first_part(
-    run: Build, files: Sequence[InputFile], tokens: dict[InputFile, int]
-) -> list[InputFile]:
-    """Return the fewest files from the first on that have the tokens of a generation, mapped."""
-    wanted = run.options.every_tokens
-    part: list[InputFile] = []
-    count = size = 0
-    waiting = deque(files)
-    while waiting and count < wanted:
-        # As many as seem to be missing, and one for each worker.
-        goal = (wanted - count) * (size / count if count else _BYTES_PER_TOKEN)
-        some: list[InputFile] = []
-        chosen = 0
-        while waiting and (chosen < goal or len(some) < run.runner.num_workers):
-            some.append(waiting.popleft())
-            chosen += some[-1].bytes
-        _count_tokens(run, some, tokens)
-        for file in some:
-            if count < wanted and file in tokens:
-                part.append(file)
-                count += tokens[file]
-                size += file.bytes
-    return part
-
-
-def _count_tokens(run: Build, files: Sequence[InputFile], tokens: dict[InputFile, int]) -> None:
-    """Map files whose tokens are not known, and learn them; a watch leaves some files out."""
-    new = [file for file in files if file not in tokens]
-    counts: Counter[tuple[str, str]] = Counter()
-    for record in run.map_phase(new).map_all() if new else ():
-        for split in record.splits:
-            counts[split.name] += split.tokens
-    tokens.update({file: counts[file.name] for file in new if file not in run.failed})

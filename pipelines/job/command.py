@@ -104,12 +104,12 @@ def checked(options: Options, recipe: Recipe) -> Options:
     """
     options = completed(options, recipe)
     if options.plan and (options.part or options.grows):
-        odd = "--part" if options.part else "--append, --every-tokens and --watch"
+        odd = "--part" if options.part else "--append and --watch"
         raise UserError(f"--plan estimates whole runs: leave {odd} out")
     if options.part and options.grows:
         raise UserError(
-            "--part is for a dataset that is made at once: leave it out, or leave --append, "
-            "--every-tokens and --watch out"
+            "--part is for a dataset that is made at once: leave it out, or leave --append "
+            "and --watch out"
         )
     from pipelines.job.output import check_output  # noqa: PLC0415 - see make
 

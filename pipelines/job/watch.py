@@ -25,7 +25,7 @@ from pipelines.commit.existing import seen_files
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
-from pipelines.job.append import begun_files, check_base, grow, in_turn, read_base
+from pipelines.job.append import begun_files, check_base, grow, map_ahead, read_base
 from pipelines.job.arrivals import Arrivals, Name, Version
 from pipelines.job.build import started
 from pipelines.job.ready import check_ready
@@ -177,10 +177,9 @@ class Watch:
         """Watch until told to stop, or until the time of --until; then commit what has settled."""
         options, until = self._options, self._options.until
         _LOG.info(
-            "watching %s: a generation every %s%s%s; Ctrl-C commits what has settled and ends",
+            "watching %s: a generation every %s%s; Ctrl-C commits what has settled and ends",
             ", ".join(options.input),
             _duration(options.every),
-            f" or {options.every_tokens:,} tokens" if options.every_tokens else "",
             f", until {until.isoformat(timespec='seconds')}" if until else "",
         )
         while not (stop.is_set() or (until and datetime.now(UTC) >= until)):
@@ -229,7 +228,7 @@ class Watch:
         self._tokens = {file: n for file, n in self._tokens.items() if file in ready}
         due = self._is_due(ready, now) or (ending and bool(ready))
         if begun or due or self._is_mapped_ahead(ready):
-            self._grow([*begun], ready, left_out=listing.refused, rest=due)
+            self._grow([*begun], ready, left_out=listing.refused, due=due)
         if ending and not self._options.keep_segments:
             remove_work(self._output / WORK)
 
@@ -244,7 +243,7 @@ class Watch:
         new = [file for file in ready if file not in self._tokens]
         again = not self._arrivals.failed().keys().isdisjoint(new)
         many = sum(file.bytes for file in new) >= AHEAD_BYTES
-        return bool(new) and (again or many or self._options.every_tokens > 0)
+        return again or many
 
     def _grow(
         self,
@@ -252,17 +251,17 @@ class Watch:
         ready: Mapping[InputFile, float],
         *,
         left_out: Mapping[InputFile, str],
-        rest: bool,
+        due: bool,
     ) -> None:
-        """Add the generations that are due; workers live only as long as that takes."""
-        files = in_turn([*ready])
-        all_files = [*begun, *files]
-        with started(self._corpus, self._corpora, files=all_files) as run:
+        """Add what is due, else map ahead; workers live only as long as that takes."""
+        with started(self._corpus, self._corpora, files=[*begun, *ready]) as run:
             later = self._arrivals.failed().items()
             run.left_out = {**left_out, **{file: why for file, why in later if file not in ready}}
             run.arrived = self._arrivals.first_seen()
             try:
-                grow(run, self._base, begun=begun, files=files, tokens=self._tokens, rest=rest)
+                grow(run, self._base, begun=begun, files=[*ready] if due else [])
+                if not due:
+                    self._tokens |= map_ahead(run, [f for f in ready if f not in self._tokens])
             finally:
                 self._dataset = None
                 self._arrivals.tried(self._tokens, failed=run.failed, now=time.time())

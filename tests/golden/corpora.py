@@ -740,12 +740,3 @@ def harmed(folder: Path) -> None:
     content = bytearray(path.read_bytes())
     content[7] ^= 1
     path.write_bytes(content)
-
-
-def six_files(folder: Path) -> None:
-    """Files of several sizes in two sources."""
-    at = 0
-    for source, sizes in (("x", (3, 9, 2, 6)), ("y", (5, 4))):
-        for file, size in enumerate(sizes):
-            put_lines(folder / f"{source}/{file}.jsonl", map(_page, range(at, at + size)))
-            at += size

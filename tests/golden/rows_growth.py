@@ -283,20 +283,6 @@ _GROWTH = (
             "shards verify data",
         ),
     ),
-    Row(
-        name="every-tokens",
-        about="generations that are cut whenever their files have so many tokens",
-        corpora=(corpora.tokenizer, corpora.six_files),
-        commands=(
-            # The first two files have 1,302 tokens.
-            *(
-                f"pipelines.text --input x=x --input y=y --output by{number} "
-                f"--every-tokens {number} --tokenizer sentencepiece:tok.model --validation 0"
-                for number in (1302, 1303)
-            ),
-            *_shown("by1302", "by1303"),
-        ),
-    ),
 )
 
 _FORMATS = (

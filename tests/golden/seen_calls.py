@@ -54,7 +54,6 @@ def made() -> None:
             "output": "grown",
             "tokenizer": _TOKENIZER,
             "append": True,
-            "every_tokens": 4000,
             "workers": 1,
         },
         "wrong value": {"input": "in", "dedup": "fuzzy"},

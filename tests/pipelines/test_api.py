@@ -64,7 +64,7 @@ def test_the_options_are_in_signature_and_docstring() -> None:
         names = [*parameters]
         assert names[0] == "corpus"
         assert names[-1] == "options"
-        assert {"input", "tokenizer", "dedup", "every_tokens"} < {*names}
+        assert {"input", "tokenizer", "dedup", "append"} < {*names}
         assert not {"plan", "watch", "until"} & {*names}
         assert parameters["shard_tokens"].default == Options().shard_tokens
         text = call.__doc__ or ""

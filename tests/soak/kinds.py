@@ -179,27 +179,6 @@ def append(case: Case) -> None:
     add_generations(case, world, case.folder / "out")
 
 
-def every_tokens(case: Case) -> None:
-    """Makes generations as the map goes."""
-    world = case.world()
-    case.choose_sizes()
-    tokens = case.rng.choice((50, 500, 3000))
-    words = flags_of(world, every_tokens=tokens)
-    output = case.folder / "out"
-    if case.rng.random() < 0.5:
-        expected = case.calm(words)
-        case.killed(*words, "--output", output, last=512)
-        case.succeed(*words, "--output", output)
-        agree("bytes after a kill", reported(output), expected)
-    else:
-        case.succeed(*words, "--output", output)
-    ledger = check_dataset(output, world)
-    check_reading(case.rng, output)
-    if case.rng.random() < 0.5:
-        remove_some(case, output)
-        check_compacted(case, output, ledger)
-
-
 def takedown(case: Case) -> None:
     """Removes documents, erases them, and adds their texts again."""
     world = case.world(small=True)
@@ -294,7 +273,6 @@ KINDS: Mapping[str, Kind] = {
     "full-disk": Kind(full_disk, 8, "a disk that fills up", alone=True),
     "read-only": Kind(read_only, 3, "read-only mounts", alone=True),
     "append": Kind(append, 10, "--append in several steps, removals, compaction"),
-    "every-tokens": Kind(every_tokens, 5, "--every-tokens, kills"),
     "takedown": Kind(takedown, 6, "remove, erase, and the text again"),
     "overwrite": Kind(overwrite, 5, "--overwrite, kills, prune"),
     "readers": Kind(readers, 5, "readers in a loop during overwrite, prune, place …"),

@@ -176,14 +176,15 @@ def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
 )
 def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path, begun: str) -> None:
     """It is killed once there is a file of a name."""
-    flags = ("--every-tokens", 1000, *NEVER)
     folder = tmp_path / "in"
-    with watching(folder, *flags) as watch:
+    with watching(folder, *OFTEN) as watch:
         for number in range(6):
             arrive(folder, f"{number}.jsonl", *range(10 * number, 10 * number + 12))
+            if number == 2:
+                watch.until(lambda: watch.generations or [*watch.output.glob(begun)])
         watch.until(lambda: [*watch.output.glob(begun)])
-    with watching(folder, *flags) as watch:
-        watch.until(lambda: len(watch.generations) >= 2)
+    with watching(folder, *OFTEN) as watch:
+        watch.until(lambda: len(watch.names) == 6)
         arrive(folder, "last.jsonl", 99)
         watch.end(signal.SIGINT)
     assert len(watch.names) == 7
@@ -248,14 +249,13 @@ def test_it_waits_for_what_is_away_and_a_second_signal_ends_it_at_once(tmp_path:
     check_as_appended(watch, *given)
 
 
-def test_until_and_every_tokens(tmp_path: Path) -> None:
+def test_what_has_arrived_by_the_time_of_until_is_committed(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(4):
         arrive(folder, f"{number}.jsonl", *range(100 * number, 100 * number + 20))
-    with watching(folder, *NEVER, "--every-tokens", 5000, "--until", "15s") as watch:
+    with watching(folder, *NEVER, "--until", "15s") as watch:
         assert watch.process.wait(timeout=90) == 0, watch.said
-    assert len(watch.generations) == 2
     assert watch.names == [f"{number}.jsonl" for number in range(4)]
     check_as_appended(watch)
 
