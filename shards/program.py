@@ -99,9 +99,9 @@ GROUPS = {
     TRAIN: (
         _of_trainer("train", ":Train", "train GLM on datasets"),
         _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
-        _of_trainer("evaluate", ":evaluated", "held-out loss, and tasks"),
+        _of_trainer("evaluate", ".command:evaluated", "held-out loss, and tasks"),
         _of_trainer("tasks", ".command:ShowTask", "what a task makes of a file"),
-        _of_trainer("generate", ":Generate", "let a model write"),
+        _of_trainer("generate", ".command:Generate", "let a model write"),
         _of_trainer("export", ".command:Export", "a model as files that other programs read"),
         _of_trainer("plot", ":Plot", "draw the curves of runs"),
     ),

@@ -53,8 +53,8 @@ IMPORTED = {
     "trainer": (
         "trainer.hooks",
         "trainer.finetune.items",
-        "trainer.evaluating",
-        "trainer.decode.writer",
+        "trainer.evaluate.evaluate",
+        "trainer.generate.writer",
         "trainer.export.export",
         # What those load lazily: a second or more in each process.
         "deepspeed.module_inject.auto_ep_layer",
@@ -65,7 +65,7 @@ IMPORTED = {
         "torch._dynamo",
         "torch.utils.tensorboard",
         "torchmetrics.functional.text",
-        "trainer.harness",
+        "trainer.evaluate.harness",
     ),
 }
 """What is imported before the first job of a wing, if it is there, so that no job does it again."""

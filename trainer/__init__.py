@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from shards.face import lazily
 
 if TYPE_CHECKING:
-    from trainer.decode.decoding import Decoding as Decoding
-    from trainer.decode.writer import Generation as Generation
-    from trainer.decode.writer import generate_texts as generate_texts
-    from trainer.finetune.batches import answer as answer
+    from trainer.finetune.batches import predict as predict
+    from trainer.generate.decoding import Decoding as Decoding
+    from trainer.generate.writer import GeneratedText as GeneratedText
+    from trainer.generate.writer import generate_texts as generate_texts
+    from trainer.import_weights.loaded_model import LoadedModel as LoadedModel
+    from trainer.import_weights.loaded_model import open_model as open_model
+    from trainer.load_options import LoadOptions as LoadOptions
     from trainer.loader import Loader as Loader
     from trainer.loader import read_once as read_once
-    from trainer.opening import Opening as Opening
     from trainer.tasks.catalogue import find_task as find_task
-    from trainer.tasks.task import Asking as Asking
-    from trainer.trained import Trained as Trained
-    from trainer.trained import open_trained as open_trained
+    from trainer.tasks.task import PromptOptions as PromptOptions
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -6,12 +6,12 @@ They are loaded where a flag asks for them only.
 from collections.abc import Sequence
 
 from trainer.distributed import Ranks, Stop
+from trainer.import_weights.load import broadcast_weights
 from trainer.log import TASKS, RunLog
 from trainer.pretraining import PretrainState
 from trainer.pretraining import train as train_with
 from trainer.settings import Config
 from trainer.trainer import Hook
-from trainer.weights.load import broadcast_weights
 
 
 def train(config: Config, ranks: Ranks) -> int:
@@ -35,7 +35,7 @@ def _make_hooks(started: PretrainState, log: RunLog, stop: Stop) -> Sequence[Hoo
 
 
 def _benchmarks(started: PretrainState, log: RunLog, stop: Stop) -> Hook:
-    from trainer.benchmarks import benchmarks_of, main_figures  # noqa: PLC0415  not in every run
+    from trainer.evaluate.benchmarks import benchmarks_of, main_figures  # noqa: PLC0415  not in every run
 
     benchmarks = started.ranks.run_on_all_ranks(lambda: benchmarks_of(started))
 
@@ -52,7 +52,7 @@ def _benchmarks(started: PretrainState, log: RunLog, stop: Stop) -> Hook:
 
 
 def _samples(started: PretrainState, log: RunLog, stop: Stop) -> Hook:
-    from trainer.samples import open_samples  # noqa: PLC0415  not in every run
+    from trainer.generate.samples import open_samples  # noqa: PLC0415  not in every run
 
     samples = open_samples(started, stop=stop)
 

@@ -39,10 +39,10 @@ from trainer.deepspeed_json import (
     presets,
     read_json,
 )
+from trainer.import_weights.shape import shape_at, shape_named
+from trainer.load_options import LoadOptions
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.opening import Opening
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
-from trainer.weights.shape import shape_at, shape_named
 
 MODEL = "the model"
 OPTIMIZER = "learning rate and optimizer"
@@ -138,7 +138,7 @@ class Learning(RankCommand):
     """Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says."""
     init_from: Path | None = option(None, metavar="PATH", type=local_path)
     """Start from these weights: a published checkpoint, or one of this trainer."""
-    tokenizer: str | None = same_option(Opening, "tokenizer")
+    tokenizer: str | None = same_option(LoadOptions, "tokenizer")
     dropout: float | None = option(None, metavar="P", type=share)
     """All dropout probabilities, instead of the model's."""
     deepspeed: Mapping[str, Any] | None = option(None, metavar="FILE", type=read_json, group=BATCH)

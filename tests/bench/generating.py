@@ -6,10 +6,10 @@ from dataclasses import replace
 import torch
 
 from tests.bench.table import render
-from trainer.decode.decoding import Decoding
-from trainer.decode.prompt import Blank, Prompt
-from trainer.decode.reader import Reader
-from trainer.decode.search import fill
+from trainer.generate.decoder import Reader
+from trainer.generate.decoding import Decoding
+from trainer.generate.prompt import Blank, Prompt
+from trainer.generate.search import fill
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES
 

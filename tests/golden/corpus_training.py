@@ -157,7 +157,8 @@ from shards import (
     VALIDATION, Dataset, OnePass, Sampler, causal_windows, glm_windows, streams_of,
 )
 from trainer import (
-    Asking, Decoding, Loader, Opening, answer, find_task, generate_texts, open_trained, read_once,
+    Decoding, LoadOptions, Loader, PromptOptions, find_task, generate_texts, open_model, predict,
+    read_once,
 )
 
 
@@ -186,20 +187,20 @@ held_out = OnePass(streams_of(dataset, split=VALIDATION), window=glm_windows(64)
 show("held out", read_once(held_out, batch_size=2))
 
 for run in ("glm", "left"):
-    trained = open_trained(run, Opening(dtype="fp32", device="cpu"))
+    trained = open_model(run, LoadOptions(dtype="fp32", device="cpu"))
     decoding = Decoding(max_new_tokens=6, top_k=5, seed=3)
     for found in generate_texts(
         trained.model, trained.tokenizer, ["The river", "The"], decoding=decoding,
-        reading=trained.reading,
+        prompt_format=trained.prompt_format,
     ):
         print(run, trained.objective, trained.step, found)
     task = find_task("prompted" if run == "left" else "copa")
-    questions = task.questions(
+    questions = task.examples(
         Path("more-said" if run == "left" else "more-copa"), split="val",
-        tokenizer=trained.tokenizer, asking=Asking(length=70),
+        tokenizer=trained.tokenizer, options=PromptOptions(length=70),
         is_causal=run == "left",
     )
-    given = [one.prediction for one in answer(trained.model, questions)]
+    given = [one.answer for one in predict(trained.model, questions)]
     print(given, task.metrics(questions, given))
     for line in task.lines(questions, given):
         print(line)

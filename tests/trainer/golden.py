@@ -22,8 +22,8 @@ from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.description import CLOZE, SPELLED
-from trainer.tasks.rows import Question
-from trainer.tasks.task import TRAIN, VALIDATION, Asking
+from trainer.tasks.rows import Example
+from trainer.tasks.task import TRAIN, VALIDATION, PromptOptions
 from trainer.tokenizer import TextTokenizer
 
 SHAPE = ModelConfig(
@@ -144,14 +144,14 @@ def option(case: Mapping[str, Any], name: str, default: str) -> str:
     return options[options.index(name) + 1] if name in options else default
 
 
-def questions_of(case: Mapping[str, Any], path: Path | None = None) -> list[Question]:
+def questions_of(case: Mapping[str, Any], path: Path | None = None) -> list[Example]:
     """What a case asks of its items, or of those of another file, with the reference's options."""
     options = case["options"].split()
-    return find_task(case["task"]).questions(
+    return find_task(case["task"]).examples(
         path or items(f"{case['items']}.jsonl"),
         split=TRAIN if case.get("split") == "train" else VALIDATION,
         tokenizer=gpt2(),
-        asking=Asking(
+        options=PromptOptions(
             pattern=int(option(case, "--pattern-id", "0")),
             length=int(option(case, "--seq-length", "96")),
             form=SPELLED if "--multi-token" in options else CLOZE,

@@ -75,11 +75,11 @@ def test_the_example_of_the_page_opens_the_best_epoch(
     code = page.split("```python\n")[1].split("```")[0]
     run = trial.once()
     best = max(events(run, "evaluation"), key=lambda event: (event["accuracy"], -event["epoch"]))
-    opened = f'open_trained("{run}/best", Opening(tokenizer="{TOKENIZER}", device="cpu"))'
-    code = code.replace('open_trained("runs/copa")', opened)
+    opened = f'open_model("{run}/best", LoadOptions(tokenizer="{TOKENIZER}", device="cpu"))'
+    code = code.replace('open_model("runs/copa")', opened)
     code = code.replace('"data/copa"', f'"{trial.folder / "short"}"')
     facts = "print(trained.step, trained.model.attention, trained.model.training)"
-    exec(f"from trainer import Opening\n{code}\n{facts}", {})
+    exec(f"from trainer import LoadOptions\n{code}\n{facts}", {})
     shown = f"{ {'accuracy': best['accuracy']} }\n{best['step']} sdpa False\n"
     assert capsys.readouterr().out == shown
 

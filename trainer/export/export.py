@@ -29,13 +29,13 @@ from shards.storage.lock import locked
 from shards.storage.remote import any_path
 from trainer.distributed import DTYPES
 from trainer.export.options import SAFETENSORS, TRANSFORMERS, ExportOptions
+from trainer.import_weights import gpt2
+from trainer.import_weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
+from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, resolve_model
+from trainer.import_weights.read import read_weights
+from trainer.load_options import LoadOptions
 from trainer.model.model import parameter_shapes
-from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Origin, find_origin, find_tokenizer
-from trainer.weights import gpt2
-from trainer.weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
-from trainer.weights.read import read_weights
 
 _ONE_FILE = 2**62
 """Bytes that no model has."""
@@ -59,8 +59,8 @@ def export(options: ExportOptions) -> list[str]:
     _check_output(options.output)
     if not torch.accelerator.is_available():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
-    opening = Opening(model=options.model, tokenizer=options.tokenizer)
-    origin = find_origin(options.path, opening)
+    opening = LoadOptions(model=options.model, tokenizer=options.tokenizer)
+    origin = resolve_model(options.path, opening)
     if options.to == TRANSFORMERS and origin.objective != CAUSAL:
         raise UserError(
             f"the model in {origin.path} fills blanks (objective {origin.objective}), and --to "
@@ -123,7 +123,7 @@ def _check_output(output: Path) -> None:
             )
 
 
-def _state(origin: Origin, dtype: torch.dtype) -> dict[str, Tensor]:
+def _state(origin: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
     """Return the weights of a model in a type.
 
     Raises:
@@ -161,7 +161,7 @@ def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOpt
 
 
 def _config(
-    origin: Origin, tokenizer: TextTokenizer | None, options: ExportOptions
+    origin: ModelSource, tokenizer: TextTokenizer | None, options: ExportOptions
 ) -> dict[str, Any]:
     """Return the config.json.
 
@@ -194,7 +194,7 @@ def _config(
     }
 
 
-def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
+def _training(origin: ModelSource, tokenizer: TextTokenizer | None) -> Training:
     """Return what is known of a model's training, its tokenizer if only a flag names that."""
     identity = origin.tokenizer
     if not identity and tokenizer is not None:
@@ -207,7 +207,7 @@ def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
     )
 
 
-def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
+def _tokenizer(origin: ModelSource, opening: LoadOptions) -> TextTokenizer | None:
     """Return the tokenizer; None if no flag names one and the data do not hold theirs.
 
     Raises:
@@ -222,7 +222,7 @@ def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
         return None  # what is missing is told with the export
 
 
-def _special_of_data(origin: Origin) -> Mapping[str, int]:
+def _special_of_data(origin: ModelSource) -> Mapping[str, int]:
     """Return what the manifest of the data says of special tokens, if the data are there."""
     for directory in origin.data:
         with suppress(UserError):
@@ -231,7 +231,7 @@ def _special_of_data(origin: Origin) -> Mapping[str, int]:
 
 
 def _write_tokenizer(
-    origin: Origin, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
+    origin: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
 ) -> list[str]:
     """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
     if tokenizer is None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.flags import WORD, count, local_path, option, positive, same_option
-from trainer.opening import Opening
+from trainer.load_options import LoadOptions
 
 TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
 
@@ -27,8 +27,8 @@ class ExportOptions:
     vocabulary: int | None = option(None, metavar="N", type=count)
     """hf: how many ids mean something; the embedding's rows after them are padding and left out.
     Default: all rows."""
-    model: str | None = same_option(Opening, "model")
-    tokenizer: str | None = same_option(Opening, "tokenizer")
+    model: str | None = same_option(LoadOptions, "model")
+    tokenizer: str | None = same_option(LoadOptions, "tokenizer")
 
     def __post_init__(self) -> None:
         """Refuse what a form does not have.

@@ -25,13 +25,13 @@ from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.tasks.collate import collate, placed
-from trainer.tasks.rows import Question, Row, rows_of
+from trainer.tasks.rows import Example, Row, rows_of
 
 NO_CHOICE = -10_000.0
 """The score of a choice that a question lacks, where others of the batch have it."""
 
 
-def are_chosen(questions: Sequence[Question]) -> bool:
+def are_chosen(questions: Sequence[Example]) -> bool:
     """Return whether the questions of a task offer choices or words, not ask for texts."""
     return any(len(question.rows) > 1 or question.words for question in questions)
 
@@ -47,7 +47,7 @@ class Scoring:
     penalty: float = 0.0
     """Scores are divided by (number of targets)^penalty if that is above 0."""
 
-    def batch(self, questions: Sequence[Question]) -> dict[str, Tensor]:
+    def batch(self, questions: Sequence[Example]) -> dict[str, Tensor]:
         """Return questions, 1 or more of one kind, as a batch for `GLM.forward`."""
         batch = collate(rows_of(questions), pad=self.pad)
         widest = max(len(question.words) for question in questions)
@@ -56,7 +56,7 @@ class Scoring:
             batch["words"] = torch.tensor(words)
         return batch
 
-    def scores(self, outputs: LossSums | Tensor, questions: Sequence[Question]) -> Tensor:
+    def scores(self, outputs: LossSums | Tensor, questions: Sequence[Example]) -> Tensor:
         """Return the scores of each question's choices, float32[q, k], with gradients.
 
         Args:
@@ -96,7 +96,7 @@ def losses(scores: Tensor, labels: Tensor, kind: str) -> Tensor:
     return -right[:, 0] if kind == GENERATIVE else entropy - right[:, 0]
 
 
-def packed(questions: Sequence[Question]) -> list[Question]:
+def packed(questions: Sequence[Example]) -> list[Example]:
     """Return questions of one row each as fewer ones, none longer than the longest of them.
 
     Each row joins the first that has room.
@@ -111,7 +111,7 @@ def packed(questions: Sequence[Question]) -> list[Question]:
                 break
         else:
             groups.append([row])
-    return [Question(guid="", idx=None, rows=(_joined(group),)) for group in groups]
+    return [Example(guid="", idx=None, rows=(_joined(group),)) for group in groups]
 
 
 def _joined(group: Sequence[Row]) -> Row:
@@ -146,10 +146,10 @@ NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Prediction:
     """What a model gives for a question."""
 
-    prediction: int
+    answer: int
     """The number of the best choice or word; 1 or 0 for a text that is the most probable or
     not."""
     loss: float
@@ -160,31 +160,31 @@ class Answer:
 
 
 def answers_in(
-    outputs: LossSums | Tensor, questions: Sequence[Question], scoring: Scoring
-) -> list[Answer]:
+    outputs: LossSums | Tensor, questions: Sequence[Example], scoring: Scoring
+) -> list[Prediction]:
     """Return the answers that outputs of a batch of questions hold."""
     if scoring.chosen:
         best = scoring.scores(outputs, questions).max(1)  # NaN if any is
         chosen = best.indices.masked_fill(~best.values.isfinite(), NONE)
         return [
-            Answer(prediction=choice, loss=0, correct=0, num_targets=0)
+            Prediction(answer=choice, loss=0, correct=0, num_targets=0)
             for choice in chosen.tolist()
         ]
     assert isinstance(outputs, LossSums)
     return [
-        Answer(prediction=int(correct == count), loss=loss, correct=correct, num_targets=count)
+        Prediction(answer=int(correct == count), loss=loss, correct=correct, num_targets=count)
         for loss, correct, count in zip(*(column.tolist() for column in outputs), strict=True)
     ]
 
 
 @torch.no_grad()
-def answer(
+def predict(
     model: GLM,
-    questions: Sequence[Question],
+    questions: Sequence[Example],
     *,
     length_penalty: float = 0.0,
     at_once: int = 8,
-) -> list[Answer]:
+) -> list[Prediction]:
     """Return a model's answers, in the order of the questions.
 
     Args:
@@ -204,7 +204,7 @@ def answer(
         batch = placed(scoring.batch(units), device)
         given += answers_in(model(batch), units, scoring)
     for question, one in zip(questions, given, strict=True):
-        if one.prediction == NONE or not math.isfinite(one.loss):
+        if one.answer == NONE or not math.isfinite(one.loss):
             raise UserError(
                 f"the model's scores of {question.guid} are not finite numbers: its training "
                 "diverged, or they overflow in its dtype. Take an earlier checkpoint, or --dtype "

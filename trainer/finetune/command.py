@@ -23,8 +23,8 @@ from shards.flags import (
     positive,
     same_option,
 )
-from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import FINETUNE, batch_size_of
+from trainer.generate.decoding import Decoding
 from trainer.schedule import LINEAR
 from trainer.settings import (
     CHECKPOINTS,
@@ -37,7 +37,7 @@ from trainer.settings import (
     share,
 )
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.task import ASKED, TARGET_LENGTH, Asking, Task
+from trainer.tasks.task import ASKED, TARGET_LENGTH, PromptOptions, Task
 
 CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "generative", "mix")
 """Losses of questions with choices, which batches.py computes."""
@@ -60,7 +60,7 @@ def _seed(text: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finetune(Learning, Asking):
+class Finetune(Learning, PromptOptions):
     """Trains a model on a task."""
 
     PROGRAM = "trainer.finetune"
@@ -145,9 +145,9 @@ class Finetune(Learning, Asking):
         return find_task(self.task)
 
     @property
-    def asking(self) -> Asking:
+    def prompt_options(self) -> PromptOptions:
         """How items become questions."""
-        return Asking(**options_of(Asking, vars(self)))
+        return PromptOptions(**options_of(PromptOptions, vars(self)))
 
     @property
     def _most(self) -> int:

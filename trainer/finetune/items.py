@@ -17,11 +17,9 @@ from shards.records import to_json
 from shards.shown import json_text
 from shards.storage.files import atomic_write
 from trainer.checkpoints.disk import run_folder_locked
-from trainer.decode.prompt import Blank, Prompt
-from trainer.decode.writer import text_of
 from trainer.distributed import CollectiveError, Ranks, Stop
 from trainer.engine import StepResult, make_model
-from trainer.finetune.batches import Answer, Scoring, are_chosen
+from trainer.finetune.batches import Prediction, Scoring, are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
 from trainer.finetune.progress import Best, Progress, Since, better, keep
@@ -34,13 +32,17 @@ from trainer.finetune.start import (
     read_questions,
 )
 from trainer.finetune.step import Tuner
+from trainer.generate.prompt import Blank, Prompt
+from trainer.generate.rank_writer import RankWriter
+from trainer.generate.writer import text_of
+from trainer.import_weights.load import broadcast_weights
+from trainer.import_weights.loaded_model import find_tokenizer, resolve_model
+from trainer.load_options import LoadOptions
 from trainer.log import RunLog
 from trainer.model.model import GLM
-from trainer.opening import Opening
-from trainer.rank_writer import RankWriter
 from trainer.resume import find_resume_point
 from trainer.settings import EPOCH
-from trainer.tasks.rows import Prediction, Question
+from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.train_state import (
@@ -52,9 +54,7 @@ from trainer.train_state import (
     open_log,
     span_line,
 )
-from trainer.trained import find_origin, find_tokenizer
 from trainer.trainer import Trainer, TrainingTask
-from trainer.weights.load import broadcast_weights
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
@@ -69,7 +69,7 @@ class FinetuneTask(TrainingTask):
     train_state: TrainState
     flags: Finetune
     tokenizer: TextTokenizer
-    questions: Mapping[str, Sequence[Question]]
+    questions: Mapping[str, Sequence[Example]]
     """By split, of those that there are."""
     order: Order
     tuner: Tuner
@@ -223,16 +223,16 @@ class FinetuneTask(TrainingTask):
             return None
         return self._task.lines(self.questions[TEST], predictions)
 
-    def _predictions(self, questions: Sequence[Question]) -> Sequence[Prediction] | None:
+    def _predictions(self, questions: Sequence[Example]) -> Sequence[Answer] | None:
         if not self._task.is_written:
             answers = self.tuner.answer(questions, stop=self.writer.stop.exit_code)
-            return None if answers is None else [answer.prediction for answer in answers]
+            return None if answers is None else [answer.answer for answer in answers]
         filled = self.writer.fill(len(questions), lambda number: self._prompt(questions[number]))
         if filled is None:
             return None
         return [text_of(answer.tokens, self.tokenizer).strip() for (answer,) in filled]
 
-    def _prompt(self, question: Question) -> Prompt:
+    def _prompt(self, question: Example) -> Prompt:
         """Return what a question's row asks, as the first token of its answer and what is before.
 
         As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), eop alone ends what fills a blank.
@@ -255,7 +255,7 @@ def _rank_note(here: Best, best: Best | None) -> str:
     return "the best so far" if best is here else f"the best was epoch {best.epoch}"
 
 
-def _text_figures(answers: Sequence[Answer]) -> dict[str, float]:
+def _text_figures(answers: Sequence[Prediction]) -> dict[str, float]:
     """Return the figures of texts that are known; the first is the better the higher."""
     count = max(1, sum(answer.num_targets for answer in answers))
     loss = sum(answer.loss for answer in answers) / count
@@ -279,8 +279,8 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     """
     checkpoint = find_resume_point(flags, ranks, check=check_state)
     path = flags.init_from if checkpoint is None else checkpoint.folder
-    opening = Opening(model=flags.model or None, tokenizer=flags.tokenizer)
-    origin = ranks.run_on_all_ranks(lambda: find_origin(path, opening))
+    opening = LoadOptions(model=flags.model or None, tokenizer=flags.tokenizer)
+    origin = ranks.run_on_all_ranks(lambda: resolve_model(path, opening))
     tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(origin, opening))
     questions = ranks.run_on_all_ranks(lambda: read_questions(flags, origin, tokenizer))
     shape = replace(origin.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)

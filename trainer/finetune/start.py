@@ -13,14 +13,14 @@ from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.finetune.batches import are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
+from trainer.import_weights.loaded_model import ModelSource
+from trainer.import_weights.weights import listed
 from trainer.model.sizes import ModelConfig
 from trainer.resume import differences, refuse_changes
 from trainer.tasks.figures import rouge
-from trainer.tasks.rows import Question
+from trainer.tasks.rows import Example
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Origin
-from trainer.weights.weights import listed
 
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
@@ -44,8 +44,8 @@ def check_state(checkpoint: Checkpoint) -> None:
 
 
 def read_questions(
-    flags: Finetune, origin: Origin, tokenizer: TextTokenizer
-) -> dict[str, list[Question]]:
+    flags: Finetune, origin: ModelSource, tokenizer: TextTokenizer
+) -> dict[str, list[Example]]:
     """Return the questions of all splits that there are.
 
     Raises:
@@ -64,11 +64,11 @@ def read_questions(
         path = task.file(flags.data, VALIDATION if name == KNOWN else split)
         if name != TRAIN and not path.is_file():
             continue
-        questions[name] = task.questions(
+        questions[name] = task.examples(
             path,
             split=split,
             tokenizer=tokenizer,
-            asking=flags.asking,
+            options=flags.prompt_options,
             is_causal=origin.objective == CAUSAL,
             task_mask=origin.task_mask,
         )
@@ -95,7 +95,7 @@ def _check_folder(folder: Path, train: Path) -> None:
         )
 
 
-def _check_uses(flags: Finetune, questions: Mapping[str, Sequence[Question]]) -> None:
+def _check_uses(flags: Finetune, questions: Mapping[str, Sequence[Example]]) -> None:
     """Check that the questions of a task have a use for every flag that is given.
 
     Raises:
@@ -121,14 +121,14 @@ def _check_uses(flags: Finetune, questions: Mapping[str, Sequence[Question]]) ->
 
 
 def _check_positions(
-    questions: Sequence[Question], shape: ModelConfig, *, takes: Collection[str], where: Any
+    questions: Sequence[Example], shape: ModelConfig, *, takes: Collection[str], where: Any
 ) -> None:
     """Check that a model has a position for each token.
 
     Args:
         questions: of a file.
         shape: the model's.
-        takes: the fields of `Asking` that mean something to the task.
+        takes: the fields of `PromptOptions` that mean something to the task.
         where: the file.
 
     Raises:
@@ -152,7 +152,9 @@ def _check_positions(
                 )
 
 
-def identity_of(origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer) -> dict[str, Any]:
+def identity_of(
+    origin: ModelSource, shape: ModelConfig, tokenizer: TextTokenizer
+) -> dict[str, Any]:
     """Return what a checkpoint of trainer.train records, so that this one opens like those."""
     name = origin.tokenizer.get("name", tokenizer.spec)
     return {
@@ -164,17 +166,17 @@ def identity_of(origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer) ->
     }
 
 
-def decisive(flags: Finetune, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+def decisive(flags: Finetune, questions: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
     """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
     return {
         "task": flags.described_task.name,
-        "asking": to_json(flags.asking),
+        "asking": to_json(flags.prompt_options),
         **{name: getattr(flags, name) for name in _DECISIVE},
         "items": {split: _fingerprint(several) for split, several in questions.items()},
     }
 
 
-def _fingerprint(questions: Sequence[Question]) -> str:
+def _fingerprint(questions: Sequence[Example]) -> str:
     """Return what tells items apart as the model sees them."""
     digest = hashlib.sha256()
     for question in questions:

@@ -14,10 +14,10 @@ from torch import Tensor
 from shards.errors import UserError
 from trainer.distributed import CollectiveError, Ranks
 from trainer.engine import DeepSpeedEngine, StepResult
-from trainer.finetune.batches import NONE, Answer, Scoring, answers_in, losses, packed
+from trainer.finetune.batches import NONE, Prediction, Scoring, answers_in, losses, packed
 from trainer.model.loss import LossSums
 from trainer.tasks.collate import placed
-from trainer.tasks.rows import Question, rows_of
+from trainer.tasks.rows import Example, rows_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Tuner:
     ranks: Ranks
 
     def learn(
-        self, questions: Sequence[Question], *, lr: float, seed: int, step: int
+        self, questions: Sequence[Example], *, lr: float, seed: int, step: int
     ) -> tuple[StepResult, float]:
         """Take a step; all ranks call this with the same questions.
 
@@ -48,7 +48,7 @@ class Tuner:
         total = len(questions) if chosen else sum(int(row.loss_mask.sum()) for row in rows)
         counted: list[Tensor] = []
 
-        def loss_of(units: Sequence[Question], share: int) -> Tensor:
+        def loss_of(units: Sequence[Example], share: int) -> Tensor:
             lost, right = self._lost(units, self._forward(units))
             counted.append(share * torch.stack([lost.detach(), right]).double())
             return lost * (share * self.ranks.world / max(total, 1))
@@ -67,8 +67,8 @@ class Tuner:
         return outcome, right_sum / max(total, 1)
 
     def answer(
-        self, questions: Sequence[Question], *, stop: Callable[[], int] = lambda: 0
-    ) -> list[Answer] | None:
+        self, questions: Sequence[Example], *, stop: Callable[[], int] = lambda: 0
+    ) -> list[Prediction] | None:
         """Return the answers to questions, in their order, or None if stopped; learn nothing.
 
         Args:
@@ -89,7 +89,7 @@ class Tuner:
             return None
         given = [answer for share in self.ranks.gather(own) for answer in share]
         for question, answer in zip(questions, given, strict=True):
-            if answer.prediction == NONE:
+            if answer.answer == NONE:
                 raise CollectiveError(
                     f"the model's scores of {question.guid} are not finite numbers: its weights "
                     "have most likely diverged. Start again in another --save, with a lower --lr "
@@ -97,7 +97,7 @@ class Tuner:
                 )
         return given
 
-    def _parts(self, units: Sequence[Question]) -> Iterator[tuple[Sequence[Question], int]]:
+    def _parts(self, units: Sequence[Example]) -> Iterator[tuple[Sequence[Example], int]]:
         """Yield this rank's micro-batches, as many on every rank, and a share.
 
         The share is 1; or 0 where a rank has none left and computes a unit of others again, which
@@ -109,12 +109,12 @@ class Tuner:
             part = units[begin : min(begin + size, first + share)]
             yield (part, 1) if part else (units[:1], 0)
 
-    def _forward(self, units: Sequence[Question]) -> LossSums | Tensor:
+    def _forward(self, units: Sequence[Example]) -> LossSums | Tensor:
         batch = placed(self.scoring.batch(units), self.ranks.device)
         outputs: LossSums | Tensor = self.engine.wrapped(batch)
         return outputs
 
-    def _lost(self, units: Sequence[Question], outputs: LossSums | Tensor) -> tuple[Tensor, Tensor]:
+    def _lost(self, units: Sequence[Example], outputs: LossSums | Tensor) -> tuple[Tensor, Tensor]:
         """Return the sum of the losses, and how many questions or tokens were right."""
         if not self.scoring.chosen:
             assert isinstance(outputs, LossSums)
@@ -125,7 +125,7 @@ class Tuner:
         return losses(scores, labels, self.loss).sum(), right.sum()
 
 
-def _label(question: Question) -> int:
+def _label(question: Example) -> int:
     """Return the number of the right choice; in training every question has one."""
     if question.label is None:
         raise UserError(f"{question.guid} has no label, and training needs one.")

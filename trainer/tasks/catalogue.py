@@ -22,16 +22,16 @@ from trainer.tasks.description import read_description
 from trainer.tasks.items import Item
 from trainer.tasks.rows import blank_row
 from trainer.tasks.superglue import READERS
-from trainer.tasks.task import TARGET_LENGTH, MadeRow, Reader, Task, TaskContext
+from trainer.tasks.task import TARGET_LENGTH, EncodeContext, MadeRow, Task, TaskReader
 
 _SOURCE_LENGTH = 512
 _FRAME = 3
 """Tokens of Part A beside the source."""
 
 
-def _row(item: Item, target: str, context: TaskContext) -> MadeRow:
+def _row(item: Item, target: str, context: EncodeContext) -> MadeRow:
     """Return the row of a source, with its target where that is learnt."""
-    special, asking = context.tokenizer.special, context.asking
+    special, asking = context.tokenizer.special, context.options
     size = asking.source_length or _SOURCE_LENGTH
     most = asking.target_length or TARGET_LENGTH
     if size <= _FRAME:
@@ -57,7 +57,7 @@ def _row(item: Item, target: str, context: TaskContext) -> MadeRow:
     return made, len(source) < len(ids)
 
 
-SEQUENCES = Reader(
+SEQUENCES = TaskReader(
     row=_row, takes=("source_length", "target_length", "cut_targets", "hide_padding")
 )
 
@@ -83,5 +83,5 @@ def find_task(name: str) -> Task:
             f"--task {name}: there is no such task, and no such file: {expected(name, TASKS)}, or "
             "FILE.json of one's own."
         )
-    reader = _READERS.get(name, Reader())
+    reader = _READERS.get(name, TaskReader())
     return Task(name=path.stem, said=read_description(path), reader=reader)

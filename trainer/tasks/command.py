@@ -8,13 +8,13 @@ from shards.command import Command
 from shards.flags import WORD, count, local_path, option, options_of
 from shards.shown import print_lines
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.rows import Question, Row
-from trainer.tasks.task import SPLITS, VALIDATION, Asking
+from trainer.tasks.rows import Example, Row
+from trainer.tasks.task import SPLITS, VALIDATION, PromptOptions
 from trainer.tokenizer import TextTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowTask(Command, Asking):
+class ShowTask(Command, PromptOptions):
     """Show what a task makes of a file, without a model.
 
     For a look at one's data, or at a task of one's own, before a model is asked.
@@ -42,11 +42,11 @@ class ShowTask(Command, Asking):
     def run(self) -> None:
         """Print how many questions and rows there are, and the first questions."""
         tokenizer = TextTokenizer(self.tokenizer)
-        questions = find_task(self.task).questions(
+        questions = find_task(self.task).examples(
             self.data,
             split=self.split,
             tokenizer=tokenizer,
-            asking=Asking(**options_of(Asking, vars(self))),
+            options=PromptOptions(**options_of(PromptOptions, vars(self))),
             is_causal=self.causal,
         )
         rows = [len(row) for question in questions for row in question.rows]
@@ -59,7 +59,7 @@ class ShowTask(Command, Asking):
         print_lines("\n".join([summary, *shown]).split("\n"))
 
 
-def _lines(question: Question, tokenizer: TextTokenizer) -> Iterator[str]:
+def _lines(question: Example, tokenizer: TextTokenizer) -> Iterator[str]:
     """Yield a question: what is seen of each row, and what is to be predicted there."""
     label = "" if question.label is None else f"  label {question.label}"
     yield ""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shards.errors import UserError
-from trainer.tasks.rows import Prediction, Question
+from trainer.tasks.rows import Answer, Example
 
 Figures = dict[str, float]
 
@@ -18,7 +18,7 @@ _WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
 _ROUGE = {"rouge-1": "rouge1_fmeasure", "rouge-2": "rouge2_fmeasure", "rouge-l": "rougeL_fmeasure"}
 
 
-def labels_of(questions: Sequence[Question]) -> list[int]:
+def labels_of(questions: Sequence[Example]) -> list[int]:
     """Return the right answers.
 
     Raises:
@@ -42,7 +42,7 @@ def f1(labels: Sequence[object], predictions: Sequence[object], *, of: object) -
     return 2 * both / either if either else 0.0
 
 
-def chosen_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+def chosen_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
     """Return FIGURES: right answers in per cent, and the mean F1 (0 to 1) of labels that occur."""
     labels = labels_of(questions)
     hits = [label == given for label, given in zip(labels, predictions, strict=True)]
@@ -50,7 +50,7 @@ def chosen_figures(questions: Sequence[Question], predictions: Sequence[Predicti
     return {"accuracy": per_cent(hits), "f1-macro": sum(f1s) / len(f1s)}
 
 
-def text_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+def text_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
     """Return TEXT_FIGURES: ROUGE, and how many texts are just what they should be, in per cent."""
     references = [str((question.facts or {})["reference"]).strip() for question in questions]
     texts = [str(text).strip() for text in predictions]

@@ -108,13 +108,13 @@ def _with_targets(
     )
 
 
-Prediction = int | str
+Answer = int | str
 """The number of a choice or word, 1 or 0 for an answer that is the most probable or not, or the
 text that was written."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Question:
+class Example:
     """A question and how it is answered.
 
     `rows` and `words` say of which kind it is:
@@ -141,6 +141,6 @@ class Question:
     """What its task needs for metrics and predictions: a question's number, answers."""
 
 
-def rows_of(questions: Sequence[Question]) -> list[Row]:
+def rows_of(questions: Sequence[Example]) -> list[Row]:
     """Return the rows of all questions in their order."""
     return [row for question in questions for row in question.rows]

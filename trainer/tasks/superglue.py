@@ -14,8 +14,8 @@ from typing import Any
 
 from trainer.tasks.figures import Figures, f1, labels_of, per_cent
 from trainer.tasks.items import NAME, Item
-from trainer.tasks.rows import Prediction, Question
-from trainer.tasks.task import Lines, Reader, TaskContext
+from trainer.tasks.rows import Answer, Example
+from trainer.tasks.task import EncodeContext, Lines, TaskReader
 from trainer.tasks.template import open_ended, plain
 
 _MOST = 9
@@ -24,10 +24,10 @@ _GAP = "@placeholder"
 _JOINERS = {"cause": " because", "effect": ", so"}
 _FALSE_TRUE = ("False", "True")
 
-Asked = Iterator[tuple[Item, Question]]
+Asked = Iterator[tuple[Item, Example]]
 
 
-def _copa(items: Sequence[Item], context: TaskContext) -> Asked:
+def _copa(items: Sequence[Item], context: EncodeContext) -> Asked:
     """Yield the items; for training all once more, their choices swapped."""
     for is_mirror in (False, True) if context.is_train else (False,):
         for item in items:
@@ -45,7 +45,7 @@ def _copa(items: Sequence[Item], context: TaskContext) -> Asked:
             }
             yield (
                 replace(item, fields=fields),
-                Question(
+                Example(
                     guid=context.guid(f"{idx}m" if is_mirror else idx),
                     idx=idx,
                     label=None if label is None else label ^ is_mirror,
@@ -53,7 +53,7 @@ def _copa(items: Sequence[Item], context: TaskContext) -> Asked:
             )
 
 
-def _multirc(items: Sequence[Item], context: TaskContext) -> Asked:
+def _multirc(items: Sequence[Item], context: EncodeContext) -> Asked:
     """Yield each answer to each question about a passage."""
     for item in items:
         passage = item.text("passage", "text").rstrip()
@@ -64,7 +64,7 @@ def _multirc(items: Sequence[Item], context: TaskContext) -> Asked:
                 idx = [one.value("idx", of=NAME) for one in (item, asking, part)]
                 yield (
                     replace(item, fields=fields),
-                    Question(
+                    Example(
                         guid=context.guid("p{}-q{}-a{}".format(*idx)),
                         idx=idx,
                         label=part.label((0, 1), is_needed=not context.is_test),
@@ -72,7 +72,7 @@ def _multirc(items: Sequence[Item], context: TaskContext) -> Asked:
                 )
 
 
-def _multirc_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+def _multirc_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
     labels = labels_of(questions)
     hits = [label == given for label, given in zip(labels, predictions, strict=True)]
     by_question: dict[Any, list[bool]] = defaultdict(list)
@@ -99,7 +99,7 @@ def _nested(lines: Lines) -> Lines:
     ]
 
 
-def _record(items: Sequence[Item], context: TaskContext) -> Asked:
+def _record(items: Sequence[Item], context: EncodeContext) -> Asked:
     draw = random.Random(42)  # the reference's seed; which entities it draws differs by run
     for item in items:
         text = plain(item.text("passage", "text"))
@@ -118,7 +118,7 @@ def _record(items: Sequence[Item], context: TaskContext) -> Asked:
                 }
                 yield (
                     replace(item, fields=fields),
-                    Question(
+                    Example(
                         guid=context.guid(f"p{item.value('idx')}-q{query.value('idx')}{ending}"),
                         idx=query.value("idx"),
                         label=label,
@@ -128,7 +128,7 @@ def _record(items: Sequence[Item], context: TaskContext) -> Asked:
 
 
 def _competing(
-    names: Sequence[str], answers: Sequence[str], context: TaskContext, draw: random.Random
+    names: Sequence[str], answers: Sequence[str], context: EncodeContext, draw: random.Random
 ) -> Iterator[tuple[str, Sequence[str], int | None]]:
     """Yield the end of a question's name, its choices and the right one.
 
@@ -144,7 +144,7 @@ def _competing(
         yield f"-a{at}", [answer, *drawn], 0
 
 
-def _answers(query: Item, context: TaskContext) -> list[str]:
+def _answers(query: Item, context: EncodeContext) -> list[str]:
     if context.is_test and not query.has("answers"):
         return []
     answers = list(dict.fromkeys(plain(part.text("text")) for part in query.parts("answers")))
@@ -169,7 +169,7 @@ def _entity(part: Item, text: str) -> str:
     return text[first : last + 1]
 
 
-def _record_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+def _record_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
     """Return exact match and F1 in per cent, each against the best of a question's answers."""
     exact, overlaps = [], []
     for question, given in zip(questions, predictions, strict=True):
@@ -180,7 +180,7 @@ def _record_figures(questions: Sequence[Question], predictions: Sequence[Predict
     return {"em": per_cent(exact), "f1": 100 * sum(overlaps) / len(questions)}
 
 
-def _chosen(question: Question, given: Prediction) -> str:
+def _chosen(question: Example, given: Answer) -> str:
     """Return the entity that a prediction stands for."""
     choices: tuple[str, ...] = (question.facts or {})["choices"]
     # Of a row alone it says whether the entity is the most probable text, not which one it is.
@@ -198,7 +198,7 @@ def _overlap(one: list[str], two: list[str]) -> float:
     return 2 * both / (len(one) + len(two)) if both else 0.0
 
 
-def _wsc(items: Sequence[Item], context: TaskContext) -> Asked:
+def _wsc(items: Sequence[Item], context: EncodeContext) -> Asked:
     """Yield whether a pronoun stands for a name.
 
     Without other candidates, the model is taught to write the right name, and an item is called
@@ -214,7 +214,7 @@ def _wsc(items: Sequence[Item], context: TaskContext) -> Asked:
             choices = [f" {choice}" for choice in (name, *others)]
             yield (
                 replace(item, fields={**fields, "choices": choices}),
-                Question(
+                Example(
                     guid=context.guid(f"{idx}-{number}" if number else idx),
                     idx=idx,
                     label=(0 if is_true else None) if others else is_true,
@@ -223,9 +223,9 @@ def _wsc(items: Sequence[Item], context: TaskContext) -> Asked:
             )
 
 
-def _candidates(item: Item, own: str, context: TaskContext) -> list[list[str]]:
+def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]:
     """Return the groups of other names that an item is asked about with, each name once."""
-    if not context.asking.candidates:
+    if not context.options.candidates:
         return [[]]
     given = dict.fromkeys(part.text("text") for part in item.parts("candidates"))
     names = [name for name in given if name != own]  # it would compete with itself
@@ -260,26 +260,26 @@ def _marked(item: Item) -> str:
     return " ".join(words)
 
 
-def _says(question: Question, given: Prediction) -> int:
+def _says(question: Example, given: Answer) -> int:
     """Return 1 where a prediction calls an item true."""
     return int(given == 0) if (question.facts or {})["has_candidates"] else int(given)
 
 
-def _wsc_figures(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+def _wsc_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
     known = labels_of([replace(one, label=(one.facts or {})["is_true"]) for one in questions])
     triples = zip(known, questions, predictions, strict=True)
     return {"accuracy": per_cent([label == _says(one, given) for label, one, given in triples])}
 
 
-def _truth(question: Question, given: Prediction) -> str:
+def _truth(question: Example, given: Answer) -> str:
     return _FALSE_TRUE[_says(question, given)]
 
 
 READERS = {
-    "copa": Reader(asked=_copa),
-    "multirc": Reader(asked=_multirc, metrics=_multirc_figures, lines=_nested),
-    "record": Reader(asked=_record, metrics=_record_figures, label=_chosen),
-    "wsc": Reader(
+    "copa": TaskReader(asked=_copa),
+    "multirc": TaskReader(asked=_multirc, metrics=_multirc_figures, lines=_nested),
+    "record": TaskReader(asked=_record, metrics=_record_figures, label=_chosen),
+    "wsc": TaskReader(
         asked=_wsc,
         metrics=_wsc_figures,
         label=_truth,

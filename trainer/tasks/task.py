@@ -1,7 +1,7 @@
 """A task: what its files ask of a model, how answers are counted, how they are handed in.
 
-    questions = task.questions(path, split=TRAIN, tokenizer=tokenizer, asking=Asking())
-    given = [one.prediction for one in tuning.answers.answer(model, questions)]
+    examples = task.examples(path, split=TRAIN, tokenizer=tokenizer, options=PromptOptions())
+    given = [one.answer for one in predict(model, examples)]
     task.metrics(questions, given)    {"accuracy": 98.0}
     task.lines(questions, given)      [{"idx": 0, "label": 1}, …]
 
@@ -23,7 +23,7 @@ from shards.flags import flag_of, given, option, positive
 from trainer.tasks.description import FORMS, SPELLED, Description, Pattern
 from trainer.tasks.figures import Figures, chosen_figures, text_figures
 from trainer.tasks.items import NAME, Item, read_items
-from trainer.tasks.rows import LazyRows, Prediction, Question, Row, blank_row, causal_row
+from trainer.tasks.rows import Answer, Example, LazyRows, Row, blank_row, causal_row
 from trainer.tasks.suggestion import suggested_task
 from trainer.tasks.template import Part, masks_of, parse, shorten, strings_of, text_of
 from trainer.tokenizer import TextTokenizer
@@ -33,7 +33,7 @@ TARGET_LENGTH = 128
 """Tokens of a text that is written, where --target-length is not given."""
 
 ASKED = "how items are asked"
-"""The title of `Asking` in `--help`."""
+"""The title of `PromptOptions` in `--help`."""
 _SUFFIXES = (".jsonl", ".json", ".source")
 _FEWEST = 2
 """Choices of an item."""
@@ -44,7 +44,7 @@ MadeRow = tuple[Callable[[], Row], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class PromptOptions:
     """How a task's items become questions; flags of every command that asks them."""
 
     pattern: int | None = option(None, type=int, metavar="N", group=ASKED)
@@ -68,10 +68,10 @@ class Asking:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TaskContext:
+class EncodeContext:
     """All that items need to become questions."""
 
-    asking: Asking
+    options: PromptOptions
     pattern: Pattern
     form: str
     """One of FORMS."""
@@ -164,17 +164,17 @@ class TaskContext:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reader:
+class TaskReader:
     """What a task needs beside its description, where its items are no plain ones."""
 
     takes: tuple[str, ...] | None = None
-    """The fields of `Asking` that mean something to it; None: those of its kind."""
-    asked: Callable[[Sequence[Item], TaskContext], Iterable[tuple[Item, Question]]] | None = None
+    """The fields of `PromptOptions` that mean something to it; None: those of its kind."""
+    asked: Callable[[Sequence[Item], EncodeContext], Iterable[tuple[Item, Example]]] | None = None
     """Returns the fields of the pattern for each question, and what is known of it."""
-    row: Callable[[Item, str, TaskContext], MadeRow] | None = None
+    row: Callable[[Item, str, EncodeContext], MadeRow] | None = None
     """Returns the row of a text that is written, with its answer, if that is learnt."""
-    metrics: Callable[[Sequence[Question], Sequence[Prediction]], Figures] | None = None
-    label: Callable[[Question, Prediction], Any] | None = None
+    metrics: Callable[[Sequence[Example], Sequence[Answer]], Figures] | None = None
+    label: Callable[[Example, Answer], Any] | None = None
     """Returns what a prediction is handed in as."""
     lines: Callable[[Lines], Lines] | None = None
     """Returns the lines of predictions, {"idx": …, "label": …}, as they are handed in."""
@@ -186,7 +186,7 @@ class Task:
 
     name: str
     said: Description
-    reader: Reader = Reader()
+    reader: TaskReader = TaskReader()
 
     @property
     def is_written(self) -> bool:
@@ -195,39 +195,39 @@ class Task:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The fields of `Asking` that mean something to the task."""
+        """The fields of `PromptOptions` that mean something to the task."""
         kind = ("length", "pattern") if self.is_written else ("form", "length", "pattern")
         return self.reader.takes or kind
 
-    def questions(
+    def examples(
         self,
         path: Path,
         *,
         split: str,
         tokenizer: TextTokenizer,
-        asking: Asking,
+        options: PromptOptions,
         is_causal: bool = False,
         task_mask: bool = True,
-    ) -> list[Question]:
+    ) -> list[Example]:
         """Return the questions of a file, in the order of training or evaluation.
 
         Args:
             path: a file, or a folder that holds one of the split's name.
             split: one of SPLITS. Only for TRAIN are there mirrors, and labels for all.
             tokenizer: the model's.
-            asking: the flags.
+            options: the flags.
             is_causal: the model reads from left to right, and has no blanks.
-            task_mask: it knows [sMASK] and [gMASK] beside [MASK] (`trained.Trained`).
+            task_mask: it knows [sMASK] and [gMASK] beside [MASK] (`trained.LoadedModel`).
 
         Raises:
             UserError: the pattern is not for the model; an item lacks a field, has an unknown
                 label or the name of another, or does not fit; says which.
         """
-        context = TaskContext(
-            asking=asking,
-            pattern=self._pattern(asking),
-            form=asking.form or self.said.form,
-            length=asking.length or self.said.length,
+        context = EncodeContext(
+            options=options,
+            pattern=self._pattern(options),
+            form=options.form or self.said.form,
+            length=options.length or self.said.length,
             tokenizer=tokenizer,
             split=split,
             is_causal=is_causal,
@@ -253,7 +253,7 @@ class Task:
             raise UserError(f"{file} holds nothing to ask for the task {self.name}.")
         return questions
 
-    def metrics(self, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Figures:
+    def metrics(self, questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
         """Return figures by name; the first picks the best epoch, the more the better.
 
         Questions without a known answer may not be among them.
@@ -263,7 +263,7 @@ class Task:
         figures = (text_figures if self.is_written else chosen_figures)(questions, predictions)
         return {name: figures[name] for name in self.said.metric}
 
-    def lines(self, questions: Sequence[Question], predictions: Sequence[Prediction]) -> Lines:
+    def lines(self, questions: Sequence[Example], predictions: Sequence[Answer]) -> Lines:
         """Return predictions as they are handed in, one JSON object a line."""
         pairs = zip(questions, predictions, strict=True)
         if self.is_written:
@@ -272,7 +272,7 @@ class Task:
         lines = [{key: question.idx, "label": label(question, given)} for question, given in pairs]
         return self.reader.lines(lines) if self.reader.lines else lines
 
-    def _label(self, _: Question, given: Prediction) -> Any:
+    def _label(self, _: Example, given: Answer) -> Any:
         labels = tuple(self.said.verbalizer)
         return labels[int(given)] if labels else int(given)
 
@@ -284,12 +284,12 @@ class Task:
             (folder / name for name in names if (folder / name).is_file()), folder / names[0]
         )
 
-    def _pattern(self, asking: Asking) -> Pattern:
+    def _pattern(self, options: PromptOptions) -> Pattern:
         """Return the pattern to ask by; UserError where there is no use for a flag."""
-        for name in given(asking):
+        for name in given(options):
             if name not in self.takes:
                 raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
-        number = self.said.default if asking.pattern is None else asking.pattern
+        number = self.said.default if options.pattern is None else options.pattern
         if not 0 <= number < len(self.said.pattern):
             raise UserError(
                 f"--pattern {number}: the task {self.name} has {len(self.said.pattern)}, numbered "
@@ -297,7 +297,7 @@ class Task:
             )
         return self.said.pattern[number]
 
-    def _check_blank(self, context: TaskContext) -> None:
+    def _check_blank(self, context: EncodeContext) -> None:
         """Check that a model knows the blank of a pattern."""
         masks = masks_of(context.pattern.text)
         if masks and context.is_causal:
@@ -313,7 +313,7 @@ class Task:
                 f"{context.tokenizer.spec} has no such token. Write [MASK] there."
             )
 
-    def _check_fields(self, items: Sequence[Item], context: TaskContext) -> None:
+    def _check_fields(self, items: Sequence[Item], context: EncodeContext) -> None:
         """Check that a text's prompt and answer have fields; else name the task that reads them."""
         if not (self.is_written and items):
             return
@@ -330,8 +330,8 @@ class Task:
             )
 
     def _asked(
-        self, items: Sequence[Item], context: TaskContext
-    ) -> Iterator[tuple[Item, Question]]:
+        self, items: Sequence[Item], context: EncodeContext
+    ) -> Iterator[tuple[Item, Example]]:
         """Yield plain items, and what is known of them."""
         said = self.said
         for number, item in enumerate(items):
@@ -341,9 +341,9 @@ class Task:
                 labels = tuple(said.verbalizer) or range(len(self._choices(item)))
                 label = item.label(labels, is_needed=not context.is_test, key=said.label)
             guid = context.guid(name if said.name else number)
-            yield item, Question(guid=guid, idx=name, label=label)
+            yield item, Example(guid=guid, idx=name, label=label)
 
-    def _chosen(self, item: Item, question: Question, context: TaskContext) -> Question:
+    def _chosen(self, item: Item, question: Example, context: EncodeContext) -> Example:
         """Return a question of which answer fills the blank of a pattern best."""
         pattern = context.pattern
         words = self.said.words(pattern)
@@ -378,7 +378,7 @@ class Task:
             raise item.wrong(f'the field "{name}" is no list of at least {_FEWEST} texts.')
         return list(values)
 
-    def _written(self, item: Item, question: Question, context: TaskContext) -> Question:
+    def _written(self, item: Item, question: Example, context: EncodeContext) -> Example:
         """Return a question whose answer is written."""
         template = self.said.answer or ""
         fields = [part.field.split(".") for part in parse(template) if part.field]
@@ -391,15 +391,13 @@ class Task:
         return _with_rows(replace(question, facts={"reference": reference}), [made])
 
 
-def _with_rows(
-    question: Question, made: Sequence[MadeRow], words: tuple[int, ...] = ()
-) -> Question:
+def _with_rows(question: Example, made: Sequence[MadeRow], words: tuple[int, ...] = ()) -> Example:
     rows = LazyRows([make for make, _ in made])
     num_shortened = sum(was_cut for _, was_cut in made)
     return replace(question, rows=rows, num_shortened=num_shortened, words=words)
 
 
-def _prompted(item: Item, answer: str, context: TaskContext) -> MadeRow:
+def _prompted(item: Item, answer: str, context: EncodeContext) -> MadeRow:
     """Return the row of a prompt with its answer, if there is one."""
     special, ids = context.tokenizer.special, context.ids(answer)
     strings = list(strings_of(context.pattern.text, item))
@@ -416,7 +414,7 @@ def _prompted(item: Item, answer: str, context: TaskContext) -> MadeRow:
     return context.filled(strings, [*ids, special["eop"]] if ids else [], item)
 
 
-def _spelled(answer: str, context: TaskContext, item: Item) -> list[int]:
+def _spelled(answer: str, context: EncodeContext, item: Item) -> list[int]:
     """Return an answer's ids with the token that ends it."""
     ids = context.ids(answer)
     if not ids:
@@ -424,7 +422,7 @@ def _spelled(answer: str, context: TaskContext, item: Item) -> list[int]:
     return [*ids, context.tokenizer.special["eop"]]
 
 
-def _word(answer: str, context: TaskContext, item: Item) -> int:
+def _word(answer: str, context: EncodeContext, item: Item) -> int:
     """Return the one id of a word."""
     ids = context.ids(answer)
     if len(ids) != 1:
@@ -435,7 +433,7 @@ def _word(answer: str, context: TaskContext, item: Item) -> int:
     return ids[0]
 
 
-def _check_differ(answers: Sequence[str], context: TaskContext, item: Item) -> None:
+def _check_differ(answers: Sequence[str], context: EncodeContext, item: Item) -> None:
     """Check that no two answers are the same to a model: one would be right, and one wrong."""
     numbers: dict[tuple[int, ...], int] = {}
     for number, answer in enumerate(answers):

@@ -11,10 +11,10 @@ from tests.trainer.runs import Trial, before_a_file_is_whole, kill_minus_nine
 from tests.trainer.saved import GPT2_SHAPE, SHAPE, causal_logits, random_model, save_run
 from trainer.export.command import Export
 from trainer.export.export import export
+from trainer.import_weights.load import load_weights
+from trainer.import_weights.loaded_model import resolve_model
+from trainer.load_options import LoadOptions
 from trainer.model.model import GLM
-from trainer.opening import Opening
-from trainer.trained import find_origin
-from trainer.weights.load import load_weights
 
 
 def export_to(form: str, path: Path, output: Path, **options: Any) -> list[str]:
@@ -54,7 +54,7 @@ def test_a_killed_export_leaves_nothing_that_looks_whole(tmp_path: Path) -> None
 def test_a_causal_model_with_block_positions_is_a_gpt2_too(tmp_path: Path) -> None:
     model = random_model(SHAPE)
     export_to("hf", save_run(tmp_path / "run", model, objective="causal"), tmp_path / "out")
-    read = GLM(find_origin(tmp_path / "out", Opening()).shape).eval()
+    read = GLM(resolve_model(tmp_path / "out", LoadOptions()).shape).eval()
     load_weights(tmp_path / "out", read)
     assert read.config == replace(GPT2_SHAPE, max_positions=25)
     tokens = torch.randint(384, (2, 24))

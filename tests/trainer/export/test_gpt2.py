@@ -12,9 +12,9 @@ from tests.golden.corpus_training import tokenizer
 from tests.trainer.saved import GPT2_SHAPE, TOKENIZER, causal_logits, random_model, save_run
 from trainer.export.command import Export
 from trainer.export.export import export
-from trainer.opening import Opening
+from trainer.import_weights.loaded_model import find_tokenizer, resolve_model
+from trainer.load_options import LoadOptions
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import find_origin, find_tokenizer
 
 pytestmark = pytest.mark.slow  # transformers takes seconds to import
 
@@ -66,6 +66,7 @@ def test_the_tokenizer_gives_the_same_ids(
         assert (prefix if ids else "") + theirs.decode(ids) == ours.decode(ids)
     assert theirs.eos_token_id == ours.special["eos"]
     assert (
-        find_tokenizer(find_origin(tmp_path / "out", Opening()), Opening()).special == ours.special
+        find_tokenizer(resolve_model(tmp_path / "out", LoadOptions()), LoadOptions()).special
+        == ours.special
     )
     assert GenerationConfig.from_pretrained(tmp_path / "out").eos_token_id == theirs.eos_token_id

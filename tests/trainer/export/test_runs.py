@@ -10,9 +10,9 @@ from tests.trainer.runs import Trial
 from trainer.checkpoints.room import checkpoint_bytes
 from trainer.export.command import Export
 from trainer.export.export import export
-from trainer.opening import Opening
-from trainer.trained import find_origin
-from trainer.weights.read import read_weights
+from trainer.import_weights.loaded_model import resolve_model
+from trainer.import_weights.read import read_weights
+from trainer.load_options import LoadOptions
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def test_the_weights_are_those_that_deepspeed_joins(tmp_path: Path, stage: int) 
     trial.run(*trial.zero(stage), "--save", tmp_path / "run", world=2)
     run = tmp_path / "run"
     saved = sum(path.stat().st_size for path in (run / "step-2").iterdir())
-    parameters = find_origin(run, Opening()).shape.num_parameters()
+    parameters = resolve_model(run, LoadOptions()).shape.num_parameters()
     assert saved >= checkpoint_bytes(parameters)  # without it no run begins
     export(Export(path=run, to="safetensors", output=tmp_path / "out"))
     ours = read_weights(tmp_path / "out", vocab_size=0)

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from tests.trainer.golden import figures, gpt2, needs_shared, option, questions_of, tasks_model
-from trainer.finetune.batches import Scoring, answer, are_chosen, losses, packed
+from trainer.finetune.batches import Scoring, are_chosen, losses, packed, predict
 from trainer.finetune.command import CROSS_ENTROPY
 from trainer.model.model import GLM
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.rows import Question, Row
+from trainer.tasks.rows import Example, Row
 
 pytestmark = [needs_shared, pytest.mark.slow]
 
@@ -27,7 +27,7 @@ SCORES = {
 }
 
 
-def scoring_of(case: Mapping[str, Any], questions: Sequence[Question]) -> Scoring:
+def scoring_of(case: Mapping[str, Any], questions: Sequence[Example]) -> Scoring:
     return Scoring(
         pad=gpt2().special["pad"],
         chosen=are_chosen(questions),
@@ -40,7 +40,7 @@ def gradient_norm(model: torch.nn.Module) -> float:
     return float(torch.nn.utils.get_total_norm(gradients))
 
 
-def loss_of(model: GLM, scoring: Scoring, questions: list[Question], kind: str) -> torch.Tensor:
+def loss_of(model: GLM, scoring: Scoring, questions: list[Example], kind: str) -> torch.Tensor:
     if not scoring.chosen:
         sums = model.loss_sum(scoring.batch(packed(questions)))
         return sums.loss.sum() / sums.num_targets.sum()
@@ -74,7 +74,7 @@ def test_loss_of_texts(smoothing: float) -> None:
     content = figures("seq2seq.json")
     figure = content["loss_of_the_first_four_gigaword_train"][str(smoothing)]
     samples = content["cases"]["gigaword.train"]["samples"][:4]
-    questions = [Question(guid=sample["uid"], idx=None, rows=(_row(sample),)) for sample in samples]
+    questions = [Example(guid=sample["uid"], idx=None, rows=(_row(sample),)) for sample in samples]
     model = tasks_model(smoothing=smoothing).train()
     scoring = Scoring(pad=gpt2().special["pad"], chosen=False)
     loss = loss_of(model, scoring, questions, CROSS_ENTROPY)
@@ -89,8 +89,8 @@ def test_answers_of_a_validation(name: str) -> None:
     questions = questions_of(case)
     model = tasks_model().eval()
     scoring = scoring_of(case, questions)
-    answers = answer(model, questions, length_penalty=scoring.penalty)
-    given = [one.prediction for one in answers]
+    answers = predict(model, questions, length_penalty=scoring.penalty)
+    given = [one.answer for one in answers]
     assert [question.guid for question in questions] == case["uids"]
     assert _labels(questions, given) == case["predictions"]
     assert find_task(case["task"]).metrics(questions, given) == pytest.approx(
@@ -105,7 +105,7 @@ def test_answers_of_a_validation(name: str) -> None:
         assert one[: len(other)] == pytest.approx(other, abs=1e-4)
 
 
-def _labels(questions: list[Question], given: list[int]) -> list[int]:
+def _labels(questions: list[Example], given: list[int]) -> list[int]:
     return [
         int(number == 0) if (question.facts or {}).get("has_candidates") else number
         for question, number in zip(questions, given, strict=True)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainer.import_weights.gpt2 import is_transposed, name_in_transformers
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.gpt2 import is_transposed, name_in_transformers
 
 FOLDER = Path(__file__).parents[2] / "data" / "harness"
 POSITIONS = 96

@@ -8,8 +8,8 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.golden import TOKENIZERS, figures, gpt2, items, needs_shared, questions_of
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.rows import Question, Row
-from trainer.tasks.task import Asking
+from trainer.tasks.rows import Example, Row
+from trainer.tasks.task import PromptOptions
 from trainer.tokenizer import TextTokenizer
 
 pytestmark = needs_shared
@@ -47,7 +47,7 @@ def test_rows_are_the_references(name: str, tmp_path: Path) -> None:
         assert sum(question.num_shortened for question in made.values()) == case["truncated"]
 
 
-def _compare(question: Question, sample: dict[str, Any], *, has_classes: bool) -> None:
+def _compare(question: Example, sample: dict[str, Any], *, has_classes: bool) -> None:
     facts = question.facts or {}
     is_named = has_classes and facts.get("has_candidates") and question.guid.startswith("dev")
     assert (facts["is_true"] if is_named else question.label) == sample["label"]
@@ -79,11 +79,11 @@ def test_sequences_are_the_references(name: str) -> None:
     case = SEQUENCES[name]
     is_chinese = case["tokenizer"] != "gpt2"
     chinese = f"sentencepiece:{TOKENIZERS / 'cog-pretrain.model'}"
-    questions = find_task(case["task"]).questions(
+    questions = find_task(case["task"]).examples(
         items("seq2seq.jsonl"),
         split=case["split"],
         tokenizer=TextTokenizer(chinese) if is_chinese else gpt2(),
-        asking=Asking(source_length=64, target_length=16, cut_targets=True),
+        options=PromptOptions(source_length=64, target_length=16, cut_targets=True),
     )
     for question, sample in zip(questions, case["samples"], strict=True):
         (row,) = question.rows
@@ -108,10 +108,10 @@ def test_words_of_chinese_tasks(tmp_path: Path) -> None:
         '"id": 0}'
     )
     afqmc = find_task("afqmc")
-    (question,) = afqmc.questions(path, split="test", tokenizer=tokenizer, asking=Asking())
+    (question,) = afqmc.examples(path, split="test", tokenizer=tokenizer, options=PromptOptions())
     assert question.words == (2350, 570)
     path.write_text(path.read_text().replace('"0"', '"100"'))
     with pytest.raises(UserError, match=r"the word '居家' has 2 tokens .* Take --form spelled"):
-        find_task("tnews").questions(
-            path, split="test", tokenizer=tokenizer, asking=Asking(form="cloze")
+        find_task("tnews").examples(
+            path, split="test", tokenizer=tokenizer, options=PromptOptions(form="cloze")
         )

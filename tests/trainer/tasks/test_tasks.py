@@ -8,8 +8,8 @@ import pytest
 from shards.errors import UserError
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.items import read_items
-from trainer.tasks.rows import Question
-from trainer.tasks.task import TEST, TRAIN, Asking, Task
+from trainer.tasks.rows import Example
+from trainer.tasks.task import TEST, TRAIN, PromptOptions, Task
 from trainer.tokenizer import TextTokenizer
 
 
@@ -27,11 +27,11 @@ def test_a_model_without_task_masks_is_asked_with_mask(
     ending = [special[role] for role in ("mask", "eos", "sop")]
 
     def asked(task: Task) -> list[int]:
-        (question,) = task.questions(
+        (question,) = task.examples(
             items,
             split=TEST,
             tokenizer=tokenizer,
-            asking=Asking(),
+            options=PromptOptions(),
             task_mask=False,
         )
         tokens: list[int] = question.rows[0].tokens.tolist()
@@ -53,8 +53,7 @@ def test_a_model_without_task_masks_is_asked_with_mask(
 @pytest.mark.slow  # torchmetrics takes seconds to import
 def test_rouge() -> None:
     questions = [
-        Question(guid="", idx=None, facts={"reference": text})
-        for text in ("The tea is hot", "茶热")
+        Example(guid="", idx=None, facts={"reference": text}) for text in ("The tea is hot", "茶热")
     ]
     exact, half = (
         find_task("seq2seq").metrics(questions, given)
@@ -108,11 +107,11 @@ def test_the_task_that_is_suggested_reads_the_items(
     tmp_path: Path, item: dict[str, str], tokenizer: TextTokenizer
 ) -> None:
     (tmp_path / "train.json").write_text(json.dumps([item]))
-    asked = {"split": TRAIN, "tokenizer": tokenizer, "asking": Asking()}
+    asked = {"split": TRAIN, "tokenizer": tokenizer, "options": PromptOptions()}
     with pytest.raises(UserError, match=r"task\.json with {.*}, and") as why:
-        find_task("prompted").questions(tmp_path, **asked)
+        find_task("prompted").examples(tmp_path, **asked)
     suggested = "{" + str(why.value).partition(" with {")[2].partition("}, and give")[0] + "}"
-    (question,) = described(tmp_path, suggested).questions(tmp_path, **asked)
+    (question,) = described(tmp_path, suggested).examples(tmp_path, **asked)
     answer = item.get("output") or item.get("response") or item.get("summary") or item["answer"]
     row = question.rows[0]
     assert tokenizer.decode(row.targets[row.loss_mask].tolist()[:-1]).strip() == answer

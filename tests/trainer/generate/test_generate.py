@@ -1,0 +1,84 @@
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from shards.console import run_module
+from tests.trainer.finetune.lessons import write_model
+from trainer.generate.decoding import Decoding
+from trainer.generate.prompt import make_prompt
+from trainer.generate.writer import Writer, text_of
+from trainer.import_weights.loaded_model import PromptFormat
+from trainer.model.cache import Cache
+from trainer.model.sizes import ModelConfig
+from trainer.tokenizer import TextTokenizer
+
+SHAPE = ModelConfig(
+    num_layers=2, hidden_size=32, num_heads=2, vocab_size=4096, max_positions=64, init_std=0.2
+)
+TWO = ["Fold six [MASK] of paper.", "Bread [sMASK] and [MASK] [gMASK]", "Paper"]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The flags of the command for a published model."""
+    _, *flags = write_model(tmp_path_factory.mktemp("published") / "model", SHAPE)
+    return [*flags, "--dtype", "fp32", "--device", "cpu", "--max-new-tokens", "6"]
+
+
+def main(words: list[str]) -> int:
+    return run_module("trainer.generate", words)
+
+
+class Speller:
+    """In place of a model: what it finds most probable is spelt out."""
+
+    config = replace(SHAPE, block_positions=False)
+    word_embeddings = SimpleNamespace(weight=torch.zeros(1))
+
+    def __init__(self, tokens: list[int]) -> None:
+        self.left = iter(tokens)
+
+    def __call__(self, _: Cache) -> torch.Tensor:
+        return 9.0 * torch.nn.functional.one_hot(torch.tensor([next(self.left)]), 4096)
+
+
+def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
+    tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token a byte
+    prompt = make_prompt("", tokenizer, PromptFormat(causal=True, positions=64))
+    for spelt, end in ((tokens, "a🜁b"), (tokens[:-2], "a\ufffd")):
+        parts: list[str] = []
+        speller: Any = Speller(spelt)
+        decoding = Decoding(max_new_tokens=len(spelt))
+        writer = Writer(model=speller, tokenizer=tokenizer, decoding=decoding)
+        writer.stream(prompt, parts.append)
+        assert "".join(parts).endswith(end)
+        assert "" in parts[1:-1]
+
+
+@pytest.mark.parametrize("flags", [[], ["--top-k", "5"], ["--beams", "2"]])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_model_that_diverged_writes_nothing(
+    published: list[str],
+    flags: list[str],
+    value: float,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = "mp_rank_00_model_states.pt"
+    content = torch.load(Path(published[0], name))
+    content["module"]["transformer.final_layernorm.bias"][0] = value
+    torch.save(content, tmp_path / name)
+    assert main([str(tmp_path), *published[1:], "Fold", *flags]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.strip() in ("", "Fold")  # what stands before a blank is printed at once
+    assert "the model's logits are NaN or infinite" in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_rows_that_are_no_tokens(tokenizer: TextTokenizer) -> None:
+    size = tokenizer.vocabulary_size
+    assert text_of([size + 3], tokenizer) == f"⟨{size + 3}⟩"

@@ -1,0 +1,1 @@
+"""What a trained model knows: held-out loss, and benchmarks."""

@@ -1,0 +1,133 @@
+"""Benchmarks of a trained model, and of one in training, by lm-evaluation-harness.
+
+    python -m trainer.evaluate MODEL --task hellaswag=FILE    a run, a checkpoint, a published one
+    python -m trainer.train … --eval-task hellaswag=FILE      at every --eval-every
+
+Under a launcher each rank answers its share; the figures are the same on any number of ranks. The
+harness is loaded where a benchmark is asked for only: the extra `evaluate` brings it.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from shards.errors import UserError
+from shards.run import CAUSAL
+from shards.shown import print_line
+from trainer.distributed import Ranks
+from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, source_of_run
+from trainer.load_options import LoadOptions
+from trainer.log import TASK_FIGURES
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.pretraining import PretrainState
+from trainer.settings import GMASK, MASK, parse_tasks
+from trainer.tasks.collate import placed
+
+if TYPE_CHECKING:
+    from trainer.evaluate.harness import Answer, Benchmarks
+
+
+def open_benchmarks(
+    files: Mapping[str, Path],
+    origin: ModelSource,
+    opening: LoadOptions,
+    *,
+    ranks: Ranks,
+    length: int | None = None,
+    blank: str | None = None,
+) -> "Benchmarks | None":
+    """Return the benchmarks of a model, None without files.
+
+    Args:
+        files: of tasks, by name.
+        origin: the model's.
+        opening: says the tokenizer, where the model does not.
+        ranks: that answer together.
+        length: tokens of a row at most; None: the model's positions.
+        blank: what a glm fills; None: gmask, but mask for a run without task masks.
+
+    Raises:
+        UserError: there is no such task, or the file, the tokenizer or the length does not fit.
+    """
+    if not files:
+        return None
+    positions = origin.shape.max_positions
+    if length is not None and length > positions:
+        raise UserError(
+            f"--length {length:,}: the model has {positions:,} positions; give as many or fewer."
+        )
+    is_causal = origin.objective == CAUSAL
+    if blank is not None and is_causal:
+        raise UserError("--blank is for a glm; this model is causal and fills none.")
+    tokenizer = find_tokenizer(origin, opening)
+    from trainer.evaluate.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
+
+    # A run without task masks has seen no other blank.
+    blank = blank or (GMASK if origin.task_mask else MASK)
+    return Benchmarks(
+        tasks=load_tasks(files),
+        tokenizer=tokenizer,
+        length=length or positions,
+        mask=None if is_causal else tokenizer.special[blank],
+        ranks=ranks,
+    )
+
+
+def benchmarks_of(started: PretrainState) -> "Benchmarks | None":
+    """Return the benchmarks of a run in training, None without any; as `open_benchmarks`."""
+    settings = started.config.settings
+    files = parse_tasks("--eval-task", settings.eval_task)
+    opening = LoadOptions(tokenizer=settings.tokenizer)
+    data = tuple(str(dataset.directory) for dataset in started.data.datasets)
+    identity = started.resume_fingerprint["identity"]
+    source = source_of_run(identity, path=Path(data[0]), data=data, step=started.step)
+    return open_benchmarks(files, source, opening, ranks=started.ranks)
+
+
+def answers_of(model: GLM) -> "Answer":
+    """Return what a model makes of batches, where it is."""
+    device = model.word_embeddings.weight.device
+
+    def answer(batch: dict[str, Tensor]) -> LossSums:
+        with torch.no_grad():
+            return model.loss_sum(placed(batch, device))
+
+    return answer
+
+
+def print_figures(benchmarks: "Benchmarks | None", answer: "Answer") -> None:
+    """Print what a model's answers are worth, accuracies with their standard error.
+
+    All ranks call this.
+    """
+    figures = None if benchmarks is None else benchmarks.score(answer)
+    if benchmarks is None or figures is None or not benchmarks.ranks.is_first:
+        return
+    for name, task in benchmarks.tasks.items():
+        count = len(task.eval_docs)
+        print_line(f"{name}: {count:,} items")
+        for figure, value in _of_task(name, figures).items():
+            error = ""
+            if figure.startswith("acc") and count > 1:
+                error = f" ± {math.sqrt(value * (1 - value) / (count - 1)):.4f}"
+            print_line(f"{value:12.4f}  {figure}{error}")
+
+
+def main_figures(figures: Mapping[str, float]) -> str:
+    """Return the main figures of benchmarks, FIGURE/NAME, for the line of a step."""
+    names = dict.fromkeys(key.partition("/")[2] for key in figures)
+    found = {name: _of_task(name, figures) for name in names}
+    return "  ".join(
+        " ".join([name, *(f"{one} {own[one]:.4g}" for one in TASK_FIGURES if one in own)])
+        for name, own in found.items()
+    )
+
+
+def _of_task(name: str, figures: Mapping[str, float]) -> dict[str, float]:
+    pairs = ((key.partition("/"), value) for key, value in figures.items())
+    return {figure: value for (figure, _, of_task), value in pairs if of_task == name}

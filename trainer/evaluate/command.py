@@ -1,0 +1,83 @@
+"""The command `python -m trainer.evaluate`: a checkpoint of a run is evaluated, or a model.
+
+    python -m trainer.evaluate --resume RUN, with the flags of the run
+
+prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source; and
+what its --eval-task give.
+The same of a model alone, whose checkpoint says all that, and of tasks:
+
+    python -m trainer.evaluate MODEL [--data DIR] [--task NAME=FILE]
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from shards.errors import UserError
+from shards.flags import WORD, count, flag_of, given, local_path, option, positive
+from shards.program import called
+from trainer.command import RankCommand
+from trainer.load_options import OPENED, LoadOptions
+from trainer.settings import BATCH_TOKENS, GMASK, MASK, Settings, parse_tasks
+
+_OF_RUNS = ("--resume", "--save", "--init-from")
+"""Flags of which a run's command line has one: they say where its weights are."""
+_ASKED = "what is asked, and how"
+_OF_TASKS = ("length", "blank", "tokenizer")
+
+
+def evaluated(_module: str, words: Sequence[str]) -> type[RankCommand]:
+    """Return the command that a command line is of."""
+    flags = {word.partition("=")[0] for word in words}
+    return EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateRun(Settings):
+    """Evaluate a checkpoint of a run."""
+
+    PROGRAM = "trainer.evaluate"
+    WORK = "trainer.evaluate.evaluate:evaluate_run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateModel(LoadOptions, RankCommand):
+    """Evaluate a trained model."""
+
+    PROGRAM = "trainer.evaluate"
+    WORK = "trainer.evaluate.evaluate:evaluate_model"
+    USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
+    EPILOG = f"Held-out loss: {called('evaluate')} --resume RUN, with the flags of the run."
+    GROUPS = (_ASKED, OPENED)
+
+    path: Path = option(MISSING, flag=WORD, metavar="MODEL", type=local_path, group=_ASKED)
+    """a run's folder, one of its checkpoints, or a published checkpoint"""
+    task: tuple[str, ...] = option((), metavar="NAME=FILE", action="append")
+    """A task of lm-evaluation-harness (hellaswag, arc_easy, copa, lambada, wikitext, …), or choices
+    or language_model, and the JSON lines of its items; may be repeated."""
+    data: tuple[str, ...] = option((), metavar="DIR", action="append")
+    """Held-out loss on the validation documents of these data (a folder, or
+    hf:OWNER/NAME[@REVISION]); may be repeated. Default without --task: those of the model's run."""
+    eval_samples: int = option(1024, type=count)
+    """Held-out loss: windows that are read, the same as in training; 0: all."""
+    length: int | None = option(None, type=positive)
+    """Tokens of a row at most. Default: the model's positions."""
+    blank: str | None = option(None, choices=(GMASK, MASK))
+    """What a glm fills: [gMASK], or [MASK]. Default: gmask, but mask for a run without task
+    masks."""
+    batch_tokens: int = option(BATCH_TOKENS, type=positive, metavar="N")
+    """Tokens that a device computes at once."""
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """The files of tasks, by name."""
+        return parse_tasks("--task", self.task)
+
+    def __post_init__(self) -> None:
+        files = self.files
+        for name in given(self):
+            if name in _OF_TASKS and not files:
+                raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
+            if name == "eval_samples" and files and not self.data:
+                raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")

@@ -1,0 +1,75 @@
+"""What a model knows: the figures of `trainer.evaluate`."""
+
+from dataclasses import replace
+
+from shards.shown import print_line
+from trainer.data import brought
+from trainer.distributed import CollectiveError, Ranks
+from trainer.evaluate.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
+from trainer.evaluate.command import EvaluateModel
+from trainer.evaluate.held_out import held_out_run, open_held_out
+from trainer.import_weights.load import broadcast_weights
+from trainer.import_weights.loaded_model import load_model, resolve_model
+from trainer.load_options import LoadOptions
+from trainer.loss_tally import LossTally
+from trainer.pretraining import start
+from trainer.settings import Config
+from trainer.validation import evaluate
+
+
+def evaluate_run(config: Config, ranks: Ranks) -> int:
+    """Print the figures of a run's newest checkpoint."""
+    started = start(config, ranks, load_weights=broadcast_weights)
+    benchmarks = ranks.run_on_all_ranks(lambda: benchmarks_of(started))
+    engine = started.engine
+    tally = evaluate(engine.losses, started.data, at_once=engine.micro_batch, ranks=ranks)
+    _print_tally(tally, f"step {started.step:,}", ranks)
+    print_figures(benchmarks, engine.answer)
+    return 0
+
+
+def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
+    """Print what a model knows of held-out text and of tasks."""
+    opening: LoadOptions = asked
+    if ranks.world > 1 and asked.device is None:
+        opening = replace(asked, device=str(ranks.device))
+    origin = ranks.run_on_all_ranks(lambda: resolve_model(asked.path, opening))
+    benchmarks = ranks.run_on_all_ranks(
+        lambda: open_benchmarks(
+            asked.files, origin, opening, ranks=ranks, length=asked.length, blank=asked.blank
+        )
+    )
+    if benchmarks is not None:
+        benchmarks.batch_tokens = asked.batch_tokens
+    data = None
+    if asked.data or benchmarks is None:
+        run = brought(ranks.run_on_all_ranks(lambda: held_out_run(origin, asked.data)), ranks)
+        data = ranks.run_on_all_ranks(
+            lambda: open_held_out(origin, run, eval_samples=asked.eval_samples)
+        )
+    model = ranks.run_on_all_ranks(lambda: load_model(origin, opening))
+    answer = answers_of(model)
+    step = "" if origin.step is None else f", step {origin.step:,}"
+    if ranks.is_first:
+        print_line(f"{origin.path}{step}: {origin.objective}")
+    if data is not None:
+        size = max(1, asked.batch_tokens // data.run.length)
+        _print_tally(evaluate(answer, data, at_once=size, ranks=ranks), "held-out text", ranks)
+    print_figures(benchmarks, answer)
+    return 0
+
+
+def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
+    """Print the figures of held-out text.
+
+    Raises:
+        CollectiveError: there is none.
+    """
+    if tally is None:
+        raise CollectiveError(
+            "the data have no validation documents: build them with --validation 0.01."
+        )
+    if ranks.is_first:
+        print_line(f"{name}: {tally.num_targets:,} tokens with loss")
+        for figure, value in tally.figures().items():
+            print_line(f"{value:10.4f}  {figure}")

@@ -1,0 +1,251 @@
+"""lm-evaluation-harness (EleutherAI, 0.4.13): its tasks with items in local files, and its model.
+
+    causal   text, then what follows                        the two encoded as one
+    glm      [CLS] text [gMASK] eos | sop what follows      encoded apart; no end: it may go on
+
+Its tasks bring the texts, and say what counts. All ranks hold all of them, and answer their share
+of the batches, which are the same on any number of ranks, and so are the figures, to the last bit.
+"""
+
+import io
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from shards.errors import UserError
+from shards.progress import counted
+from trainer.checkpoints.torch_file import one_line
+from trainer.distributed import Ranks
+from trainer.model.loss import LossSums
+from trainer.settings import BATCH_TOKENS
+from trainer.tasks.collate import collate
+from trainer.tasks.rows import Row, blank_row, causal_row
+from trainer.tokenizer import TextTokenizer
+
+os.environ.setdefault("HF_DATASETS_OFFLINE", "1")  # read on import; items are local files
+import lm_eval.tasks
+from lm_eval.api.model import TemplateLM
+from lm_eval.evaluator import evaluate
+from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
+
+logging.getLogger("lm_eval").setLevel(logging.ERROR)
+
+_SPLITS = ("train", "validation", "test")
+_OTHER_NAMES = {"arc": "arc_easy", "lambada": "lambada_openai"}
+_OWN = Path(__file__).parents[1] / "configs" / "benchmarks"
+"""Tasks of one's own items, in the form of the harness's."""
+
+Tokens = Sequence[int]
+Answer = Callable[[dict[str, torch.Tensor]], LossSums]
+"""What a model makes of a batch, without gradients."""
+
+
+def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
+    """Return the harness's tasks by name, with the items of local files.
+
+    Args:
+        files: JSON lines as the task's dataset has them, by name.
+
+    Raises:
+        UserError: there is no such task, or its items are not as it has them.
+    """
+    with TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):  # it shows progress
+        manager = lm_eval.tasks.TaskManager(include_defaults=False)
+        tasks = {}
+        for name, file in files.items():
+            path = Path(folder) / f"{name}.yaml"
+            path.write_text(json.dumps(_description(name, file)), "utf-8")
+            try:
+                (task,) = manager.load([str(path)])["tasks"].values()
+                task.build_all_requests(limit=None, rank=0, world_size=1)
+            except Exception as error:  # whatever the task's code makes of an item
+                raise UserError(
+                    f"{file} does not hold items of {name} ({one_line(error)}): expected JSON "
+                    "lines with the fields that lm-evaluation-harness reads."
+                ) from error
+            tasks[name] = task
+    return tasks
+
+
+def _description(name: str, file: Path) -> dict[str, Any]:
+    """Return a task's YAML, as JSON, with a local file in the place of its dataset."""
+    return {
+        "include": str(_file_of(_OTHER_NAMES.get(name, name))),
+        "task": name,
+        "dataset_path": "json",
+        "dataset_name": None,
+        "dataset_kwargs": {"data_files": dict.fromkeys(_SPLITS, str(file.absolute()))},
+    }
+
+
+def _file_of(name: str) -> Path:
+    """Return the file of a task; the harness's own index of all takes half a minute to make."""
+    root = Path(lm_eval.tasks.__file__).parent
+    is_it = re.compile(rf"^task: *[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
+    # A folder that begins like the task is the likeliest.
+    likely = sorted(root.rglob("*.yaml"), key=lambda path: not name.startswith(path.parent.name))
+    for path in (*_OWN.iterdir(), *likely):
+        if is_it.search(path.read_text("utf-8")):
+            return path
+    raise UserError(
+        f"lm-evaluation-harness has no task {name}: give the name of one of its tasks (not of a "
+        f"group), or {' or '.join(sorted(path.stem for path in _OWN.iterdir()))}."
+    )
+
+
+class _StoppedError(Exception):
+    """The run was asked to stop."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
+    """Tasks that a model is asked, and the model as the harness asks it."""
+
+    tasks: Mapping[str, Any]
+    """Of `load_tasks`."""
+    tokenizer: TextTokenizer
+    length: int
+    """Tokens of a row at most."""
+    mask: int | None
+    """The id of the blank; None for a causal model."""
+    ranks: Ranks
+    batch_tokens: int = BATCH_TOKENS
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
+        self._room = self.length + (1 if self.mask is None else -3)
+        # How the harness encodes a text and what follows: as one, or apart.
+        self.backend = "causal" if self.mask is None else "seq2seq"
+
+    def score(
+        self, answer: Answer, *, stop: Callable[[], int] = lambda: 0
+    ) -> dict[str, float] | None:
+        """Return figures as FIGURE/NAME, the same on all ranks; None if stopped.
+
+        All ranks call this.
+
+        Args:
+            answer: all ranks call it equally often: at ZeRO stage 3 they lend each other the
+                weights.
+            stop: called after each batch, with the same result on all ranks; nonzero: return None.
+
+        Raises:
+            UserError: an answer does not fit in a row, or a task lets the model write.
+        """
+        self._answer, self._stop, self._is_finite = answer, stop, True
+        self._stream = sys.stderr  # before the harness's own progress is hidden
+        try:
+            with redirect_stderr(io.StringIO()):  # it shows progress
+                found = evaluate(self, {"tasks": self.tasks}, bootstrap_iters=0, log_samples=False)
+        except _StoppedError:
+            return None
+        assert found is not None  # each rank is the first to the harness
+        return {
+            f"{figure.removesuffix(',none')}/{name}": value if self._is_finite else float("nan")
+            for name in self.tasks
+            for figure, value in found["results"][name].items()
+            if isinstance(value, float)  # of errors it says "N/A" without bootstrap samples
+        }
+
+    @property
+    def eot_token_id(self) -> int:  # noqa: D102
+        return self.tokenizer.special["eos"]
+
+    def tok_encode(self, string: str, **_: Any) -> list[int]:  # noqa: D102
+        return self.tokenizer.encode(string)
+
+    def _row(self, context: Tokens, answer: Tokens) -> Row:
+        """Return the row that asks for an answer; a long context loses its beginning."""
+        room = self._room - (1 if self.mask is None else 0)
+        if len(answer) > room:
+            raise UserError(
+                f"an answer has {len(answer):,} tokens, and in a row of {self.length:,} there is "
+                f"room for {room:,}: give a longer --length, as far as the model reaches, or leave "
+                "the item out."
+            )
+        kept = context[max(0, len(context) + len(answer) - self._room) :]
+        if self.mask is None:
+            return causal_row(kept, answer)
+        special, eos = self.tokenizer.special, self.eot_token_id
+        part_a = [special.get("cls", eos), *kept, self.mask, eos]
+        return blank_row(part_a, mask_at=len(kept) + 1, sop=special["sop"], answer=answer)
+
+    def _loglikelihood_tokens(
+        self, requests: Sequence[tuple[Any, Tokens, Tokens]], **_: Any
+    ) -> list[tuple[float, bool]]:
+        """Return how probable answers are, and whether each token is the most probable one."""
+        rows = [self._row(context, answer) for _, context, answer in requests]
+        sums = torch.zeros(3, len(rows), dtype=torch.float64)
+        batches = _batches([len(row) for row in rows], self.batch_tokens)
+        world = self.ranks.world
+        turns: Iterable[int] = range(-(-len(batches) // world))
+        if self.ranks.is_first:
+            turns = counted(
+                "tasks",
+                turns,
+                total=len(rows),
+                weight=lambda turn: sum(map(len, batches[turn * world : (turn + 1) * world])),
+                unit="answers",
+                stream=self._stream,
+            )
+        for turn in turns:
+            number = turn * world + self.ranks.rank
+            numbers = batches[min(number, len(batches) - 1)]
+            columns = self._answer(collate([rows[i] for i in numbers], pad=self.eot_token_id))
+            if number < len(batches):
+                sums[:, numbers] = torch.stack([column.double() for column in columns]).cpu()
+            if self._stop():
+                raise _StoppedError
+        sums = self.ranks.sum(sums)
+        self._is_finite &= bool(sums.isfinite().all())
+        return [(-loss, right == count) for loss, right, count in sums.T.tolist()]
+
+    def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
+        """Return how probable texts are, through windows that do not overlap."""
+        windows = [
+            [
+                (None, *make_disjoint_window(window))
+                for window in get_rolling_token_windows(
+                    token_list=self.tok_encode(request.args[0]),
+                    prefix_token=self.eot_token_id,
+                    max_seq_len=self._room - 1,
+                    context_len=1,
+                )
+            ]
+            for request in requests
+        ]
+        found = self._loglikelihood_tokens([one for of_text in windows for one in of_text])
+        ends = np.cumsum([0, *map(len, windows)]).tolist()
+        return [sum(x for x, _ in found[a:b]) for a, b in pairwise(ends)]
+
+    def generate_until(self, requests: Sequence[Any], **_: Any) -> list[str]:  # noqa: D102
+        raise UserError(
+            f"{requests[0].task_name} lets the model write, which is not asked here: give a task "
+            "that compares given answers."
+        )
+
+
+def _batches(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Return the numbers of the rows of each batch, the longest rows first."""
+    batches: list[list[int]] = []
+    room = 0
+    for number in np.argsort(-np.asarray(sizes), kind="stable").tolist():
+        if room == 0:
+            batches.append([])
+            room = max(1, batch_tokens // max(1, sizes[number]))
+        batches[-1].append(number)
+        room -= 1
+    return batches

@@ -1,0 +1,118 @@
+"""Text from a trained model: blanks of prompts are filled, or texts go on.
+
+The command, and the same from Python:
+
+    python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+
+    trained = open_model("build/run")
+    texts = ["Bread is [MASK] in the oven."]
+    how = trained.prompt_format
+    for found in generate_texts(trained.model, trained.tokenizer, texts, prompt_format=how):
+        print(found.text)
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shards.command import Command, log_plainly
+from shards.errors import UserError
+from shards.flags import WORD, local_path, option, options_of, positive
+from shards.interrupt import ended_by_interrupt
+from shards.shown import PartPrinter, json_text, print_line, print_lines
+from trainer.foreign_flags import FOREIGN_FLAGS
+from trainer.generate.decoding import Decoding
+from trainer.load_options import OPENED, LoadOptions
+from trainer.tasks.items import read_prompts
+
+if TYPE_CHECKING:
+    from trainer.generate.prompt import Prompt
+    from trainer.generate.writer import GeneratedText, Writer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generate(Command, Decoding, LoadOptions):
+    """Fill the blanks of prompts, or go on with texts."""
+
+    STOPPED = "the text is not whole"
+    USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"
+    GROUPS = ("prompts and answers", "how tokens are chosen", OPENED)
+    OLD = FOREIGN_FLAGS
+
+    path: Path = option(
+        MISSING, flag=WORD, group="prompts and answers", metavar="MODEL", type=local_path
+    )
+    """a run, a checkpoint, a published one"""
+    texts: tuple[str, ...] = option((), flag=WORD, metavar="PROMPT", nargs="*")
+    """with [MASK], [sMASK], [gMASK]"""
+    prompt: tuple[str, ...] = option((), metavar="TEXT", action="append")
+    """A prompt, as the words after the model; may be repeated."""
+    prompts: Path | None = option(None, metavar="FILE", type=local_path)
+    """A file of prompts: one a line, or .jsonl with objects that have a prompt."""
+    samples: int = option(1, metavar="N", type=positive)
+    """Texts of each prompt."""
+    batch_size: int = option(8, metavar="N", type=positive)
+    """Texts that are written at once."""
+    json: bool = option(False)
+    """Print JSON lines, with the tokens of every blank."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.samples > 1 and not self.draws:
+            raise UserError(
+                f"--samples {self.samples}: they would all be the same, as the most probable text "
+                "is taken. Give --temperature, --top-k or --top-p."
+            )
+        if not self.texts and not self.prompt and self.prompts is None:
+            raise UserError(
+                "there is no prompt: write one behind the model, or give --prompts FILE (--prompts "
+                "/dev/stdin reads the standard input)."
+            )
+
+    @classmethod
+    def parse(cls, words: Sequence[str], program: str) -> "Generate":
+        """Return the command that a command line describes; flags stand among its prompts."""
+        parsed = cls.parser(program).parse_intermixed_args(words)
+        return cls(**options_of(cls, vars(parsed)))
+
+    def run(self) -> None:
+        """Print what the model writes."""
+        log_plainly()
+        given = [*self.texts, *self.prompt]
+        if self.prompts is not None:
+            given += read_prompts(self.prompts)
+        with ended_by_interrupt():
+            from trainer.generate.prompt import make_prompt  # noqa: PLC0415  as below
+            from trainer.generate.writer import Writer  # noqa: PLC0415  loads torch
+            from trainer.import_weights.loaded_model import open_model  # noqa: PLC0415  as above
+
+        trained = open_model(self.path, self)
+        writer = Writer(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
+        make = partial(
+            make_prompt, tokenizer=trained.tokenizer, prompt_format=trained.prompt_format
+        )
+        if len(given) * self.samples == 1 and not self.json:
+            _print_parts(writer, make(given[0]))
+        else:
+            ready = [make(text) for text in given for _ in range(self.samples)]
+            for generation in writer.write(ready, batch_size=self.batch_size):
+                self._print(generation)
+
+    def _print(self, generation: "GeneratedText") -> None:
+        if self.json:
+            print_line(json_text(generation.json(), stream=sys.stdout), flush=True)
+        else:
+            print_lines([*generation.text.split("\n"), ""])
+            sys.stdout.flush()
+
+
+def _print_parts(writer: "Writer", prompt: "Prompt") -> None:
+    """Print what the model makes of a prompt, as it comes."""
+    printer = PartPrinter()
+    try:
+        writer.stream(prompt, printer.add)
+    finally:
+        printer.add("\n")

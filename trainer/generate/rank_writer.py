@@ -1,0 +1,102 @@
+"""Blanks filled by a model in training, on all ranks.
+
+Each rank fills its share of the prompts. At ZeRO stage 3 every call of the model gathers weights
+from all ranks, and texts end after different numbers of tokens: a rank that has finished its batch
+makes dummy calls until all have.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from trainer.distributed import Ranks, Stop
+from trainer.engine import WEIGHTS_SPLIT, DeepSpeedEngine
+from trainer.generate.decoder import CachedDecoder
+from trainer.generate.decoding import Decoding
+from trainer.generate.prompt import Prompt
+from trainer.generate.search import Completion, fill
+from trainer.model.cache import Cache
+from trainer.model.sizes import ModelConfig
+
+_NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
+"""What a dummy call reads."""
+
+
+class _StoppedError(Exception):
+    """This rank was asked to stop; what is being written is not finished."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankWriter:
+    """What fills blanks on all ranks."""
+
+    engine: DeepSpeedEngine
+    shape: ModelConfig
+    decoding: Decoding
+    ranks: Ranks
+    stop: Stop
+    """A rank that is asked to stop writes no further token."""
+    batch_size: int
+    """Prompts that a rank fills at once; the same on all ranks."""
+
+    def fill(
+        self, num_prompts: int, prompt_of: Callable[[int], Prompt]
+    ) -> list[list[Completion]] | None:
+        """Return what fills the blanks of prompts, in their order, or None if asked to stop.
+
+        Args:
+            num_prompts: the same on all ranks.
+            prompt_of: makes a prompt, by its number.
+
+        Raises:
+            CollectiveError: some rank could not write, as what a model gives is no number.
+        """
+        own: list[list[Completion]] = []
+        share = -(-num_prompts // self.ranks.world)
+        begin = share * self.ranks.rank
+        with self.engine.answering():
+            for first in range(begin, begin + share, self.batch_size):
+                if self.stop.exit_code():
+                    return None
+                numbers = range(first, min(first + self.batch_size, begin + share, num_prompts))
+                own += self.ranks.run_on_all_ranks(partial(self._batch, numbers, prompt_of))
+        if self.stop.exit_code():
+            return None
+        return [one for part in self.ranks.gather(own) for one in part]
+
+    def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Completion]]:
+        """Return what fills a batch, once all ranks have filled theirs."""
+        reader = CachedDecoder(self._call, self.shape, self.ranks.device)
+        prompts = [prompt_of(number) for number in numbers]
+        try:
+            return fill(reader, prompts, self.decoding, first=numbers.start) if prompts else []
+        except _StoppedError:
+            return []  # all ranks stop after this batch
+        finally:
+            self._join_remaining_calls()
+
+    @property
+    def _is_split(self) -> bool:
+        return self.engine.stage == WEIGHTS_SPLIT and self.ranks.world > 1
+
+    def _call(self, cache: Cache) -> Tensor:
+        """Return what the model gives, at ZeRO stage 3 in a call that all ranks make.
+
+        Raises:
+            _StoppedError: this rank was asked to stop.
+        """
+        if self.stop.is_asked:
+            raise _StoppedError
+        if self._is_split:
+            self.ranks.sum(torch.ones(1, dtype=torch.int64))
+        logits: Tensor = self.engine.wrapped(cache)
+        return logits
+
+    def _join_remaining_calls(self) -> None:
+        """Make dummy calls of the model until no rank makes any other."""
+        reader = CachedDecoder(self.engine.wrapped, self.shape, self.ranks.device)
+        while self._is_split and int(self.ranks.sum(torch.zeros(1, dtype=torch.int64))):
+            reader.open([_NOTHING])

@@ -1,0 +1,98 @@
+"""What a model in training makes of prompts, in the log, in TensorBoard and on the terminal.
+
+Tokens are drawn as THUDM/GLM ships it, at a temperature of 0.9 among the 40 most probable, with the
+same numbers each time, so that samples of two steps differ by what was learned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.distributed import CollectiveError, Stop
+from trainer.generate.decoding import Decoding
+from trainer.generate.prompt import Prompt, make_prompt
+from trainer.generate.rank_writer import RankWriter
+from trainer.generate.writer import GeneratedText
+from trainer.import_weights.loaded_model import find_tokenizer, source_of_run
+from trainer.load_options import LoadOptions
+from trainer.log import RunLog
+from trainer.pretraining import PretrainState
+from trainer.tasks.items import read_prompts
+from trainer.tokenizer import TextTokenizer
+
+TEMPERATURE, TOP_K = 0.9, 40
+_BATCH = 8
+"""Prompts at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """The prompts of a run, and what fills them."""
+
+    prompts: Sequence[Prompt]
+    writer: RankWriter
+    tokenizer: TextTokenizer | None
+    """On the first rank."""
+
+    def write(self, step: int, log: RunLog) -> None:
+        """Fill the prompts and log them; all ranks call this.
+
+        A model that says nothing any more is a line in the log: what becomes of its run is decided
+        by its losses.
+
+        Args:
+            step: the one before.
+            log: where they go.
+        """
+        try:
+            filled = self.writer.fill(len(self.prompts), self.prompts.__getitem__)
+        except CollectiveError:
+            log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
+            return
+        if filled is not None and self.tokenizer is not None:
+            for number, pair in enumerate(zip(self.prompts, filled, strict=True)):
+                found = GeneratedText.of(*pair, self.tokenizer)
+                log.write_sample(step, number, prompt=found.prompt, text=found.text)
+
+
+def open_samples(started: PretrainState, *, stop: Stop) -> Samples | None:
+    """Return the samples of a run, None if it has none; all ranks call this.
+
+    Args:
+        started: the run.
+        stop: looked at before each token.
+
+    Raises:
+        CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.
+    """
+    settings, ranks = started.config.settings, started.ranks
+    path = settings.sample_prompts
+    if path is None:
+        return None
+
+    def prepare() -> tuple[TextTokenizer | None, list[Prompt]]:
+        if not ranks.is_first:
+            return None, []
+        data = tuple(str(dataset.directory) for dataset in started.data.datasets)
+        identity = started.resume_fingerprint["identity"]
+        origin = source_of_run(identity, path=Path(data[0]), data=data, step=started.step)
+        tokenizer = find_tokenizer(origin, LoadOptions(tokenizer=settings.tokenizer))
+        return tokenizer, [
+            make_prompt(text, tokenizer, origin.prompt_format) for text in read_prompts(path)
+        ]
+
+    tokenizer, prompts = ranks.run_on_all_ranks(prepare)
+    writer = RankWriter(
+        engine=started.engine,
+        shape=started.data.shape,
+        decoding=Decoding(
+            max_new_tokens=settings.sample_tokens,
+            temperature=TEMPERATURE,
+            top_k=TOP_K,
+            seed=started.config.run.seed,
+        ),
+        ranks=ranks,
+        stop=stop,
+        batch_size=_BATCH,
+    )
+    return Samples(prompts=ranks.gather(prompts)[0], writer=writer, tokenizer=tokenizer)

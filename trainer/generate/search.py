@@ -1,0 +1,307 @@
+"""Blanks filled with the best of several texts that are followed at once, or of one.
+
+At each step the best 2 x n continuations of a prompt's n beams are looked at, best first: one that
+ends its text finishes it, if it is among the first n, and is dropped otherwise; the first n others
+are the next beams. The score of a text is the sum of its log probabilities, that of its end
+included. The n best finished ones are kept; a blank is full when there are n, and no beam could
+become better than the worst of them. As in THUDM/GLM (commit 4f61ed7, generation_utils.py) with
+`--select-topk`; there generate_samples.py draws continuations at random instead. So the most
+probable token each time is one beam, and a drawn token its only continuation.
+
+A prompt goes on to its next blank, and leaves when all are filled, whatever the others do. A
+blank's last token at the limit is put out but not read, so later blanks do not see it.
+
+A draw is a pure function of the logits and of one number in [0, 1), which is derived from a seed,
+the number of the prompt and that of the token: nothing depends on what is drawn beside it.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shards.errors import UserError
+from shards.order.permutation import derive, text_key
+from trainer.generate.decoder import CachedDecoder, InputToken
+from trainer.generate.decoding import Decoding
+from trainer.generate.prompt import Prompt
+
+ENDED, LIMIT, POSITIONS = "end", "length", "positions"
+"""Why a blank's text ends: the model ended it; it has the most tokens asked for; the model has no
+more positions."""
+
+Continuations = Sequence[tuple[float, int]]
+"""The best ones of a beam: totals of log probabilities, and tokens."""
+OnToken = Callable[[int | None], None]
+"""Called with a token that is chosen; None: the blank is filled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """The tokens that fill a blank."""
+
+    tokens: tuple[int, ...]
+    """Without the one that ends them."""
+    finish: str
+    """Why they end."""
+    score: float | None = None
+    """Of the best beam; None: only one text was followed."""
+
+
+class Beam(NamedTuple):
+    """A text that may still grow."""
+
+    row: int
+    """Of those of its prompt."""
+    tokens: tuple[int, ...]
+    total: float
+    """The sum of its log probabilities."""
+
+
+class _Finished(NamedTuple):
+    score: float
+    tokens: tuple[int, ...]
+    reason: str
+
+
+class _Row(NamedTuple):
+    """What the model reads next of a beam."""
+
+    beam: Beam
+    length: int
+    """How many tokens it has read that count."""
+    inputs: list[InputToken]
+    ends: frozenset[int]
+    """The tokens that end it."""
+
+
+def fill(
+    reader: CachedDecoder,
+    prompts: Sequence[Prompt],
+    decoding: Decoding,
+    *,
+    first: int = 0,
+    on_token: OnToken = lambda _: None,
+) -> list[list[Completion]]:
+    """Return what fills the blanks of each prompt.
+
+    Args:
+        reader: the model.
+        prompts: a batch of one or more, all causal or none.
+        decoding: how tokens are chosen and texts compared.
+        first: the number of the first prompt among all; what is drawn depends on it and on the
+            seed, and not on the batch.
+        on_token: hears of every token of a single prompt as it is chosen; with beams when the
+            blank is filled.
+    """
+    reader.open(prompts)
+    base = np.array([text_key(decoding.seed, "generate")], np.uint64)
+    keys = derive(base, np.arange(first, first + len(prompts)))
+    filled: list[list[Completion]] = [[] for _ in prompts]
+    search = _Search(decoding, reader.positions, on_token)
+    writing = [search.write(*pair) for pair in zip(prompts, filled, strict=True)]
+    turns = {number: next(writer) for number, writer in enumerate(writing)}
+    for step in count():
+        rows = [row for turn in turns.values() for row in turn]
+        logits = reader.read([row.inputs for row in rows])
+        uniform = (derive(keys[list(turns)], step) >> np.uint64(11)) / 2**53
+        found = iter(_continuations(logits, rows, decoding, uniform.tolist()))
+        kept: list[tuple[int, int]] = []
+        before = 0
+        for number, turn in list(turns.items()):
+            del turns[number]
+            with suppress(StopIteration):  # all of its blanks are filled
+                turns[number] = writing[number].send([next(found) for _ in turn])
+                kept += [(before + row.beam.row, row.length) for row in turns[number]]
+            before += len(turn)
+        if not turns:
+            break
+        reader.keep(kept)
+    return filled
+
+
+@dataclass(frozen=True)
+class _Search:
+    """How the texts of all prompts are searched for."""
+
+    decoding: Decoding
+    positions: int
+    """Of the model."""
+    on_token: OnToken
+
+    def write(
+        self, prompt: Prompt, completions: list[Completion]
+    ) -> Generator[list[_Row], Sequence[Continuations], None]:
+        """Fill the blanks of a prompt: yield what the model reads, take what may follow each."""
+        is_one, length = self.decoding.beams == 1, len(prompt.context)
+        unread: list[InputToken] = []
+        for number, blank in enumerate(prompt.blanks):
+            begin = length + len(unread)
+            most = min(self.decoding.max_new_tokens, prompt.room(number, self.positions))
+            reason = LIMIT if most == self.decoding.max_new_tokens else POSITIONS
+            beams, finished = [Beam(0, (), 0.0)], list[_Finished]()
+            while beams and len(beams[0].tokens) < most:
+                place = prompt.position_of(number, len(beams[0].tokens))
+                last = [beam.tokens[-1] if beam.tokens else blank.token for beam in beams]
+                found = yield [
+                    _Row(beam, length, [*unread, InputToken(token, *place)], prompt.ends)
+                    for beam, token in zip(beams, last, strict=True)
+                ]
+                beams = self._grown(beams, found, finished, prompt.ends)
+                length, unread = length + len(unread) + 1, []
+                if is_one and beams:
+                    self.on_token(beams[0].tokens[-1])
+            finished += [_Finished(beam.total, beam.tokens, reason) for beam in beams]
+            best = max(finished, key=lambda one: one.score)
+            if not is_one:
+                # Its beams are forgotten, and it is read once more, in one row; but for the last
+                # token at the limit.
+                length = begin
+                read = (blank.token, *best.tokens[: None if best.reason == ENDED else -1])
+                unread = [
+                    InputToken(token, *prompt.position_of(number, at))
+                    for at, token in enumerate(read)
+                ]
+            score = None if is_one else best.score
+            completions.append(Completion(tokens=best.tokens, finish=best.reason, score=score))
+            for chosen in (*(() if is_one else best.tokens), None):
+                self.on_token(chosen)
+
+    def _grown(
+        self,
+        beams: Sequence[Beam],
+        continuations: Sequence[Continuations],
+        finished: list[_Finished],
+        ends: frozenset[int],
+    ) -> list[Beam]:
+        """Return the beams of a token more, none if no other text is sought.
+
+        Args:
+            beams: those of this token.
+            continuations: the best ones of each.
+            finished: the best ones of the blank so far, best first; they become those of now.
+            ends: the tokens that end a text.
+        """
+        n = self.decoding.beams
+        candidates = [
+            Beam(row, (*beam.tokens, token), total)
+            for row, (beam, found) in enumerate(zip(beams, continuations, strict=True))
+            for total, token in found
+            if total > NEVER
+        ]
+        candidates = sorted(candidates, key=lambda beam: -beam.total)[: 2 * n]
+        finished += [
+            _Finished(beam.total, beam.tokens[:-1], ENDED)
+            for beam in candidates[:n]
+            if beam.tokens[-1] in ends
+        ]
+        finished[:] = sorted(finished, key=lambda one: -one.score)[:n]
+        if len(finished) == n and finished[-1].score >= candidates[0].total:
+            return []
+        return [beam for beam in candidates if beam.tokens[-1] not in ends][:n]
+
+
+def _continuations(
+    logits: Tensor, rows: Sequence[_Row], decoding: Decoding, uniform: Sequence[float]
+) -> Iterator[Continuations]:
+    """Yield the best continuations of each row.
+
+    Args:
+        logits: float32[rows, V].
+        rows: what was read.
+        decoding: how tokens are chosen.
+        uniform: by row, the number in [0, 1) that decides what is drawn.
+    """
+    banned = [forbidden(row.beam.tokens, row.ends, decoding) for row in rows]
+    if decoding.draws:
+        kept = filtered(without(logits, banned), decoding)
+        yield from ([(0.0, token)] for token in drawn(kept, uniform).tolist())
+        return
+    totals = torch.tensor([row.beam.total for row in rows])
+    scores = without(logits.log_softmax(-1), banned) + totals.to(logits.device)[:, None]
+    best = scores.topk(min(2 * decoding.beams, scores.shape[1]))
+    for values, tokens in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+        yield list(zip(values, tokens, strict=True))
+
+
+NEVER = float("-inf")
+_COLDEST = torch.finfo(torch.float32).tiny
+"""The lowest temperature that no device takes for 0."""
+
+
+def filtered(logits: Tensor, decoding: Decoding) -> Tensor:
+    """Return logits float[b, V] divided by the temperature, -inf for what is never drawn.
+
+    First all below the k-th go (ties with it stay), then, of what is left, all before which the
+    more probable ones exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
+    generation_utils.py).
+    """
+    top_k, top_p = decoding.top_k, decoding.top_p
+    # The best are 0, so that the coldest temperature leaves them alone and nothing is NaN.
+    best = logits.amax(-1, keepdim=True)
+    logits = (logits - best) / max(decoding.effective_temperature, _COLDEST)
+    if top_k:
+        least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+        logits = logits.masked_fill(logits < least, NEVER)
+    if 0 < top_p < 1:
+        ranked, order = logits.sort(descending=True)
+        reached = ranked.softmax(-1).cumsum(-1)
+        gone = torch.zeros_like(reached, dtype=torch.bool)
+        gone[:, 1:] = reached[:, :-1] > top_p
+        logits = logits.masked_fill(torch.zeros_like(gone).scatter(-1, order, gone), NEVER)
+    return logits
+
+
+def drawn(logits: Tensor, chances: Sequence[float]) -> Tensor:
+    """Return a token for each row of logits, int64[b], as its number in [0, 1) decides."""
+    reached = logits.double().softmax(-1).cumsum(-1)
+    total = reached[:, -1:]
+    sought = torch.tensor(chances, dtype=torch.float64, device=logits.device)[:, None] * total
+    # The first token beyond the number; at the end of the range, the last one that can be drawn.
+    last = (reached < total).sum(-1)
+    return torch.minimum(torch.searchsorted(reached, sought, right=True)[:, 0], last)
+
+
+def forbidden(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) -> list[int]:
+    """Return the tokens that must not follow: early ends, and what repeats an n-gram.
+
+    Args:
+        tokens: what was written so far.
+        ends: the tokens that end a text.
+        decoding: says the fewest tokens, and n.
+    """
+    banned = list(ends) if len(tokens) < decoding.min_new_tokens else []
+    if decoding.no_repeat_ngram:
+        known = decoding.no_repeat_ngram - 1
+        tail = tuple(tokens[len(tokens) - known :])
+        banned += [
+            tokens[i + known]
+            for i in range(len(tokens) - known)
+            if tuple(tokens[i : i + known]) == tail
+        ]
+    return banned
+
+
+def without(scores: Tensor, banned: Sequence[Sequence[int]]) -> Tensor:
+    """Return scores float[b, V] with -inf for the banned tokens of each row.
+
+    Raises:
+        UserError: a row has no other tokens.
+    """
+    if not any(banned):
+        return scores
+    rows = [row for row, ids in enumerate(banned) for _ in ids]
+    columns = [token for ids in banned for token in ids]
+    scores = scores.clone()
+    scores[rows, columns] = NEVER
+    if bool((scores.amax(-1) == NEVER).any()):
+        raise UserError(
+            "no text can be written: --no-repeat-ngram and --min-new-tokens forbid every token of "
+            "the vocabulary. Give a longer n-gram, or fewer tokens."
+        )
+    return scores

@@ -1,0 +1,154 @@
+"""Texts from a trained model: prompts in, their blanks filled."""
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainer.generate.decoder import CachedDecoder
+from trainer.generate.decoding import Decoding
+from trainer.generate.prompt import Prompt, make_prompt
+from trainer.generate.search import Completion, fill
+from trainer.import_weights.loaded_model import PromptFormat
+from trainer.model.model import GLM
+from trainer.tokenizer import TextTokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedText:
+    """A prompt with its blanks filled."""
+
+    prompt: str
+    """As it was given."""
+    text: str
+    """The whole of it."""
+    marks: tuple[str, ...]
+    """Of its blanks: [MASK], [sMASK], [gMASK]; nothing if the model is causal."""
+    texts: tuple[str, ...]
+    """What fills its blanks."""
+    completions: tuple[Completion, ...]
+
+    @classmethod
+    def of(
+        cls, prompt: Prompt, completions: Sequence[Completion], tokenizer: TextTokenizer
+    ) -> "GeneratedText":
+        """Return a prompt with what fills its blanks."""
+        texts = tuple(text_of(filling.tokens, tokenizer) for filling in completions)
+        behind = [text + part for text, part in zip(texts, prompt.parts[1:], strict=True)]
+        return cls(
+            prompt=prompt.text,
+            text=prompt.parts[0] + "".join(behind),
+            marks=tuple(blank.mark for blank in prompt.blanks),
+            texts=texts,
+            completions=tuple(completions),
+        )
+
+    def json(self) -> dict[str, Any]:
+        """Return it as it stands in JSON lines."""
+        blanks = []
+        for mark, text, filling in zip(self.marks, self.texts, self.completions, strict=True):
+            blank = {"mark": mark, "text": text, "finish": filling.finish}
+            score = {} if filling.score is None else {"score": filling.score}
+            blanks.append({**blank, **score, "tokens": filling.tokens})
+        return {"prompt": self.prompt, "text": self.text, "blanks": blanks}
+
+
+def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
+    """Return the text of tokens; bytes that are no character appear as U+FFFD."""
+    return _bytes_of(tokens, tokenizer).decode(errors="replace")
+
+
+def _bytes_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> bytes:
+    """Return the bytes of tokens; a row of the embedding that is no token appears as ⟨number⟩.
+
+    A model may have more rows than its tokenizer has tokens, and one that has learned little yet
+    may choose them.
+    """
+    return b"".join(
+        tokenizer.decode_bytes([token])
+        if token < tokenizer.vocabulary_size
+        else f"⟨{token}⟩".encode()
+        for token in tokens
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Writer:
+    """A model with its tokenizer, and how it writes."""
+
+    model: GLM
+    """In evaluation mode, on any device."""
+    tokenizer: TextTokenizer
+    decoding: Decoding
+
+    def write(self, prompts: Sequence[Prompt], *, batch_size: int) -> Iterator[GeneratedText]:
+        """Yield prompts with their blanks filled, batch by batch.
+
+        Args:
+            prompts: one or more.
+            batch_size: how many are filled at once; it does not change what is drawn.
+        """
+        for begin in range(0, len(prompts), batch_size):
+            batch = prompts[begin : begin + batch_size]
+            filled = fill(self._reader, batch, self.decoding, first=begin)
+            for prompt, completions in zip(batch, filled, strict=True):
+                yield GeneratedText.of(prompt, completions, self.tokenizer)
+
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> None:
+        """Fill the blanks of a prompt and give its text part by part; with beams, blank by blank.
+
+        Args:
+            prompt: what is filled.
+            on_text: called with the next part; bytes that end within a character wait for the rest.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        parts = iter(prompt.parts)
+
+        def on_token(token: int | None) -> None:
+            if token is None:
+                on_text(decoder.decode(b"", final=True) + next(parts))
+            else:
+                on_text(decoder.decode(_bytes_of([token], self.tokenizer)))
+
+        on_text(next(parts))
+        fill(self._reader, [prompt], self.decoding, on_token=on_token)
+
+    @property
+    def _reader(self) -> CachedDecoder:
+        return CachedDecoder(
+            self.model, self.model.config, self.model.word_embeddings.weight.device
+        )
+
+
+def generate_texts(
+    model: GLM,
+    tokenizer: TextTokenizer,
+    prompts: Sequence[str],
+    *,
+    decoding: Decoding | None = None,
+    prompt_format: PromptFormat | None = None,
+    batch_size: int = 8,
+) -> list[GeneratedText]:
+    """Return prompts with their blanks filled.
+
+    Args:
+        model: in evaluation mode, on any device.
+        tokenizer: the model's.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they go on at their
+            end. A causal model goes on at the end of every text.
+        decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
+        prompt_format: how the model reads, as `LoadedModel` says. Default: from left to right
+            if it has no block positions, else as a GLM with task masks.
+        batch_size: how many prompts are filled at once; it does not change what is drawn.
+
+    Raises:
+        UserError: the tokenizer lacks a token, or a prompt has no place in the model.
+    """
+    if prompt_format is None:
+        shape = model.config
+        prompt_format = PromptFormat(
+            causal=not shape.block_positions, positions=shape.position_rows
+        )
+    writer = Writer(model=model, tokenizer=tokenizer, decoding=decoding or Decoding())
+    ready = [make_prompt(text, tokenizer, prompt_format) for text in prompts]
+    return list(writer.write(ready, batch_size=batch_size))

@@ -1,0 +1,1 @@
+"""Models wherever they come from: runs, published GLMs, folders of transformers."""

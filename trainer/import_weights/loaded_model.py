@@ -1,0 +1,325 @@
+"""A trained model with what is needed to use it: its shape, its objective, its tokenizer.
+
+It is opened from a run's folder, from one of its checkpoints (any ZeRO stage, any number of
+ranks), or from a published checkpoint, which does not tell its shape: `--model` does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from shards.errors import UserError
+from shards.manifest import told_apart
+from shards.mixture import parse_data
+from shards.reader import Dataset
+from shards.records import from_json
+from shards.run import CAUSAL
+from shards.run import GLM as BLANKS
+from trainer.checkpoints.checkpoint import Checkpoint, usable_checkpoint
+from trainer.checkpoints.torch_file import one_line
+from trainer.distributed import DTYPES
+from trainer.import_weights.config_json import (
+    Training,
+    described_folder,
+    objective_in,
+    training_in,
+    vocabulary_in,
+)
+from trainer.import_weights.load import load_weights
+from trainer.import_weights.shape import shape_at, shape_named
+from trainer.load_options import LoadOptions
+from trainer.model.model import GLM
+from trainer.model.sizes import SIZES, ModelConfig
+from trainer.tokenizer import TextTokenizer
+
+_BESIDE = (
+    ("tokenizer.json", "hf"),
+    ("cog-pretrain.model", "sentencepiece"),
+    ("merges.txt", "tiktoken"),
+    ("vocab.txt", "hf"),
+)
+"""Files of tokenizers beside the weights of published models, and what reads each; the first that
+is there counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptFormat:
+    """How a model reads prompts."""
+
+    causal: bool
+    """From left to right only."""
+    positions: int
+    """How many it has."""
+    task_mask: bool = True
+    """It knows [sMASK] and [gMASK] besides [MASK]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoadedModel:
+    """A trained model, ready to be used."""
+
+    model: GLM
+    """On its device, in evaluation mode, without gradients."""
+    objective: str
+    """glm or causal."""
+    tokenizer: TextTokenizer
+    origin: Path
+    """The checkpoint's folder or file."""
+    step: int | None
+    """None: not known."""
+    prompt_format: PromptFormat
+    """How the model reads prompts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSource:
+    """What a checkpoint tells of a model, before its weights are read."""
+
+    path: Path
+    """What `load_weights` takes."""
+    shape: ModelConfig
+    objective: str
+    tokenizer: Mapping[str, str]
+    """name and sha256 of the data's; empty: not known."""
+    data: tuple[str, ...]
+    """Folders or addresses of the data that it was trained on, as far as they are known."""
+    step: int | None
+    task_mask: bool = True
+    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
+    length: int | None = None
+    """Of the windows that it was trained on; None: not known."""
+    isolate_documents: bool = False
+    """Whether their documents did not see each other."""
+    vocabulary: int | None = None
+    """How many tokens it has, where the rest of its embedding is filled up; None: a token a row."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    """What its checkpoint records; empty where it has none of this trainer."""
+
+    @property
+    def prompt_format(self) -> PromptFormat:
+        """How the model reads prompts."""
+        return PromptFormat(
+            causal=self.objective == CAUSAL,
+            positions=self.shape.position_rows,
+            task_mask=self.task_mask,
+        )
+
+
+def open_model(path: str | Path, opening: LoadOptions | None = None) -> LoadedModel:
+    """Return the model in a run's folder, one of its checkpoints, or a published checkpoint.
+
+    Args:
+        path: the folder or file.
+        opening: how it is read, where it does not say all, and where to. Default: as it says, on
+            an accelerator if there is one.
+
+    Raises:
+        UserError: there is none, its shape or tokenizer is not known, or they do not fit.
+        DamageError: a file of it is damaged.
+    """
+    opening = opening or LoadOptions()
+    origin = resolve_model(Path(path), opening)
+    tokenizer = find_tokenizer(origin, opening)
+    return LoadedModel(
+        model=load_model(origin, opening),
+        objective=origin.objective,
+        tokenizer=tokenizer,
+        origin=origin.path,
+        step=origin.step,
+        prompt_format=origin.prompt_format,
+    )
+
+
+def load_model(origin: ModelSource, opening: LoadOptions) -> GLM:
+    """Return a model with its weights, on its device, in evaluation mode, without gradients.
+
+    Raises:
+        UserError: there is no such device, or the weights do not fit.
+        DamageError: a file of it is damaged.
+    """
+    device = _device(opening)
+    with torch.device("meta"):
+        # Rows are of many widths, and FlexAttention would be compiled for each.
+        model = GLM(origin.shape, attention="sdpa")
+    model = model.to(_dtype(opening, device)).to_empty(device=device)
+    load_weights(origin.path, model)
+    model.word_embeddings.vocabulary = origin.vocabulary
+    return model.eval().requires_grad_(False)
+
+
+def resolve_model(path: Path, opening: LoadOptions) -> ModelSource:
+    """Return what is known of a model.
+
+    Raises:
+        UserError: there is no model, or its shape is not known.
+    """
+    checkpoint = usable_checkpoint(path)
+    if checkpoint is None:
+        return _published(path, opening)
+    return source_of_run(
+        checkpoint.state["identity"],
+        path=checkpoint.folder,
+        data=_data_of(checkpoint),
+        step=checkpoint.step,
+        state=checkpoint.state,
+    )
+
+
+def source_of_run(
+    identity: Mapping[str, Any],
+    *,
+    path: Path,
+    data: tuple[str, ...],
+    step: int,
+    state: Mapping[str, Any] = MappingProxyType({}),
+) -> ModelSource:
+    """Return what the identity of a run, as checkpoints record it, tells of its model."""
+    try:
+        shape = from_json(ModelConfig, identity["model"], where="model")
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{path} does not say the shape of its model ({error}): bring its whole-*.json back as "
+            "they were."
+        ) from error
+    return ModelSource(
+        path=path,
+        shape=replace(shape, hidden_dropout=0.0, attention_dropout=0.0),
+        objective=str(identity["objective"]),
+        tokenizer=dict(identity["tokenizer"]),
+        data=data,
+        step=step,
+        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+        length=state.get("run", {}).get("length"),
+        isolate_documents=bool(identity.get("isolate_documents", False)),
+        state=state,
+    )
+
+
+def _published(path: Path, opening: LoadOptions) -> ModelSource:
+    """Return what is known of a model that no run of ours is known of."""
+    shape = _shape_given(path, opening)
+    folder = described_folder(path)
+    told = objective_in(folder) if folder else None
+    training = training_in(folder) if folder else Training()
+    return ModelSource(
+        path=path,
+        shape=shape,
+        objective=told or (BLANKS if shape.block_positions else CAUSAL),
+        tokenizer=training.tokenizer,
+        data=(),
+        step=None,
+        task_mask=training.task_mask,
+        length=training.length,
+        isolate_documents=training.isolate_documents,
+        vocabulary=vocabulary_in(folder) if folder else None,
+    )
+
+
+def find_tokenizer(origin: ModelSource, opening: LoadOptions) -> TextTokenizer:
+    """Return the tokenizer of a model's data.
+
+    Raises:
+        UserError: it is not known, or another one than the model was trained with.
+    """
+    given = opening.tokenizer
+    beside = _tokenizer_beside(origin) if given is None or origin.tokenizer else None
+    tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(origin)
+    expected = origin.tokenizer.get("sha256", tokenizer.sha256)
+    # What an export has written beside the weights means the same in another form.
+    if tokenizer.sha256 not in (expected, beside and beside.sha256):
+        kind, _, name = tokenizer.spec.partition(":")
+        given, own = Path(name).name, origin.tokenizer["name"]
+        this, that = told_apart((given, tokenizer.sha256), (own, expected))
+        raise UserError(
+            f"the tokenizer {kind}:{this}, with {tokenizer.vocabulary_size:,} ids, is not the one "
+            f"that {origin.path} was trained with, {that}: its ids mean other text. Give that one, "
+            "--tokenizer SPEC."
+        )
+    if tokenizer.vocabulary_size > origin.shape.vocab_size:
+        raise UserError(
+            f"the tokenizer {tokenizer.spec} has {tokenizer.vocabulary_size:,} ids, and the model "
+            f"in {origin.path} has {origin.shape.vocab_size:,}: give the model's own tokenizer."
+        )
+    return tokenizer
+
+
+def _tokenizer_beside(origin: ModelSource) -> TextTokenizer | None:
+    """Return the tokenizer whose files are beside the weights; None without."""
+    folder = described_folder(origin.path)
+    if folder is None:
+        return None
+    found = (f"{kind}:{folder / name}" for name, kind in _BESIDE if (folder / name).is_file())
+    spec = next(found, None)
+    return None if spec is None else TextTokenizer(spec)
+
+
+def _kept_tokenizer(origin: ModelSource) -> TextTokenizer:
+    """Return the tokenizer that the data of a model keep.
+
+    Raises:
+        UserError: the data are not here, or do not keep it.
+    """
+    problem = "its data are not known"
+    for directory in origin.data:
+        try:
+            dataset = Dataset.open(directory)
+            if dataset.manifest.tokenizer.sha256 == origin.tokenizer.get("sha256"):
+                tokenizer = TextTokenizer.of_data(dataset)
+                if tokenizer is not None:
+                    return tokenizer
+            problem = f"{directory} does not keep it"
+        except UserError as error:
+            problem = str(error).rstrip(".")
+    name = origin.tokenizer.get("name")
+    raise UserError(
+        f"the tokenizer of {origin.path}{f', {name},' if name else ''} is not found ({problem}): "
+        "give it, --tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
+    )
+
+
+def _shape_given(path: Path, opening: LoadOptions) -> ModelConfig:
+    """Return the shape of such a model, which a flag or its config.json says."""
+    if opening.model is not None:
+        return shape_named(opening.model)
+    if not path.exists():
+        raise UserError(f"there is no file or folder {path}: give a run's folder or a checkpoint.")
+    if (shape := shape_at(path)) is not None:
+        return shape
+    raise UserError(
+        f"{path} holds no checkpoint of trainer.train. If it is a published one, say which model "
+        f"it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+    )
+
+
+def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return the datasets that a run read last, each once."""
+    mixes = checkpoint.state.get("run", {}).get("mixes", [])
+    texts = [text for mix in mixes[-1:] for text in mix.get("data", [])]
+    # Earlier versions recorded the paths as they were given.
+    return tuple(dict.fromkeys(str(parse_data(text).absolute().directory) for text in texts))
+
+
+def _device(opening: LoadOptions) -> torch.device:
+    if opening.device is not None:
+        try:
+            one = torch.ones(1, device=opening.device)
+            one.item()  # which some devices cannot tell, as they compute nothing
+        # A device whose module is not there, or that was not built in.
+        except (RuntimeError, AssertionError, ImportError) as error:
+            raise UserError(
+                f"--device {opening.device}: torch cannot compute on such a device here "
+                f"({one_line(error)}). Give cpu, cuda or cuda:N, or leave the flag out."
+            ) from error
+        return one.device
+    return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+
+
+def _dtype(opening: LoadOptions, device: torch.device) -> torch.dtype:
+    if opening.dtype != "auto":
+        return DTYPES[opening.dtype]
+    is_fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return torch.bfloat16 if is_fast else torch.float32

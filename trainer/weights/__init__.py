@@ -1,1 +1,0 @@
-"""Weights wherever they come from: runs, published GLMs, Hugging Face folders."""
