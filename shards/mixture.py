@@ -12,6 +12,7 @@ DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is brought to a 
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -108,7 +109,9 @@ def parse_data(text: str) -> WeightedData:
 
 def _is_folder(text: str) -> bool:
     directory = any_path(split_number(text)[0])
-    return isinstance(directory, Path) and directory.is_dir()
+    with suppress(OSError):  # too long a name, for one
+        return isinstance(directory, Path) and directory.is_dir()
+    return False
 
 
 def _parse_weight(weight: str, text: str) -> float:

@@ -1,4 +1,4 @@
-"""What comes from texts, names and options: nothing that acts on a terminal, no secret in a file.
+"""What comes from texts, names and options: nothing that acts on a terminal, and no secret.
 
 Every option of every command that takes a path or an address is given odd ones.
 """
@@ -24,7 +24,7 @@ from shards.flags import flag_of
 from shards.shown import visible
 from tests.python import ROOT, python
 from tests.shards.datasets import put_odd
-from trainer.settings import Settings, config_of
+from trainer.config import Settings, config_of
 
 MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
 TRAIN = [
@@ -162,7 +162,7 @@ def acting(text: str) -> set[str]:
 
 
 @EACH
-def test_no_option_shows_what_acts_or_writes_a_secret(
+def test_no_option_shows_a_secret_or_what_acts(
     number: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -184,6 +184,7 @@ def test_no_option_shows_what_acts_or_writes_a_secret(
         else:  # a new name may be anything
             assert words[-2] in ("--output", "--save", "--init-from", "--data", "--deepspeed")
         if secret:
+            assert secret.lower() not in (shown.out + shown.err).lower(), argv
             assert traces(tmp_path, secret) == []
 
 

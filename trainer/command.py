@@ -13,9 +13,10 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from shards.command import REFUSED, Command, Parser, exit_code, log_plainly
 from shards.errors import UserError
+from shards.interrupt import ended_by_interrupt
 from shards.shown import tell
 from shards.spelling import expected
-from trainer.deepspeed_json import presets
+from trainer.deepspeed import presets
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
 from trainer.launcher import check_launcher
@@ -66,12 +67,14 @@ class RankCommand(Command):
             asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
             tell(f"{self.PROGRAM}: loading torch and DeepSpeed")
-        from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
+        with ended_by_interrupt():
+            from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
 
         own = distributed.Ranks.join()
         with report_on_rank0(distributed.CollectiveError):
             module, _, name = self.WORK.partition(":")
-            work = getattr(importlib.import_module(module), name)
+            with ended_by_interrupt():
+                work = getattr(importlib.import_module(module), name)
             code: int = work(asked, own)
         distributed.leave()
         return code

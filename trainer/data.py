@@ -22,11 +22,11 @@ from shards.run import GLM, Run
 from shards.spelling import expected
 from shards.storage.hub import HubName
 from trainer.blanks.objective import BlankInfilling, BlankOptions
+from trainer.config import Config
 from trainer.distributed import Ranks
 from trainer.loader import Loader, Tensors, datasets_of, read_once
-from trainer.loss_tally import CAUSAL_TASK
+from trainer.metrics import CAUSAL_TASK
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.settings import Config
 
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 

@@ -19,7 +19,7 @@ import torch
 
 from shards.errors import UserError
 from shards.shown import tell
-from trainer.deepspeed_json import BF16, FP16, FP32
+from trainer.deepspeed import BF16, FP16, FP32
 
 T = TypeVar("T")
 

@@ -28,17 +28,17 @@ from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.program import called
 from shards.shown import visible_line
-from trainer.checkpoints.checkpoint import steps_in
-from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, one_line, weights_only
-from trainer.deepspeed_json import FP32, precision_of, stage_of
+from trainer.checkpoint import steps_in
+from trainer.config import Learning
+from trainer.deepspeed import FP32, precision_of, stage_of
 from trainer.distributed import DTYPES, Ranks
 from trainer.loader import Tensors
 from trainer.log import TRAIN
-from trainer.loss_tally import LossTally
+from trainer.metrics import LossTally
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.settings import Learning
+from trainer.torch_file import deepspeed_types, explain_damage, one_line, weights_only
 
 WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
@@ -178,7 +178,7 @@ class DeepSpeedEngine:
         Args:
             model: of `make_model`.
             settings: of the optimizer.
-            deepspeed: complete settings (`deepspeed_json.engine_settings`).
+            deepspeed: complete settings (`trainer.deepspeed`).
             compiles: compile layers and loss.
             ranks: all of them call this.
         """

@@ -30,11 +30,11 @@ from shards.switches import (
     same_until,
     switched,
 )
-from trainer.checkpoints.checkpoint import Checkpoint
+from trainer.checkpoint import Checkpoint
+from trainer.config import Config, Settings
 from trainer.data import RunData, brought, open_data
 from trainer.distributed import CollectiveError, Ranks
 from trainer.loader import scatters_read
-from trainer.settings import Config, Settings
 
 
 @dataclass(eq=False)

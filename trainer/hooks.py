@@ -5,12 +5,12 @@ They are loaded where a flag asks for them only.
 
 from collections.abc import Sequence
 
+from trainer.config import Config
 from trainer.distributed import Ranks, Stop
 from trainer.import_weights.load import broadcast_weights
 from trainer.log import TASKS, RunLog
 from trainer.pretraining import PretrainState
 from trainer.pretraining import train as train_with
-from trainer.settings import Config
 from trainer.trainer import Hook
 
 

@@ -12,7 +12,6 @@ import json
 import logging
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -265,42 +264,3 @@ class _Board:
                 error.strerror or error,
                 NAME,
             )
-
-
-class Meter:
-    """Speed since the last reading, and the share of time spent waiting."""
-
-    def __init__(self) -> None:
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget what was counted so far."""
-        self._since = time.perf_counter()
-        self.steps = self._tokens = self._samples = 0
-        self._flops = self._waited = 0.0
-
-    def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
-        """Count a step; `waited` is how long, in seconds, it waited for its batch."""
-        self.steps += 1
-        self._tokens += tokens
-        self._samples += samples
-        self._flops += flops
-        self._waited += waited
-
-    def pause(self, seconds: float) -> None:
-        """Exclude time that was not spent training."""
-        self._since += seconds
-
-    def read(self, *, peak_flops: float | None) -> dict[str, float]:
-        """Return the figures since the last call; MFU only if the peak is known."""
-        seconds = max(time.perf_counter() - self._since, 1e-9)
-        figures = {
-            "ms_per_step": 1000 * seconds / max(1, self.steps),
-            "tokens_per_second": self._tokens / seconds,
-            "samples_per_second": self._samples / seconds,
-            "waiting": self._waited / seconds,
-        }
-        if peak_flops:
-            figures["mfu"] = self._flops / seconds / peak_flops
-        self.restart()
-        return figures

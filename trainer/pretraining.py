@@ -21,17 +21,16 @@ from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
-from trainer.checkpoints.disk import run_folder_locked
+from trainer.config import EPOCH, Config
 from trainer.data import RunData, open_data, source_names
 from trainer.distributed import DTYPES, Ranks, Stop
 from trainer.engine import StepResult, make_model
 from trainer.follow import DatasetWatcher, run_of
 from trainer.log import VALIDATION, RunLog
-from trainer.loss_tally import LossTally
-from trainer.model.flops import peak_flops
+from trainer.metrics import LossTally, peak_flops
 from trainer.model.model import GLM
 from trainer.resume import check_same_run, check_state, find_resume_point
-from trainer.settings import EPOCH, Config
+from trainer.saver import run_folder_locked
 from trainer.train_state import (
     RunSpec,
     TrainState,

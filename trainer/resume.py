@@ -8,7 +8,7 @@ from typing import Any
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
 from shards.manifest import told_apart
-from trainer.checkpoints.checkpoint import (
+from trainer.checkpoint import (
     LATEST,
     VERSION,
     Checkpoint,
@@ -18,10 +18,10 @@ from trainer.checkpoints.checkpoint import (
     find_later_steps,
     was_saved,
 )
+from trainer.config import RESUME_AUTO, RESUME_NONE, Learning
 from trainer.data import RunData
 from trainer.distributed import CollectiveError, Ranks
 from trainer.engine import after_removal
-from trainer.settings import RESUME_AUTO, RESUME_NONE, Learning
 
 _FOREVER = 2**62
 """Beyond any position."""

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from shards.console import run_module
-from trainer.settings import Settings
+from trainer.config import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from shards.records import from_json, to_json
-from trainer.checkpoints.checkpoint import (
+from trainer.checkpoint import (
     Checkpoint,
 )
-from trainer.checkpoints.room import check_disk, check_memory, free_memory, keeps_elsewhere
-from trainer.checkpoints.universal import convert, needs_conversion, remove
-from trainer.deepspeed_json import (
+from trainer.compilation import agreed_problem
+from trainer.config import Learning
+from trainer.deepspeed import (
     FP32,
     engine_settings,
     micro_batch_of,
@@ -27,12 +27,12 @@ from trainer.deepspeed_json import (
 from trainer.distributed import CollectiveError, Ranks
 from trainer.engine import DeepSpeedEngine, check_settings
 from trainer.log import RunLog
-from trainer.model.compilation import agreed_problem
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.resume import differences
+from trainer.room import check_disk, check_memory, free_memory, keeps_elsewhere
 from trainer.schedule import Schedule
-from trainer.settings import Learning
+from trainer.universal import convert, needs_conversion, remove
 
 _log = logging.getLogger(__name__)
 

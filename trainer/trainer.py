@@ -14,11 +14,12 @@ from typing import Any, Protocol
 
 import torch
 
-from trainer.checkpoints.checkpoint import BAD_STREAK, steps_in
-from trainer.checkpoints.saver import Saver
+from trainer.checkpoint import BAD_STREAK, steps_in
 from trainer.distributed import CollectiveError, Stop
 from trainer.engine import StepResult
-from trainer.log import SPEED, TRAIN, Meter, RunLog
+from trainer.log import SPEED, TRAIN, RunLog
+from trainer.metrics import Meter
+from trainer.saver import Saver
 from trainer.train_state import TrainState
 
 _WARM_UP = 10

@@ -8,7 +8,7 @@ from trainer.data import RunData, source_names
 from trainer.distributed import Ranks
 from trainer.engine import micro_batches
 from trainer.loader import Tensors
-from trainer.loss_tally import LossTally
+from trainer.metrics import LossTally
 from trainer.model.loss import LossSums
 
 

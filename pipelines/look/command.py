@@ -14,6 +14,7 @@ from pipelines.look.look import Look, look
 from pipelines.look.page import command, page
 from shards.command import Command, log_errors
 from shards.flags import WORD, option
+from shards.secrets import masked
 from shards.shown import json_text, print_line, print_lines
 
 _EXAMPLE_CHARACTERS = 200
@@ -55,7 +56,7 @@ def described(seen: Look) -> dict[str, Any]:
     """Return what was seen of an input, JSON-able."""
     best = seen.guesses[0] if seen.guesses else None
     return {
-        "paths": [*seen.paths],
+        "paths": [*map(masked, seen.paths)],
         "kinds": [
             {
                 "ending": kind.ending,
@@ -67,15 +68,15 @@ def described(seen: Look) -> dict[str, Any]:
             }
             for kind in seen.kinds
         ],
-        "remarks": [*seen.remarks],
-        "refused": {**seen.refused},
+        "remarks": [masked(remark) for remark in seen.remarks],
+        "refused": {masked(path): why for path, why in seen.refused.items()},
         "faults": [
-            {"path": head.file.path, "where": where, "reason": reason}
+            {"path": masked(head.file.path), "where": where, "reason": reason}
             for head in seen.heads
             for where, reason in head.places
         ]
         + [
-            {"path": head.file.path, "where": None, "reason": head.refusal}
+            {"path": masked(head.file.path), "where": None, "reason": masked(head.refusal)}
             for head in seen.heads
             if head.refusal
         ],
@@ -86,12 +87,12 @@ def described(seen: Look) -> dict[str, Any]:
                 "types": field.types,
                 "present": round(field.present, 4),
                 "chars": round(field.chars, 1),
-                "example": field.example[:_EXAMPLE_CHARACTERS],
+                "example": masked(field.example[:_EXAMPLE_CHARACTERS]),
             }
             for field in seen.fields
         ],
         "text_field": seen.text_field or None,
         "languages": seen.languages,
         "corpora": {guess.corpus: guess.read / guess.tried for guess in seen.guesses},
-        "command": command(seen, best) if best else None,
+        "command": masked(command(seen, best)) if best else None,
     }

@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.backends.cuda import SDPAParams, can_use_efficient_attention
 
 from tests.bench.table import machine, render
+from trainer.metrics import peak_flops
 from trainer.model.attention import additive
-from trainer.model.flops import peak_flops
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import torch
 
+from trainer.config import Config, Settings, config_of
 from trainer.distributed import Ranks
 from trainer.finetune.command import Finetune
-from trainer.settings import Config, Settings, config_of
 
 ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 

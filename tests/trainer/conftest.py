@@ -5,7 +5,7 @@ import pytest
 from tests.trainer.alone import configured
 from tests.trainer.runs import Trial
 from tests.trainer.saved import TOKENIZER
-from trainer.settings import Config
+from trainer.config import Config
 from trainer.tokenizer import TextTokenizer
 
 

@@ -8,7 +8,7 @@ import torch
 
 from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
-from trainer.checkpoints.checkpoint import VERSION, FileList
+from trainer.checkpoint import VERSION, FileList
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 

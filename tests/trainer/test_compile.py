@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
+from trainer.config import Settings
 from trainer.engine import DeepSpeedEngine
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.settings import Settings
 
 pytestmark = pytest.mark.nightly
 

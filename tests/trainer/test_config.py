@@ -6,9 +6,9 @@ import pytest
 from torch.distributed.run import get_args_parser
 
 from tests.trainer.alone import configured
+from trainer.config import Settings
 from trainer.data import blank_options
-from trainer.deepspeed_json import presets
-from trainer.settings import Settings
+from trainer.deepspeed import presets
 
 BASE = ("--data", "somewhere", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
 

@@ -1,8 +1,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from trainer.config import Config
 from trainer.data import open_data, source_names
-from trainer.settings import Config
 
 Configure = Callable[..., Config]
 

@@ -7,7 +7,8 @@ import pytest
 
 from shards.errors import UserError
 from shards.shown import visible
-from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, read_run_log
+from trainer.log import NAME, TRAIN, VALIDATION, RunLog, read_run_log
+from trainer.metrics import Meter
 
 
 def write(folder: Path, *steps: int, after: int = 0) -> None:

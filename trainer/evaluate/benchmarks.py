@@ -18,6 +18,7 @@ from torch import Tensor
 from shards.errors import UserError
 from shards.run import CAUSAL
 from shards.shown import print_line
+from trainer.config import GMASK, MASK, parse_tasks
 from trainer.distributed import Ranks
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, source_of_run
 from trainer.load_options import LoadOptions
@@ -25,7 +26,6 @@ from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.pretraining import PretrainState
-from trainer.settings import GMASK, MASK, parse_tasks
 from trainer.tasks.collate import placed
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from shards.errors import UserError
 from shards.flags import WORD, count, flag_of, given, local_path, option, positive
 from shards.program import called
 from trainer.command import RankCommand
+from trainer.config import BATCH_TOKENS, GMASK, MASK, Settings, parse_tasks
 from trainer.load_options import OPENED, LoadOptions
-from trainer.settings import BATCH_TOKENS, GMASK, MASK, Settings, parse_tasks
 
 _OF_RUNS = ("--resume", "--save", "--init-from")
 """Flags of which a run's command line has one: they say where its weights are."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from shards.shown import print_line
+from trainer.config import Config
 from trainer.data import brought
 from trainer.distributed import CollectiveError, Ranks
 from trainer.evaluate.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
@@ -11,9 +12,8 @@ from trainer.evaluate.held_out import held_out_run, open_held_out
 from trainer.import_weights.load import broadcast_weights
 from trainer.import_weights.loaded_model import load_model, resolve_model
 from trainer.load_options import LoadOptions
-from trainer.loss_tally import LossTally
+from trainer.metrics import LossTally
 from trainer.pretraining import start
-from trainer.settings import Config
 from trainer.validation import evaluate
 
 

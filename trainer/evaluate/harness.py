@@ -26,13 +26,13 @@ import torch
 
 from shards.errors import UserError
 from shards.progress import counted
-from trainer.checkpoints.torch_file import one_line
+from trainer.config import BATCH_TOKENS
 from trainer.distributed import Ranks
 from trainer.model.loss import LossSums
-from trainer.settings import BATCH_TOKENS
 from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row, blank_row, causal_row
 from trainer.tokenizer import TextTokenizer
+from trainer.torch_file import one_line
 
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")  # read on import; items are local files
 import lm_eval.tasks

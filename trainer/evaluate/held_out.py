@@ -11,9 +11,9 @@ from shards.mixture import Mix
 from shards.records import from_json
 from shards.run import CAUSAL, BatchSize, Run
 from shards.switches import before_later_switches
+from trainer.config import Config, Settings
 from trainer.data import RunData, open_data
 from trainer.import_weights.loaded_model import ModelSource
-from trainer.settings import Config, Settings
 
 
 def held_out_run(origin: ModelSource, data: Sequence[str]) -> Run:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shards.command import Command, log_plainly
+from shards.interrupt import ended_by_interrupt
 from shards.shown import print_lines
 from trainer.export.options import ExportOptions
 from trainer.foreign_flags import FOREIGN_FLAGS
@@ -18,6 +19,6 @@ class Export(ExportOptions, Command):
     def run(self) -> None:
         """Export the model, with a line about it and one for each file."""
         log_plainly()
-        from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
-
+        with ended_by_interrupt():
+            from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
         print_lines(export(self))

@@ -23,10 +23,7 @@ from shards.flags import (
     positive,
     same_option,
 )
-from trainer.deepspeed_json import FINETUNE, batch_size_of
-from trainer.generate.decoding import Decoding
-from trainer.schedule import LINEAR
-from trainer.settings import (
+from trainer.config import (
     CHECKPOINTS,
     EPOCH,
     MODEL,
@@ -36,6 +33,9 @@ from trainer.settings import (
     run_folder,
     share,
 )
+from trainer.deepspeed import FINETUNE, batch_size_of
+from trainer.generate.decoding import Decoding
+from trainer.schedule import LINEAR
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.task import ASKED, TARGET_LENGTH, PromptOptions, Task
 

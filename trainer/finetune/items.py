@@ -16,7 +16,7 @@ from typing import Any
 from shards.records import to_json
 from shards.shown import json_text
 from shards.storage.files import atomic_write
-from trainer.checkpoints.disk import run_folder_locked
+from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop
 from trainer.engine import StepResult, make_model
 from trainer.finetune.batches import Prediction, Scoring, are_chosen
@@ -41,7 +41,7 @@ from trainer.load_options import LoadOptions
 from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.resume import find_resume_point
-from trainer.settings import EPOCH
+from trainer.saver import run_folder_locked
 from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer

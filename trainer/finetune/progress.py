@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shards.storage.disk import disk_errors_explained
-from trainer.checkpoints.checkpoint import list_path
+from trainer.checkpoint import list_path
 from trainer.distributed import Ranks
 
 

@@ -9,7 +9,7 @@ from shards.errors import UserError
 from shards.flags import flag_of, given
 from shards.records import to_json
 from shards.run import CAUSAL
-from trainer.checkpoints.checkpoint import Checkpoint
+from trainer.checkpoint import Checkpoint
 from trainer.finetune.batches import are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
+from trainer.generate.cache import Cache
 from trainer.generate.prompt import Prompt
-from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
 
 Forward = Callable[[Cache], Tensor]

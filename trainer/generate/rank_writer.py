@@ -14,11 +14,11 @@ from torch import Tensor
 
 from trainer.distributed import Ranks, Stop
 from trainer.engine import WEIGHTS_SPLIT, DeepSpeedEngine
+from trainer.generate.cache import Cache
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt
 from trainer.generate.search import Completion, fill
-from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
 
 _NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)

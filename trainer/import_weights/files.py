@@ -21,12 +21,12 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from shards.errors import DamageError, UserError
-from trainer.checkpoints import torch_file
-from trainer.checkpoints.torch_file import one_line
+from trainer import torch_file
 from trainer.import_weights.config_json import FORMS, INDEX_SUFFIX
 from trainer.import_weights.foreign import NANOGPT_ADVICE, refuse_foreign
 from trainer.import_weights.weights import listed
 from trainer.json_file import read_object
+from trainer.torch_file import one_line
 
 STEMS = tuple(name.partition(".")[0] for name in FORMS)
 """What the names of files begin with that transformers writes."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from trainer.checkpoints.checkpoint import usable_checkpoint
+from trainer.checkpoint import usable_checkpoint
 from trainer.distributed import Ranks
 from trainer.import_weights.read import read_weights
 from trainer.import_weights.weights import Weights

@@ -19,8 +19,7 @@ from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
-from trainer.checkpoints.checkpoint import Checkpoint, usable_checkpoint
-from trainer.checkpoints.torch_file import one_line
+from trainer.checkpoint import Checkpoint, usable_checkpoint
 from trainer.distributed import DTYPES
 from trainer.import_weights.config_json import (
     Training,
@@ -35,6 +34,7 @@ from trainer.load_options import LoadOptions
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.tokenizer import TextTokenizer
+from trainer.torch_file import one_line
 
 _BESIDE = (
     ("tokenizer.json", "hf"),

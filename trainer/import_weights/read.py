@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from shards.errors import DamageError, UserError
-from trainer.checkpoints.torch_file import deepspeed_types, explain_damage, read, weights_only
 from trainer.import_weights import gpt2
 from trainer.import_weights.config_json import described_folder, shape_in
 from trainer.import_weights.files import STEMS, find_files, load
@@ -21,6 +20,7 @@ from trainer.import_weights.glm import bare_name
 from trainer.import_weights.weights import Part, Weights, listed
 from trainer.model.model import parameter_shapes
 from trainer.model.sizes import VOCABULARY_MULTIPLE, ModelConfig
+from trainer.torch_file import deepspeed_types, explain_damage, read, weights_only
 
 
 def read_weights(path: Path, *, vocab_size: int) -> Weights:

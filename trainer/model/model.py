@@ -15,7 +15,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from trainer.model.attention import Mask, additive, attend, flex_runs_on, make_mask
-from trainer.model.cache import Cache, Extend
 from trainer.model.loss import LossSums, Project, cross_entropy, loss_sums
 from trainer.model.sizes import ModelConfig
 
@@ -34,6 +33,29 @@ _CHUNK_SHARE = 64
 loss takes three times that. On an H200 a step of a GPT-2 with 124M parameters, compiled, takes
 1,320 ms in chunks of 256 MiB, 1,120 in chunks of 2 GiB and 990 in one, whose logits need not be
 made again in the backward pass."""
+
+
+Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Takes keys and values of new tokens, [b, heads, n, width], and returns those of all tokens."""
+
+
+class NewTokens(Protocol):
+    """Tokens that follow others, whose keys and values it holds (`trainer.generate.cache`)."""
+
+    tokens: Tensor
+    """int64[b, n]"""
+    position_ids: Tensor
+    """int64[b, 2, n]"""
+
+    @property
+    def last(self) -> Tensor:
+        """The last new token of each row, int64[b]."""
+
+    def mask(self, device: torch.device) -> Tensor:
+        """Return what the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the new tokens of a layer, and return the keys and values of all tokens."""
 
 
 class GLM(nn.Module):
@@ -74,7 +96,7 @@ class GLM(nn.Module):
 
     def forward(
         self,
-        tokens: Tensor | Mapping[str, Tensor] | Cache,
+        tokens: Tensor | Mapping[str, Tensor] | NewTokens,
         position_ids: Tensor | None = None,
         *,
         sep: Tensor | None = None,
@@ -89,8 +111,8 @@ class GLM(nn.Module):
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
                 its documents. With `words`, int64[b, k], returned are the logits of these after
-                the last of a row's `lengths`, float32[b, k]. Or a cache with new tokens, which it
-                then holds: returned are the logits of the last one of each row, float[b, V].
+                the last of a row's `lengths`, float32[b, k]. Or new tokens, which their cache then
+                holds: returned are the logits of the last one of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
             sep: int64[b], or one number for all: how many tokens see each other in both
                 directions.
@@ -100,10 +122,10 @@ class GLM(nn.Module):
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
-        if isinstance(tokens, Cache):
-            return self._read(tokens)
-        if not isinstance(tokens, Tensor):
+        if isinstance(tokens, Mapping):
             return self._loss(tokens)
+        if not isinstance(tokens, Tensor):
+            return self._read(tokens)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         mask = self.mask(tokens, sep, pieces)
@@ -144,7 +166,7 @@ class GLM(nn.Module):
         hidden: Tensor = self.transformer(embedded, position_ids, mask)
         return hidden
 
-    def _read(self, cache: Cache) -> Tensor:
+    def _read(self, cache: NewTokens) -> Tensor:
         """Return the logits of each row's last new token, float[b, V], and extend a cache."""
         embedded = self.word_embeddings(cache.tokens)
         mask = additive(cache.mask(embedded.device), embedded.dtype)
@@ -241,7 +263,7 @@ class Transformer(nn.Module):
         position_ids: Tensor,
         mask: Mask,
         *,
-        cache: Cache | None = None,
+        cache: NewTokens | None = None,
     ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])

@@ -8,7 +8,7 @@ from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
 from tests.pipelines.privileges import without_privileges
 from tests.trainer.alone import ALONE
-from trainer.checkpoints.checkpoint import (
+from trainer.checkpoint import (
     BAD_STREAK,
     VERSION,
     FileList,
@@ -77,13 +77,17 @@ def test_one_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_nothing_to_resume_from(tmp_path: Path) -> None:
     put(tmp_path, 3, streak=2)
     (put(tmp_path, 6) / "whole-00000.json").unlink()
-    told = r"no checkpoint to use: .*step-6 is unfinished; .*step-3 is bad"
-    with pytest.raises(NoCheckpointError, match=told):
+    told = r"(?s)none to use:.*step-6 is unfinished.*step-3 is bad"
+    with pytest.raises(CollectiveError, match=told):
         find_checkpoint(tmp_path, ranks=ALONE)
+    (tmp_path / "step-3" / "whole-00000.json").unlink()
+    with pytest.raises(NoCheckpointError, match=r"no checkpoint to use.*step-6 is.*; .*step-3 is"):
+        find_checkpoint(tmp_path, ranks=ALONE)
+    put(tmp_path, 3, streak=2)
     assert find_later_steps(tmp_path, after=-1) == []
     # A lost file of another is no reason to start over.
     (put(tmp_path, 2) / "optim-0.pt").unlink()
-    with pytest.raises(CollectiveError, match=r"(?s)none that is complete:.*step-2.*is missing"):
+    with pytest.raises(CollectiveError, match=r"(?s)none to use:.*step-2.*is missing"):
         find_checkpoint(tmp_path, ranks=ALONE)
     assert find_later_steps(tmp_path, after=1) == [2]
     assert find_later_steps(tmp_path, after=2) == []

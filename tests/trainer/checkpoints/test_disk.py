@@ -1,26 +1,22 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.trainer.alone import ALONE
-from trainer.checkpoints.disk import run_folder_locked
 from trainer.distributed import CollectiveError, Ranks
+from trainer.saver import run_folder_locked
 
 
 class ElsewhereRanks(Ranks):
     """The second of two ranks, whose node sees another folder than the first."""
 
-    def gather(self, value: object) -> list[object]:  # type: ignore[override]  # of one type here
-        return [
-            None if value is None or (isinstance(value, str) and " " in value) else value,
-            value,
-        ]
+    def gather(self, value: Any) -> list[Any]:
+        return [None, value]
 
-
-def test_a_folder_is_made_and_the_mark_is_removed(tmp_path: Path) -> None:
-    with run_folder_locked(tmp_path / "new", ALONE, start=lambda: 5) as started:
-        assert started == 5
-        assert not list((tmp_path / "new").glob(".seen-*"))
+    def run_on_rank0(self, work: Callable[[], Any]) -> Any:  # noqa: ARG002
+        return "process 1 on another host"  # in the lock of its folder
 
 
 def test_all_ranks_must_see_one_folder(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from shards.storage.disk import explain
 from shards.storage.files import Handle, crc32c
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put, resumed_step
-from trainer.checkpoints.checkpoint import BAD_STREAK, read_list
-from trainer.checkpoints.saver import Saver
+from trainer.checkpoint import BAD_STREAK, read_list
 from trainer.distributed import CollectiveError
+from trainer.saver import Saver
 
 GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 

@@ -10,7 +10,7 @@ import torch
 
 from shards.errors import DamageError, UserError
 from tests.trainer.poison import POISONS, Payload
-from trainer.checkpoints.torch_file import (
+from trainer.torch_file import (
     deepspeed_types,
     explain_damage,
     read,

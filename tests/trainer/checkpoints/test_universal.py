@@ -4,8 +4,8 @@ import pytest
 from deepspeed.checkpoint import ds_to_universal
 
 from tests.trainer.alone import ALONE
-from trainer.checkpoints import universal
-from trainer.checkpoints.checkpoint import Checkpoint
+from trainer import universal
+from trainer.checkpoint import Checkpoint
 from trainer.distributed import CollectiveError
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 import torch
 
 from tests.trainer.alone import ALONE
+from trainer.config import Config
 from trainer.data import open_data
 from trainer.model.loss import LossSums
-from trainer.settings import Config
 from trainer.validation import evaluate
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.trainer.alone import tuning
-from trainer.deepspeed_json import FINETUNE, presets
+from trainer.deepspeed import FINETUNE, presets
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
 

@@ -8,11 +8,11 @@ import torch
 
 from shards.console import run_module
 from tests.trainer.finetune.lessons import write_model
+from trainer.generate.cache import Cache
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import make_prompt
 from trainer.generate.writer import Writer, text_of
 from trainer.import_weights.loaded_model import PromptFormat
-from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
 

@@ -17,12 +17,12 @@ from tests.trainer.runs import Trial, events, losses
 from tests.trainer.saved import SHAPE, TOKENIZER
 from trainer.distributed import Stop
 from trainer.engine import WEIGHTS_SPLIT
+from trainer.generate.cache import Cache
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt
 from trainer.generate.rank_writer import RankWriter
 from trainer.generate.samples import Samples
 from trainer.log import SAMPLE, RunLog
-from trainer.model.cache import Cache
 from trainer.tokenizer import TextTokenizer
 
 TEXTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")

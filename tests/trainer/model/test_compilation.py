@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.model.compilation import agreed_problem
+from trainer.compilation import agreed_problem
 
 
 @pytest.mark.parametrize(

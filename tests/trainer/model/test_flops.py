@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from trainer.model.flops import peak_flops
+from trainer.metrics import peak_flops
 from trainer.model.sizes import SIZES
 
 

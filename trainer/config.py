@@ -28,7 +28,7 @@ from shards.mixture import parse_data
 from shards.run import Run
 from shards.run_flags import BATCH, DATA, END, RunOptions
 from trainer.command import RankCommand, with_recipe
-from trainer.deepspeed_json import (
+from trainer.deepspeed import (
     AUTO,
     BF16,
     CONFIGS,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import UserError
-from trainer.deepspeed_json import (
+from trainer.deepspeed import (
     CONFIGS,
     FP16_SECTION,
     SECTIONS,

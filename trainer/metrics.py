@@ -1,5 +1,7 @@
-"""Sums of loss by source of the text and by objective."""
+"""What a run measures: loss by source and objective, speed, the share of a device's peak."""
 
+import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -88,3 +90,84 @@ def _figures(sums: NDArray[np.float64]) -> dict[str, float]:
     if not targets:
         return {"loss": float("nan"), "accuracy": float("nan")}
     return {"loss": loss / targets, "accuracy": correct / targets}
+
+
+class Meter:
+    """Speed since the last reading, and the share of time spent waiting."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was counted so far."""
+        self._since = time.perf_counter()
+        self.steps = self._tokens = self._samples = 0
+        self._flops = self._waited = 0.0
+
+    def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
+        """Count a step; `waited` is how long, in seconds, it waited for its batch."""
+        self.steps += 1
+        self._tokens += tokens
+        self._samples += samples
+        self._flops += flops
+        self._waited += waited
+
+    def pause(self, seconds: float) -> None:
+        """Exclude time that was not spent training."""
+        self._since += seconds
+
+    def read(self, *, peak_flops: float | None) -> dict[str, float]:
+        """Return the figures since the last call; MFU only if the peak is known."""
+        seconds = max(time.perf_counter() - self._since, 1e-9)
+        figures = {
+            "ms_per_step": 1000 * seconds / max(1, self.steps),
+            "tokens_per_second": self._tokens / seconds,
+            "samples_per_second": self._samples / seconds,
+            "waiting": self._waited / seconds,
+        }
+        if peak_flops:
+            figures["mfu"] = self._flops / seconds / peak_flops
+        self.restart()
+        return figures
+
+
+_HALF = (torch.float16, torch.bfloat16)
+_FP16 = (torch.float16,)
+
+# TFLOP/s of dense matrix products accumulated in fp32, from the manufacturer's data sheet (without
+# sparsity). The first pattern that matches the device's name counts.
+_PEAKS: tuple[tuple[str, float, tuple[torch.dtype, ...]], ...] = (
+    (r"\bB200\b", 2250, _HALF),  # NVIDIA Blackwell architecture brief
+    (r"\bGH200\b|\bH200\b", 989.4, _HALF),  # NVIDIA H200 data sheet
+    (r"\bH100 PCIe\b", 756, _HALF),  # NVIDIA H100 data sheet, its three forms
+    (r"\bH100 NVL\b", 835, _HALF),
+    (r"\bH[18]00\b", 989.4, _HALF),
+    (r"\bA[18]00\b", 312, _HALF),  # NVIDIA A100 data sheet
+    (r"\bL40S\b", 362, _HALF),  # NVIDIA L40S data sheet
+    (r"\bL4\b", 121, _HALF),  # NVIDIA L4 data sheet
+    (r"\bA40\b", 149.7, _HALF),  # NVIDIA A40 data sheet
+    (r"\bA10\b", 125, _HALF),  # NVIDIA A10 data sheet
+    (r"\bV100-PCIE\b", 112, _FP16),  # NVIDIA V100 data sheet
+    (r"\bV100S\b", 130, _FP16),
+    (r"\bV100\b", 125, _FP16),
+    (r"\bT4\b", 65, _FP16),  # NVIDIA T4 data sheet
+    (r"\bRTX 3090(?! Ti)\b", 71, _HALF),  # NVIDIA GA102 whitepaper, appendix A
+    (r"\bRTX 4090(?! (D|Laptop))\b", 165.2, _HALF),  # NVIDIA Ada whitepaper, appendix A
+    (r"Ascend910B2$", 376, _HALF),  # eight in an Atlas 800T A2: 3.0 PFLOP/s, or
+    (r"Ascend910B3$", 313, _HALF),  # 2.5 PFLOP/s with these
+    (r"Ascend910(A|Pro[AB])?$", 256, _FP16),  # Huawei at Hot Chips 31
+)
+
+
+def peak_flops(device_name: str, dtype: torch.dtype) -> float | None:
+    """Return the FLOP/s that a device's manufacturer states, None for unlisted devices.
+
+    Args:
+        device_name: as `torch.cuda.get_device_name()` or its counterpart returns it.
+        dtype: of the factors. The result is also None for types that the device has no matrix unit
+            for, and for fp32, whose products may or may not use TF32.
+    """
+    for pattern, tera, dtypes in _PEAKS:
+        if re.search(pattern, device_name):
+            return tera * 1e12 if dtype in dtypes else None
+    return None

@@ -9,15 +9,12 @@ its row says nothing but how many were read before it. What lies beyond a row's 
 seen, and the next tokens overwrite it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-
-Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Takes keys and values of new tokens, [b, heads, n, width], and returns those of all tokens."""
 
 Store = tuple[Tensor, Tensor]
 """Keys and values of a layer, [b, heads, slots, width]."""

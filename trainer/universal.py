@@ -12,9 +12,9 @@ from torch.utils import _pytree as pytree
 
 from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
-from trainer.checkpoints.checkpoint import Checkpoint, torch_files
-from trainer.checkpoints.torch_file import deepspeed_types, one_line, read, weights_only
+from trainer.checkpoint import Checkpoint, torch_files
 from trainer.distributed import CollectiveError, Ranks
+from trainer.torch_file import deepspeed_types, one_line, read, weights_only
 
 _SUFFIX = "-universal"
 
@@ -37,11 +37,11 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
 def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
     """Return the tag of the universal form of a checkpoint, which the first rank makes.
 
-    It lies beside the checkpoint until `remove` deletes it. For a large checkpoint the conversion
+    It is next to the checkpoint until `remove` deletes it. For a large checkpoint the conversion
     takes longer than ranks may wait for each other in a collective, so the others poll for a file.
 
     Raises:
-        CollectiveError: not all ranks see the folder, or DeepSpeed cannot convert the checkpoint.
+        CollectiveError: DeepSpeed cannot convert the checkpoint.
     """
     target = checkpoint.folder.with_name(checkpoint.tag + _SUFFIX)
     # Named for this start: a node may still see the file of an interrupted one.
@@ -51,16 +51,7 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
         shutil.rmtree(target, ignore_errors=True)
         make_folder(target)
 
-    def check_visible() -> None:
-        if not target.is_dir():
-            raise UserError(
-                f"{checkpoint.folder} was written by {checkpoint.world} ranks and is read by "
-                f"{ranks.world}, which needs one folder that all of them see: copy it to storage "
-                "that all nodes share, and give it there: --resume DIR."
-            )
-
     ranks.run_on_rank0(make_empty_target)
-    ranks.run_on_all_ranks(check_visible)
     if ranks.is_first:
         problem = f"{checkpoint.folder} was not converted: the first rank was stopped."
         try:

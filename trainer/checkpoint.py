@@ -24,8 +24,8 @@ from shards.errors import DamageError, UserError
 from shards.records import from_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import FileEntry, crc32c, read_json, size_if_there
-from trainer.checkpoints.torch_file import deepspeed_types, read
 from trainer.distributed import CollectiveError, Ranks, describe_problems
+from trainer.torch_file import deepspeed_types, read
 
 T = TypeVar("T")
 
@@ -36,6 +36,7 @@ LATEST = "latest"
 _MOST_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
 _LIST = "whole-00000.json"
+_UNFINISHED = " is unfinished"
 VERSION = 2
 """Of the list. Before 2 masks of dropout were made in another way, so such a run cannot resume."""
 _log = logging.getLogger(__name__)
@@ -72,16 +73,10 @@ class FileList:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(FileList):
     """A checkpoint whose files are all there."""
 
     folder: Path
-    version: int
-    step: int
-    world: int
-    stage: int
-    state: Mapping[str, Any]
-    files: Mapping[str, FileEntry]
 
     @property
     def tag(self) -> str:
@@ -144,7 +139,7 @@ def was_saved(root: Path) -> bool:
 
 
 class NoCheckpointError(CollectiveError):
-    """Of the checkpoints in a folder none was ever finished, or none with finite losses."""
+    """Of the checkpoints in a folder none was ever finished."""
 
 
 def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
@@ -158,36 +153,29 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
         ranks: all of them call this; the first one looks, and each reads a part of the files.
 
     Raises:
-        NoCheckpointError: there are only unfinished checkpoints, or such without finite losses.
-        CollectiveError: there are checkpoints, but none is complete; lists them.
+        NoCheckpointError: there are only unfinished checkpoints.
+        CollectiveError: there are checkpoints, but none to use; lists them.
     """
     named = _named(folder)
     root = folder if named is None else named.parent
     found = ranks.run_on_rank0(lambda: _scan(root, [_step_of(named)] if named else steps_in(root)))
     skipped: list[str] = []
-    for seen in found.values():
-        problem = seen if isinstance(seen, str) else ""
-        if isinstance(seen, Checkpoint):
-            if seen.bad_streak and named is None:
-                problem = (
-                    f"{seen.folder} is bad: {seen.bad_streak} losses in a row were not finite "
-                    "there (to use it nevertheless, name that folder)"
-                )
-            else:
-                problem = describe_problems(ranks.gather(_find_damage(seen, ranks=ranks)))
-            if not problem:
-                if skipped and ranks.is_first:
-                    _log.warning("%s\n  %s is used", "\n  ".join(skipped), seen.folder)
-                return seen
+    for seen in found:
+        problem = seen if isinstance(seen, str) else _problem_of(seen, named=named, ranks=ranks)
+        if not problem:
+            assert isinstance(seen, Checkpoint)
+            if skipped and ranks.is_first:
+                _log.warning("%s\n  %s is used", "\n  ".join(skipped), seen.folder)
+            return seen
         skipped.append(problem)
     if not skipped:
         return None
-    if all(_holds_nothing(root, step, seen) for step, seen in found.items()):
+    if all(problem.endswith(_UNFINISHED) for problem in skipped):
         raise NoCheckpointError(f"{folder} holds no checkpoint to use: {'; '.join(skipped)}")
     raise CollectiveError(
-        f"{folder} holds checkpoints, but none that is complete:\n  "
+        f"{folder} holds checkpoints, but none to use:\n  "
         + "\n  ".join(skipped)
-        + "\n  Bring the missing files back as they were, or start anew in another folder."
+        + "\n  Bring missing files back as they were, or start anew in another folder."
     )
 
 
@@ -209,8 +197,9 @@ def usable_checkpoint(path: Path) -> Checkpoint | None:
 
 def find_later_steps(root: Path, *, after: int) -> list[int]:
     """Return the steps after one whose folder holds something to resume from, the last first."""
-    found = _scan(root, [step for step in steps_in(root) if step > after])
-    return [step for step, seen in found.items() if not _holds_nothing(root, step, seen)]
+    steps = sorted((step for step in steps_in(root) if step > after), reverse=True)
+    found = zip(steps, _scan(root, steps), strict=True)
+    return [step for step, seen in found if not _holds_nothing(seen)]
 
 
 def _named(path: Path) -> Path | None:
@@ -222,20 +211,14 @@ def _step_of(folder: Path) -> int:
     return int(folder.name.rpartition("-")[2])
 
 
-def _scan(root: Path, steps: Sequence[int]) -> dict[int, "Checkpoint | str"]:
-    """Return checkpoints by step, the last one first, or what is wrong with each."""
-    return {step: read_checkpoint(root / f"step-{step}") for step in sorted(steps, reverse=True)}
+def _scan(root: Path, steps: Sequence[int]) -> "list[Checkpoint | str]":
+    """Return the checkpoints of steps, the last one first, or what is wrong with each."""
+    return [read_checkpoint(root / f"step-{step}") for step in sorted(steps, reverse=True)]
 
 
-def _unfinished(folder: Path) -> str:
-    return f"{folder} is unfinished"
-
-
-def _holds_nothing(root: Path, step: int, seen: "Checkpoint | str") -> bool:
+def _holds_nothing(seen: "Checkpoint | str") -> bool:
     """Return whether a checkpoint was never finished, or is none to resume from."""
-    if isinstance(seen, Checkpoint):
-        return seen.bad_streak > 0
-    return seen == _unfinished(root / f"step-{step}")
+    return seen.endswith(_UNFINISHED) if isinstance(seen, str) else seen.bad_streak > 0
 
 
 def read_checkpoint(folder: Path) -> "Checkpoint | str":
@@ -245,7 +228,7 @@ def read_checkpoint(folder: Path) -> "Checkpoint | str":
         UserError: the folder cannot be listed, or a file in it cannot be looked at.
     """
     if _LIST not in _names_in(folder):
-        return _unfinished(folder) if folder.is_dir() else f"there is no {folder}"
+        return f"{folder}{_UNFINISHED}" if folder.is_dir() else f"there is no {folder}"
     try:
         content = read_list(folder / _LIST)
     except DamageError as error:
@@ -271,6 +254,16 @@ def read_list(path: Path) -> FileList:
         return from_json(FileList, content, where="checkpoint")
     except ValueError as error:
         raise DamageError(f"{path} is not the list of a checkpoint ({error})") from error
+
+
+def _problem_of(seen: Checkpoint, *, named: Path | None, ranks: Ranks) -> str:
+    """Return why a checkpoint cannot be used, empty if it can; all ranks call this."""
+    if seen.bad_streak and named is None:
+        return (
+            f"{seen.folder} is bad: {seen.bad_streak} losses in a row were not finite there (to "
+            "use it nevertheless, name that folder)"
+        )
+    return describe_problems(ranks.gather(_find_damage(seen, ranks=ranks)))
 
 
 def _find_damage(seen: Checkpoint, *, ranks: Ranks) -> str | None:

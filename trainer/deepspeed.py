@@ -1,8 +1,8 @@
 """A DeepSpeed JSON file: read, and completed with what the run decides.
 
 DeepSpeed (0.19) checks the values of its sections, but ignores top-level keys that it does not
-know. So these are refused here, and what has no place here is refused with its reason. "auto" and
-null stand for a key that is left out.
+know: these are refused here, as are those of which the trainer itself decides. "auto" and null
+stand for a key that is left out.
 """
 
 import logging
@@ -48,31 +48,14 @@ _RECOMPUTING = "activation_checkpointing"
 SECTIONS = ("optimizer", BF16, FP16, _ZERO)
 """Those that the trainer reads; each is an object."""
 _KNOWN = (
-    *(*SECTIONS, *_BATCHES, _RECOMPUTING, "gradient_clipping", "data_types", "aio"),
+    *(*SECTIONS, *_BATCHES, "gradient_clipping", "data_types", "aio"),
     *("flops_profiler", "comms_logger", "timers", "tensorboard", "csv_monitor"),
     *("wandb", "comet", "gradient_predivide_factor", "prescale_gradients"),
     *("communication_data_type", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer"),
     *("disable_allgather", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
     *("steps_per_print", "log_level"),
 )
-"""The top-level keys of DeepSpeed that have a place here."""
-
-_REFUSED: Mapping[str, str] = {
-    "scheduler": "this trainer sets the learning rate: --schedule, --warmup, --decay-steps",
-    "compile": "the trainer compiles layers and loss itself: --no-compile turns that off",
-    "checkpoint": "the trainer writes and converts checkpoints itself",
-    "elasticity": "a run resumes on any number of ranks anyway",
-    "data_efficiency": "the sampler decides the order of the data",
-    "curriculum_learning": "the sampler decides the order of the data: --data-from",
-    "gradient_allreduce_op": "the loss is already divided by the tokens of the global batch",
-    "managed_gradient_accumulation": "accumulation follows from --batch-size and --micro-batch",
-    "torch_autocast": "give bf16 or fp16",
-    "amp": "give bf16 or fp16",
-    "sparse_attention": "the model brings its own attention",
-    "pipeline": "there is no pipeline parallelism here",
-    "tensor_parallel": "there is no tensor parallelism here",
-}
-"""Top-level keys that DeepSpeed knows, and why they have no place here."""
+"""The top-level keys that DeepSpeed gets from here."""
 
 _FORMER = {"cpu_offload": "offload_optimizer", "cpu_offload_param": "offload_param"}
 """In zero_optimization: flags of DeepSpeed before 0.4, which THUDM/GLM's files have, and the
@@ -113,21 +96,43 @@ def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
         where: its name.
 
     Raises:
-        UserError: a top-level key is not known or has no place here, or a batch size is none.
+        UserError: a top-level key is none that DeepSpeed gets from here, or a batch size is none.
     """
-    for name, value in content.items():
-        _check(name, value, where=where)
     settings = {
         name: _without_auto(value)
         for name, value in content.items()
-        if name in _KNOWN and name != _RECOMPUTING and not _is_left_out(value)
+        if _is_known(name, value, where=where) and not _is_left_out(value)
     }
-    for name in settings.keys() & set(_BATCHES):
-        settings[name] = int(settings[name])  # it may be written 5e2
+    for name, value in settings.items():
+        if name in SECTIONS and not isinstance(value, Mapping):
+            raise UserError(f"{where}: {name} is {_shown(value)}; expected {{…}} with its keys.")
+        if name in _BATCHES:
+            if not isinstance(value, int | float) or value is True or value < 1 or value % 1:
+                raise UserError(
+                    f"{where}: {name} is {_shown(value)}; expected a whole number from 1 on."
+                )
+            settings[name] = int(value)  # it may be written 5e2
     for name in settings.get(_ZERO, {}).keys() & _FORMER:
         if settings[_ZERO].pop(name):
             settings[_ZERO][_FORMER[name]] = {"device": "cpu"}
     return settings
+
+
+def _is_known(name: str, value: Any, *, where: str) -> bool:
+    """Return whether DeepSpeed gets a top-level key; one that is off may have any name.
+
+    Raises:
+        UserError: it has no place here.
+    """
+    is_off = isinstance(value, Mapping) and value.get("enabled") is False
+    if name in _KNOWN or name == _RECOMPUTING or is_off:
+        return name in _KNOWN
+    near = nearest(name, _KNOWN, most=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UserError(
+        f"{where}: {_shown(name)} has no place here: the trainer's flags decide it, or DeepSpeed "
+        f"does not know it and would ignore it.{hint} Correct or remove it."
+    )
 
 
 def _is_left_out(value: Any) -> bool:
@@ -141,35 +146,6 @@ def _without_auto(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     return {name: _without_auto(inner) for name, inner in value.items() if not _is_left_out(inner)}
-
-
-def _check(name: str, value: Any, *, where: str) -> None:
-    """Check a top-level key, and its value as far as the trainer itself reads it.
-
-    Raises:
-        UserError: it is refused; says why.
-    """
-    is_off = isinstance(value, Mapping) and value.get("enabled") is False
-    if name in _REFUSED and not is_off:
-        raise UserError(f"{where}: {name!r} has no place here: {_REFUSED[name]}. Remove it.")
-    if name not in _KNOWN and name not in _REFUSED:
-        near = nearest(name, _KNOWN, most=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise UserError(
-            f"{where}: {_shown(name)} is not a top-level key of DeepSpeed, which would ignore it"
-            f"{hint} Correct or remove it."
-        )
-    if _is_left_out(value):
-        return
-    if name in SECTIONS and not isinstance(value, Mapping):
-        raise UserError(f"{where}: {name} is {_shown(value)}; expected {{…}} with its keys.")
-    if name in _BATCHES and not _is_whole(value):
-        raise UserError(f"{where}: {name} is {_shown(value)}; expected a whole number from 1 on.")
-
-
-def _is_whole(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and value >= 1 and value % 1 == 0
 
 
 def _shown(value: Any) -> str:
@@ -216,7 +192,8 @@ def with_precision(
     Raises:
         UserError: the device or the ZeRO stage does not support it.
     """
-    choice = wanted or precision_of(content) or AUTO
+    stated = precision_of(content)
+    choice = wanted or stated or AUTO
     if choice == AUTO:
         choice = supported[0]
     if choice not in supported:
@@ -225,18 +202,20 @@ def with_precision(
             f"--precision {supported[0]} (fp16 on Volta and Turing cards, fp32 on Pascal and on a "
             "CPU)."
         )
-    others = () if choice == precision_of(content) else (BF16, FP16, "data_types")
-    kept = {name: value for name, value in content.items() if name not in others}
-    if choice not in kept and choice != FP32:
-        kept[choice] = dict(FP16_SECTION) if choice == FP16 else {"enabled": True}
-    if choice != FP32 and stage_of(kept) == 0:
-        if _ZERO in kept:
+    settings = dict(content)
+    if choice != stated:
+        for name in (BF16, FP16, "data_types"):
+            settings.pop(name, None)
+        if choice != FP32:
+            settings[choice] = dict(FP16_SECTION) if choice == FP16 else {"enabled": True}
+    if choice != FP32 and stage_of(settings) == 0:
+        if _ZERO in settings:
             raise UserError(
                 f"{choice} needs ZeRO stage 1 or more, even on one device: at stage 0 DeepSpeed's "
                 "optimizer starts with one step already counted. Set zero_optimization.stage to 1."
             )
-        kept[_ZERO] = {"stage": 1}
-    return kept
+        settings[_ZERO] = {"stage": 1}
+    return settings
 
 
 def micro_batch_of(
@@ -255,19 +234,6 @@ def micro_batch_of(
     """
     at_most = max(1, sizes[0] // (world * content.get(_ACCUMULATION, 1)))
     micro: int = wanted or content.get(_MICRO) or at_most
-    _check_batches(content, micro, sizes=sizes, world=world)
-    return micro
-
-
-def _check_batches(
-    content: Mapping[str, Any], micro: int, *, sizes: Sequence[int], world: int
-) -> None:
-    """Check that micro-batches make up the global batch.
-
-    Raises:
-        UserError: a size is no multiple of what all ranks compute at once, or the file contradicts
-            it.
-    """
     at_once, shown = micro * world, f"(micro-batch {micro}) x (accumulation) x ({world} ranks)"
     for size in sizes:
         if size % at_once:
@@ -285,6 +251,7 @@ def _check_batches(
             f"= {shown} takes {steps}: remove it from the file, or set --batch-size "
             f"{stated * at_once:,}."
         )
+    return micro
 
 
 def batch_size_of(content: Mapping[str, Any], micro: int | None, *, world: int) -> int | None:
@@ -325,13 +292,4 @@ def adam_of(content: Mapping[str, Any]) -> dict[str, Any]:
         )
     params = section.get("params") or {}
     names = ("lr", "betas", "eps", "weight_decay")
-    found = {name: params[name] for name in names if isinstance(params, dict) and name in params}
-    for name, value in found.items():
-        numbers = value if name == "betas" and isinstance(value, list) else [value]
-        is_right = len(numbers) == (2 if name == "betas" else 1)
-        if not is_right or not all(type(number) in (int, float) for number in numbers):
-            raise UserError(
-                f"the DeepSpeed JSON says optimizer.params.{name} {value!a}; expected "
-                f"{'two numbers' if name == 'betas' else 'a number'}."
-            )
-    return found
+    return {name: params[name] for name in names if isinstance(params, dict) and name in params}

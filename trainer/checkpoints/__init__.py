@@ -1,1 +1,0 @@
-"""Checkpoints of runs: written, checked, read, converted to another number of ranks."""

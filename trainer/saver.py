@@ -1,0 +1,292 @@
+"""Saving a run: the ranks write their files, agree that all are written, and then comes the list.
+
+A crash at any moment before the list costs no more than this checkpoint. Older ones go when it is
+complete and a later loss was finite: until then nobody knows whether its weights are any good.
+
+DeepSpeed's own writer leaves torn files, so ours takes its place. DeepSpeed calls it on each rank
+between collectives, so it raises nothing there: the other ranks would wait for one that met a full
+disk. What goes wrong is kept until the ranks ask for it together.
+"""
+
+import errno
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from shards.errors import UserError
+from shards.records import to_json
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import FileEntry, atomic_write, crc32c, make_folder, size, write_json
+from shards.storage.lock import LOCK, locked
+from trainer.checkpoint import (
+    LATEST,
+    VERSION,
+    Checkpoint,
+    FileList,
+    list_path,
+    read_checkpoint,
+    read_list,
+    steps_in,
+)
+from trainer.distributed import Ranks
+from trainer.torch_file import one_line
+
+T = TypeVar("T")
+
+_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""Errors of disks without locks, such as Lustre that is mounted without `flock`."""
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], T]) -> Iterator[T]:
+    """Yield what `start` returns, while no other run can write into the same folder.
+
+    The first rank alone holds the lock: the nodes of a run share the folder. All ranks call this.
+
+    Args:
+        folder: --save of the run; None: it is not saved.
+        ranks: of the run.
+        start: opens the run. If it refuses to, an empty folder that was made for it is removed.
+
+    Raises:
+        CollectiveError: another run writes into the folder, or not all ranks see it; or as `start`.
+    """
+    if folder is None:
+        yield start()
+        return
+    was_there = folder.exists()
+    with ExitStack() as lock:
+        try:
+            ranks.run_on_rank0(lambda: _lock(folder, lock))
+            owner = ranks.run_on_rank0(lambda: _owner(folder))
+            ranks.run_on_all_ranks(lambda: _check_shared(folder, owner))
+            started = start()
+        except UserError:
+            if not was_there:
+                with suppress(OSError):  # another run needs it, or it is gone
+                    (folder / LOCK).unlink(missing_ok=True)
+                    folder.rmdir()
+            raise
+        yield started
+
+
+def _lock(folder: Path, lock: ExitStack) -> None:
+    try:
+        lock.enter_context(locked(folder, flag="--save"))
+    except UserError as error:
+        if getattr(error.__cause__, "errno", 0) not in _WITHOUT_LOCKS:
+            raise
+        _log.warning("%s: its disk has no locks. Start no second run there", folder)
+
+
+def _owner(folder: Path) -> str | None:
+    """Return the text of a folder's lock, which names the process that holds it, if it has one."""
+    try:
+        return (folder / LOCK).read_text("utf-8")
+    except OSError:
+        return None
+
+
+def _check_shared(folder: Path, owner: str | None) -> None:
+    """Check that this rank sees the folder that the first rank has locked.
+
+    Raises:
+        UserError: it does not.
+    """
+    if _owner(folder) != owner:
+        raise UserError(
+            f"--save {folder} is not the folder that rank 0 sees: all ranks save their parts of a "
+            "checkpoint in one folder. Give one on storage that all nodes share."
+        )
+
+
+class Saver:
+    """Writes the checkpoints of a run; all ranks call its methods alike."""
+
+    def __init__(self, engine: Any, folder: Path, *, keep: int, ranks: Ranks) -> None:
+        """Take over what an engine writes.
+
+        Args:
+            engine: of DeepSpeed.
+            folder: where the run is saved.
+            keep: complete checkpoints that are kept.
+            ranks: of the run.
+        """
+        self._engine, self._root, self._keep, self._ranks = engine, folder, keep, ranks
+        self._written: dict[Path, FileEntry] = {}
+        self._problem: Exception | None = None
+        self._last: int | None = None
+        """The step saved last, unless what is older has been pruned."""
+        engine.checkpoint_engine.save = self._write
+        # DeepSpeed's scripts next to the files: a disk may be full, and they run what files name.
+        engine._copy_recovery_script = lambda *_: None
+
+    def save(self, *, step: int, state: Mapping[str, Any]) -> None:
+        """Save a checkpoint.
+
+        Args:
+            step: that was taken last.
+            state: of the run, with the `BAD_STREAK` of its losses.
+
+        Raises:
+            CollectiveError: it cannot be written; earlier ones are kept.
+        """
+        folder = self._folder(step)
+        self._ranks.run_on_rank0(lambda: _make_empty(folder))
+        self._engine.save_checkpoint(
+            str(self._root), folder.name, client_state={"step": step}, save_latest=False
+        )
+        by_rank = self._ranks.gather(self._ranks.run_on_all_ranks(lambda: self._files(folder)))
+        content = FileList(
+            version=VERSION,
+            step=step,
+            world=self._ranks.world,
+            stage=int(self._engine.zero_optimization_stage()),
+            files={name: entry for files in by_rank for name, entry in files.items()},
+            state=state,
+        )
+        self._ranks.run_on_rank0(lambda: self._complete(folder, content))
+        self._last = step
+
+    def prune(self) -> None:
+        """Remove what is older than the checkpoints to keep; a later loss was finite.
+
+        Only complete ones with finite losses count as kept. Folders of later steps, which a run
+        left unfinished or damaged before it went back to an earlier step, stay until it reaches
+        their step again.
+
+        Raises:
+            CollectiveError: one could not be removed.
+        """
+        if self._last is None:
+            return
+        newest, self._last = self._last, None
+
+        def remove() -> None:
+            steps = [step for step in steps_in(self._root) if step <= newest]
+            seen = {step: read_checkpoint(self._folder(step)) for step in steps}
+            streaks = {s: c.bad_streak for s, c in seen.items() if isinstance(c, Checkpoint)}
+            good = [step for step, streak in streaks.items() if not streak][-self._keep :]
+            for step in steps:
+                if (good and step < good[0]) or (step < newest and streaks.get(step)):
+                    _remove(self._folder(step))
+
+        self._ranks.run_on_rank0(remove)
+
+    def update_state(self, step: int, changes: Mapping[str, Any]) -> None:
+        """Change the state in the checkpoint of a step, if there is one; its files stay.
+
+        It is complete at any moment: where nothing but the state is new, saving it again would take
+        the only one away first.
+
+        Args:
+            step: of the checkpoint.
+            changes: parts of the state, by name; the others stay.
+        """
+
+        def write() -> None:
+            path = list_path(self._folder(step))
+            if path.is_file():
+                content = read_list(path)
+                state = {**content.state, **changes}
+                write_json(path, to_json(replace(content, state=state)))
+
+        self._ranks.run_on_rank0(write)
+
+    def _folder(self, step: int) -> Path:
+        return self._root / f"step-{step}"
+
+    def _write(self, state_dict: Mapping[str, Any], path: str) -> None:
+        """Write a file of this rank, unless one before could not be written."""
+        if self._problem is None:
+            try:
+                self._written[Path(path)] = _write_torch(state_dict, Path(path))
+            except Exception as error:  # noqa: BLE001  DeepSpeed's other ranks wait for this one
+                self._problem = error
+
+    def _files(self, folder: Path) -> dict[str, FileEntry]:
+        """Return the files that this rank has written, and forget them.
+
+        Raises:
+            UserError: a file could not be written.
+        """
+        written, problem = self._written, self._problem
+        self._written, self._problem = {}, None
+        with _explained(folder):
+            if isinstance(problem, UserError):
+                raise problem
+            if problem is not None:
+                raise UserError(f"{type(problem).__name__}: {one_line(problem)}.") from problem
+        return {path.relative_to(folder).as_posix(): entry for path, entry in written.items()}
+
+    def _complete(self, folder: Path, content: FileList) -> None:
+        """Write the list of a checkpoint, whose files are on the disk."""
+        with _explained(folder):
+            # DeepSpeed copies offloaded tensors itself.
+            paths = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+            copied = {n: _flushed(p) for n, p in paths.items() if n not in content.files}
+            files = dict(sorted({**content.files, **copied}.items()))
+            write_json(list_path(folder), to_json(replace(content, files=files)))
+            with atomic_write(self._root / LATEST) as handle:
+                handle.write(folder.name.encode())
+
+
+def _make_empty(folder: Path) -> None:
+    """Make the folder of a checkpoint, in the place of one of the same step."""
+    _remove(folder)
+    with _explained(folder):
+        make_folder(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a checkpoint, its list first, so that a crash on the way leaves no list."""
+    with disk_errors_explained(folder):
+        list_path(folder).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Say which checkpoint could not be written, and what a run does then.
+
+    Raises:
+        UserError: a disk is full, or does not let files be written.
+    """
+    try:
+        with disk_errors_explained(folder):
+            yield
+    except UserError as error:
+        is_saved = any(list_path(other).exists() for other in folder.parent.glob("step-*"))
+        then = (
+            "resumes from the checkpoint before" if is_saved else "begins anew: nothing was saved"
+        )
+        raise UserError(f"{folder} was not saved: {error} It {then}.") from error
+
+
+def _flushed(path: Path) -> FileEntry:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return FileEntry(bytes=size(path), crc32c=crc32c(path))
+
+
+def _write_torch(state: Mapping[str, Any], path: Path) -> FileEntry:
+    """Do as torch.save, without a CRC-32 of each tensor: the list has a crc32c of each file."""
+    before = torch.serialization.get_crc32_options()
+    torch.serialization.set_crc32_options(False)
+    try:
+        with atomic_write(path) as handle:
+            try:
+                torch.save(state, handle)  # type: ignore[arg-type]  # it only calls write and flush
+            except RuntimeError as error:  # of ending the archive, after what went wrong
+                raise error.__context__ or error from None
+    finally:
+        torch.serialization.set_crc32_options(before)
+    return handle.entry
