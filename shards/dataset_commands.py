@@ -295,10 +295,6 @@ class Remove(Command):
     """go on if names stand for no document"""
     report: Path | None = option(None, type=local_path, metavar="FILE")
     """write all of it as JSON"""
-    run_file: Path | None = option(None, flag="--run", type=local_path, metavar="RUN")
-    """a training run, its folder or its run.json: show the steps that saw it"""
-    until: int | None = option(None, type=count, metavar="N")
-    """with --run: all steps before N, as for trace"""
 
     def run(self) -> None:
         """Remove them, and print what becomes of them."""
@@ -309,8 +305,6 @@ class Remove(Command):
             selection = select(dataset, names, reason=self.reason)
             if not self.missing_ok and not (self.dry_run and selection.documents):
                 check_complete(selection)
-            if self.run_file is not None:
-                selection = selection.exposed(self.run_file, self.until)
             print_lines(selection.lines(dry_run=self.dry_run))
             if not self.dry_run and selection.new:
                 number = remove(directory, dataset.manifest, selection).number
@@ -333,8 +327,6 @@ class Remove(Command):
             raise UserError(
                 "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
             )
-        if self.until is not None and self.run_file is None:
-            raise UserError("--until N says how far a run is looked at: give --run RUN as well.")
         listed = [] if self.documents is None else read_names(self.documents)
         return Names([*listed, *self.id], patterns=self.url)
 

@@ -1,33 +1,28 @@
-"""Takes documents out of training: finds them by name, tells who saw them, adds a removal.
+"""Takes documents out of training: finds them by name and adds a removal.
 
 The shards stay as they are. From the new manifest number on, windows leave the documents out, and
 windows and their number do not change; `DIR@n` of before still has them. The signatures stay too,
 so that a later crawl cannot bring the text back.
-
-A run is given by its saved options; the steps at which it saw a document are those before one that
-is named, by default before the run's last, else within one epoch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shards.errors import UserError
 from shards.format import ARROW, shard_file
-from shards.manifest import TRAIN, Home, Manifest, Removal, write_manifest
+from shards.manifest import Home, Manifest, Removal, write_manifest
 from shards.names import Hits, Names
 from shards.program import called
 from shards.reader import Dataset
 from shards.removals import write_removal
-from shards.run import Run
 from shards.storage.arrow import check_values
 from shards.storage.remote import AnyPath
-from shards.trace import ORIGIN, TracedDocument, Tracer, described
+from shards.trace import ORIGIN, described
 
 _NUM_SHOWN = 20
 _LINE = "  {:<18} {:<20} {:<10} {:>9} {:>14} {:>7}"
@@ -49,20 +44,6 @@ class SelectedDocument:
     names: tuple[str, ...]
     """By which it was found."""
     removed_before: bool
-    steps: tuple[int, ...] | None = None
-    """That train on it, sorted; None without a run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exposure:
-    """A training run, and the steps that are looked at."""
-
-    run: str
-    """The file of its options."""
-    until: int | None
-    """The step to stop before; None: one epoch."""
-    reads: bool
-    """Whether it reads any of the shards."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +61,6 @@ class Selection:
     """By generation, source, split, shard and row."""
     missing: tuple[str, ...]
     """Names that no document has."""
-    exposure: Exposure | None = None
     removed_in: int | None = None
     """Number of the manifest that removes them; None if nothing was changed."""
 
@@ -88,41 +68,6 @@ class Selection:
     def new(self) -> list[SelectedDocument]:
         """Those that are not removed yet."""
         return [document for document in self.documents if not document.removed_before]
-
-    def exposed(self, path: Path, until: int | None) -> "Selection":
-        """Return it with the steps of a run that train on the documents.
-
-        Args:
-            path: The file of the run's options.
-            until: The step to stop before; None for the run's last.
-
-        Raises:
-            UserError: There is no such run, or its data do not exist.
-        """
-        run = Run.load(path)
-        until = run.steps if until is None else until
-        # Only a run that follows says from when on it left removed documents out.
-        tracer = Tracer(run, removed=run.followed is None)
-        places = {
-            shard.path: (i, j)
-            for i, stream in enumerate(tracer.sampler.streams)
-            for j, shard in enumerate(stream.shards)
-        }
-
-        def steps(document: SelectedDocument) -> tuple[int, ...]:
-            if document.shard not in places:
-                return ()
-            stream, shard = places[document.shard]
-            traced = TracedDocument(stream=stream, shard=shard, row=document.row)
-            return tuple(tracer.steps_of(traced, until=until))
-
-        reads = any(document.shard in places for document in self.documents)
-        documents = (replace(document, steps=steps(document)) for document in self.documents)
-        return replace(
-            self,
-            documents=tuple(documents),
-            exposure=Exposure(run=str(path), until=until, reads=reads),
-        )
 
     def lines(self, *, dry_run: bool) -> Iterator[str]:
         """Yield what a person reads of it: sums by generation and source, shards, documents."""
@@ -139,12 +84,8 @@ class Selection:
         for document in self.documents[:_NUM_SHOWN]:
             state = " (removed before)" if document.removed_before else ""
             yield f"  {described(document.shard, document.row, document.origin)}{state}"
-            if document.steps is not None:
-                yield f"    {_steps_text(document.steps, document.split)}"
         if (more := len(self.documents) - _NUM_SHOWN) > 0:
             yield f"  and {more:,} more: --report FILE has them all"
-        if self.exposure is not None:
-            yield from _exposure_lines(self.exposure, self.documents)
 
 
 def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
@@ -244,27 +185,6 @@ def listed(names: Iterable[str]) -> str:
     every = list(names)
     more = f" and {len(every) - _NUM_SHOWN:,} more" if len(every) > _NUM_SHOWN else ""
     return ", ".join(every[:_NUM_SHOWN]) + more
-
-
-def _steps_text(steps: Sequence[int], split: str) -> str:
-    if split != TRAIN:
-        return "held out for validation: no step trains on it"
-    if not steps:
-        return "no step trains on it"
-    return f"{'step' if len(steps) == 1 else 'steps'} {listed(map(str, steps))}"
-
-
-def _exposure_lines(exposure: Exposure, documents: Sequence[SelectedDocument]) -> Iterator[str]:
-    span = "one epoch" if exposure.until is None else f"the steps before {exposure.until:,}"
-    seen = [document.steps for document in documents if document.steps]
-    steps = {step for some in seen for step in some}
-    extent = f" from {min(steps):,} to {max(steps):,}" if steps else ""
-    yield (
-        f"run {exposure.run}, {span}: {len(seen):,} of {_count(len(documents), 'document')} "
-        f"trained on, at {_count(len(steps), 'step')}{extent}"
-    )
-    if not exposure.reads:
-        yield "  the run reads none of these shards: is it a run on this dataset?"
 
 
 def _sums(documents: Sequence[SelectedDocument]) -> tuple[int, int, int]:

@@ -58,16 +58,10 @@ class TracedSample:
 
 
 class Tracer:
-    """Answers for one run.
+    """Answers for one run, given by its options."""
 
-    Args:
-        run: its options.
-        removed: trace removed documents as if they had not been: windows are the same with them.
-    """
-
-    def __init__(self, run: Run, *, removed: bool = False) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self._removed = removed
         self.sampler = run.sampler()
         begun = eras(run)
         self._starts = [start for start, _ in begun]
@@ -92,11 +86,9 @@ class Tracer:
 
     def _as_read(self, dataset: Dataset, number: int) -> Dataset:
         """Return a dataset as of a manifest number."""
-        if number != dataset.manifest.number:
-            dataset = self._newest(dataset.directory).as_of(number)
-        if self._removed:
-            dataset = Dataset(dataset.directory, replace(dataset.manifest, removals=()))
-        return dataset
+        if number == dataset.manifest.number:
+            return dataset
+        return self._newest(dataset.directory).as_of(number)
 
     def _era(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
@@ -147,21 +139,13 @@ class Tracer:
             document: one that `find` returned.
             until: the step to stop before; None: stop after the first epoch of its stream.
         """
-        return list(self._samples_at(self.positions_of(document, until=until)))
-
-    def steps_of(self, document: TracedDocument, *, until: int | None) -> list[int]:
-        """Return the steps that train on a document, sorted; arguments as of `samples_of`."""
-        positions = self.positions_of(document, until=until)
-        return list(dict.fromkeys(self.run.step_of(position) for position in positions))
-
-    def positions_of(self, document: TracedDocument, *, until: int | None) -> list[int]:
-        """Return the positions of `samples_of`, sorted; arguments as there."""
         stream, shard = document.stream, document.shard
-        return [
+        positions = [
             position
             for position in self._all_positions(document, until=until)
             if document.row not in self.shard(stream, shard, position=position).removed
         ]
+        return list(self._samples_at(positions))
 
     def _all_positions(self, document: TracedDocument, *, until: int | None) -> list[int]:
         """Return the positions of a document's windows, were it not removed."""

@@ -79,7 +79,6 @@ COMMANDS = (
     ["shards", "export", "none", "--to", "olmo", "--output", "{}"],
     ["shards", "export", "none", "--to", "llm.c", "--output", "x", "--prefix", "{}"],
     ["shards", "remove", "none", "--id", "a", "--dry-run", "--report", "{}"],
-    ["shards", "remove", "none", "--id", "a", "--dry-run", "--run", "{}"],
     ["pipelines.train_tokenizer", "--vocab-size", "300", "--input", "none", "--output", "{}"],
     ["pipelines.cp_wudao", "1", "none", "{}"],
     ["trainer.plot", "{}"],

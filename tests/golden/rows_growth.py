@@ -203,7 +203,7 @@ _GROWTH = (
         commands=(
             "save.py",
             Command(words="shards remove data --documents names.txt --reason one", code=2),
-            "shards remove data --documents names.txt --missing-ok --run run.json --dry-run",
+            "shards remove data --documents names.txt --missing-ok --dry-run",
             "shards remove data --documents names.txt --missing-ok --reason one --report one.json",
             Command(words="shards remove data --id page-1 --id page-9 --reason two"),
             "shards remove data --url https://a.org/* --reason three",
@@ -216,7 +216,6 @@ _GROWTH = (
             "shards trace run.json --step 12",
             "shards trace run.json --document page-9 --until 20",
             "shards trace followed.json --document page-2",
-            "shards remove data --id page-2 --run followed.json --dry-run",
         ),
         keeps=("one.json", "run.json"),
     ),
