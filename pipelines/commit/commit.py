@@ -30,7 +30,7 @@ from shards.manifest import (
 from shards.storage.files import files, read_json, write_json
 from shards.storage.remote import AnyPath
 
-OF_THE_MAP = {"map", "progress", "attempts"}
+OF_THE_MAP = {"map", "progress"}
 """Folders of intermediate files that are not of one generation."""
 
 

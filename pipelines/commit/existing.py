@@ -1,4 +1,4 @@
-"""What an earlier run left in the output: leftovers of killed attempts, or a finished dataset."""
+"""What an earlier run left in the output: a finished dataset."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.corpus.code import CODE, OWN_CODE
-from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
 from pipelines.quality.selection import EVERY
 from pipelines.read.files import InputFile, Listing
 from pipelines.read.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
-from shards.manifest import NAME, WORK, InputEntry, Manifest, TokenizerEntry, told_apart
-from shards.prune import remove_unfinished
+from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, told_apart
 from shards.records import from_json
 from shards.storage.files import files as files_in
 from shards.storage.files import read_json, shape_expected
@@ -25,12 +23,6 @@ REPLACE = "Choose another --output, or give --overwrite to replace it"
 
 INPUTS = "inputs.json"
 """The input files of a dataset with their times: about the run, not part of the dataset."""
-
-
-def remove_leftovers(output: AnyPath) -> None:
-    """Delete the half-written files of killed attempts; the lock must be held."""
-    forget(output / WORK)
-    remove_unfinished(output)
 
 
 @dataclass(frozen=True, kw_only=True)

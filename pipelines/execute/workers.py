@@ -28,6 +28,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from typing import Any, TypeVar
 
+from pipelines.execute.deaths import ATTEMPT
 from pipelines.execute.imports import keep_pandas_out
 from shards.command import log_errors
 from shards.errors import DamageError, UserError
@@ -62,13 +63,16 @@ class _Job:
     arguments: tuple[Any, ...]
     task: Any
     """What it is, for messages."""
-    deaths: int = 0
+    place: str = ""
+    """What of the task its child works on, if the child has named it."""
+    deaths: tuple[str, ...] = ()
+    """Where each of its children died."""
     result: Any = None
 
     @property
     def suspect(self) -> bool:
         """Whether it runs alone: it has cost so many children that it may be at fault."""
-        return self.deaths >= MOST_DEATHS - 1
+        return len(self.deaths) >= MOST_DEATHS - 1
 
 
 @dataclass(eq=False)
@@ -130,14 +134,20 @@ class Workers:
             self._hand_out(waiting, busy)
             ready = set(wait([child.pipe for child in busy]))
             for child in [child for child in busy if child.pipe in ready]:
-                job = busy.pop(child)
+                job = busy[child]
                 try:
-                    error_type, job.result = child.pipe.recv()
+                    received = child.pipe.recv()
                 except (EOFError, ConnectionResetError):  # the child died
+                    del busy[child]
                     self._remove(child)
                     _count_death(job, child.process.exitcode)
                     waiting.append(job)
                     continue
+                if isinstance(received, str):
+                    job.place = received
+                    continue
+                del busy[child]
+                error_type, job.result = received
                 if error_type is not None:
                     raise error_type(job.result)
 
@@ -150,7 +160,7 @@ class Workers:
             job = busy[child] = waiting.popleft()
             # A child that died while idle is noticed as one that dies at its job.
             with suppress(BrokenPipeError):
-                child.pipe.send((job.function, job.arguments))
+                child.pipe.send((job.function, job.arguments, job.deaths))
 
     def _idle(self, busy: Collection[_Child]) -> _Child:
         for child in [child for child in self._children if child not in busy]:
@@ -183,12 +193,13 @@ class Workers:
 
 
 def _count_death(job: _Job, exitcode: int | None) -> None:
-    job.deaths += 1
-    if job.deaths >= getattr(job.task, "most_deaths", MOST_DEATHS):
+    job.deaths = (*job.deaths, job.place or str(job.task))
+    job.place = ""
+    if len(job.deaths) >= getattr(job.task, "most_deaths", MOST_DEATHS):
         raise UserError(
-            f"a worker died {job.deaths} times at the same task, the last time with nothing "
-            f"running beside it: {_cause(exitcode)}. The task: {job.task}. Finished work is kept; "
-            "the same command tries again"
+            f"a worker died {len(job.deaths)} times at the same task, the last time with nothing "
+            f"running beside it: {_cause(exitcode)}. The task: {job.deaths[-1]}. Finished work is "
+            "kept; the same command tries again"
         )
 
 
@@ -235,13 +246,14 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
-            function, arguments = pipe.recv()
+            function, arguments, deaths = pipe.recv()
         except EOFError:
             return
         except Exception as error:
             if is_lack_of_memory(error):
                 os.kill(os.getpid(), signal.SIGKILL)
             raise
+        ATTEMPT.begin(deaths, pipe.send)
         outcome: tuple[type[Exception] | None, Any]
         try:
             outcome = None, function(*arguments)

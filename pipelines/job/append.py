@@ -27,7 +27,7 @@ from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, held
-from shards.prune import remove_work
+from shards.prune import remove_unfinished, remove_work
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -124,7 +124,7 @@ def grow(
         UserError: A generation cannot be made.
     """
     check_base(run, base)
-    existing.remove_leftovers(run.output)
+    remove_unfinished(run.output)
     if not run.options.watch:  # that has said it once, for all of its generations
         run.announce()
     if begun:

@@ -39,8 +39,7 @@ from pipelines.execute.records import complete_files
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.ready import check_ready
-from pipelines.map.attempts import died_before
-from pipelines.map.description import describe_run, try_models
+from pipelines.map.description import describe_run
 from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, MapRecord, segment_versions
 from pipelines.map.phase import MapPhase
@@ -56,9 +55,9 @@ from pipelines.steps.filter_spec import parse_filter
 from pipelines.steps.scorer import join_selections, recorded_selection
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held
+from shards.manifest import TRAIN, VALIDATION, Manifest, held
 from shards.paths import FOLDERS, check_links
-from shards.prune import remove_work
+from shards.prune import remove_unfinished, remove_work
 from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
@@ -115,7 +114,6 @@ def started(
     corpora: Mapping[str, Corpus],
     *,
     files: Sequence[InputFile],
-    tried: bool = False,
 ) -> Iterator["Build"]:
     """Yield a run, for who holds the lock on its output; the workers end with the block.
 
@@ -123,8 +121,6 @@ def started(
         corpus: The corpus whose command this is.
         corpora: The corpus of each source.
         files: The input files.
-        tried: Whether the models are known to load. A worker of an engine has no child try them: a
-            fork of a process with threads of gRPC may abort.
 
     Raises:
         UserError: A model cannot be loaded, or the engine does not answer.
@@ -133,8 +129,7 @@ def started(
     options = corpus.options
     map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
     workers = num_workers(options.workers, work_bytes=map_bytes)
-    died = died_before(options.output / WORK)
-    if not workers and (died or options.watch):
+    if not workers and options.watch:
         workers = 1  # the record that kills a process kills a child, and is found
     if not is_warm():
         _LOG.info("kernels are compiled first, once on this machine: up to 40 seconds")
@@ -143,11 +138,7 @@ def started(
     with Runner(
         options.engine, num_workers=workers, preload=preload, dataset=options.output.name
     ) as runner:
-        if not tried:
-            runner.call(try_models, options)
-        run = Build(corpus, corpora, files=files, runner=runner)
-        run.died = died
-        yield run
+        yield Build(corpus, corpora, files=files, runner=runner)
 
 
 class Build:
@@ -186,8 +177,6 @@ class Build:
         """What a watch has met that cannot be mapped, and why."""
         self.arrived: Mapping[InputFile, float] = {}
         """When files were first seen, in seconds since 1970, where that is known."""
-        self.died = False
-        """Whether processes of an earlier run died while they read the input."""
         self.shards: Mapping[str, int] = {}
         """Shards of each source; one that is not named gets as many as its tokens need."""
         self.output = self.options.output
@@ -255,7 +244,7 @@ class Build:
 
     def make(self) -> Manifest:
         """Make the dataset and return its manifest."""
-        existing.remove_leftovers(self.output)
+        remove_unfinished(self.output)
         self.announce()
         self.check_first(self.files)
         return self.make_of(self.map_phase(self.files).map_all())
@@ -398,7 +387,7 @@ class Build:
         Raises:
             UserError: Nothing can be read of one; the message says what its records hold.
         """
-        if self.died or self.options.part == (MERGE,):
+        if self.options.part == (MERGE,):
             return
         known = frozenset(base.sources() if base else ())
         first = FirstFiles(job=self.job, files=files, known=known)

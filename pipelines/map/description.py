@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.corpus.options import Options
-from pipelines.execute.trial import try_in_child
 from pipelines.map.chain import Chain, load_chain
-from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
+from pipelines.tokenizers.tokenizer import Tokenizer
 from shards.manifest import TokenizerEntry
 
 
@@ -40,16 +39,6 @@ def describe_run(arguments: tuple[Options, str]) -> Description:
     """
     options, run = arguments
     return describe_chain(load_chain(options, run=run))
-
-
-def try_models(options: Options) -> None:
-    """Load the models that only their libraries understand, in a child that they may end.
-
-    Raises:
-        UserError: One cannot be loaded.
-    """
-    spec, eos = options.tokenizer, options.eos
-    try_in_child(lambda: load_tokenizer(spec, eos=eos, fast=False), f"--tokenizer {spec}")
 
 
 def describe_chain(chain: Chain) -> Description:

@@ -13,7 +13,6 @@ fewer, a part of one that can be cut: what is broken at the beginning does not s
 other text is good. A share of unreadable records that was allowed by name is for the map to count.
 """
 
-import hashlib
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
-from pipelines.map.attempts import begin_attempt
+from pipelines.execute.deaths import ATTEMPT
 from pipelines.map.intake import Intake, Piece
 from pipelines.map.mapper import Job
 from pipelines.map.packs import packs
@@ -52,9 +51,6 @@ MOST_FILES = 1000
 
 LANES = 4
 """Places of a source that are read in turn."""
-
-_NOTE = hashlib.sha256(b"the first records").hexdigest()[:24]
-"""The name of the attempt, made as those of splits are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,13 +111,8 @@ def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -
 
 
 def _look(first: FirstFiles) -> list[str]:
-    """Read the first records of the files; a process that died of it does so no more."""
-    job = first.job
-    with begin_attempt(
-        job.work, _NOTE, run=job.run, description="look at the first records"
-    ) as deaths:
-        # Otherwise the map finds the file that kills.
-        return [] if deaths else check_sources(first)
+    """Read the first records of the files; if a worker died of it, the map finds the file."""
+    return [] if ATTEMPT.deaths else check_sources(first)
 
 
 def check_sources(first: FirstFiles) -> list[str]:

@@ -18,10 +18,10 @@ from typing import Any
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
+from pipelines.execute.deaths import ATTEMPT
 from pipelines.execute.task import last_line
 from pipelines.execute.workers import MOST_DEATHS
 from pipelines.map.amounts import Amounts
-from pipelines.map.attempts import begin_attempt, forget_attempts, num_deaths
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, Piece, group_records, with_raws
@@ -302,23 +302,21 @@ class Mapper:
         """Write the segments of a task, and last its record.
 
         In a watch a file that cannot be mapped has a record that says why: one file must not stop
-        the others. Trouble with the output is no fault of the file. Where a process has died at
-        many files, or a watch cannot map them, they are mapped one by one, to find the one at
-        fault.
+        the others. Trouble with the output is no fault of the file. Where a worker has died at
+        a task, or a watch cannot map many files, each file is mapped by itself, to find the one
+        at fault.
         """
-        work, run = self._job.work, self._job.run
-        is_pack = len(task.splits) > 1
-        if is_pack and num_deaths(work, task.name, run=run):
-            self._write(task, self._mapped_one_by_one(task))
-            forget_attempts(work, task.name, run=run)
-            return
+        record = self._mapped_one_by_one(task) if ATTEMPT.deaths else self._mapped_or_failed(task)
+        write_json(self._folder / f"{task.name}.json", sealed(record))
+
+    def _mapped_or_failed(self, task: MapTask) -> MapRecord:
         try:
-            with begin_attempt(work, task.name, run=run, description=str(task)):
-                self._write(task, self._mapped(task, task.name))
+            return self._mapped(task, task.name)
         except Exception as error:
             if not self._leaves_out(error):
                 raise
-            self._write(task, self._mapped_one_by_one(task) if is_pack else _failed(task, error))
+            many = len(task.splits) > 1
+            return self._mapped_one_by_one(task) if many else _failed(task, error)
 
     def _leaves_out(self, error: Exception) -> bool:
         """Return whether an error leaves out a file, and does not end the run."""
@@ -326,20 +324,17 @@ class Mapper:
         of_output = str(options.output) in str(error)
         return options.watch and not of_output and not is_lack_of_memory(error)
 
-    def _write(self, task: MapTask, record: MapRecord) -> None:
-        write_json(self._folder / f"{task.name}.json", sealed(record))
-
     def _mapped_one_by_one(self, task: MapTask) -> MapRecord:
-        """Map each file of a task by itself, with a note of its own, and return one record."""
+        """Map each file of a task by itself, and return one record."""
         parts: list[MapRecord] = []
         for number, split in enumerate(task.splits):
-            name = hashlib.sha256(f"{task.name} {number}".encode()).hexdigest()[:24]
             one = replace(task, splits=(split,))
+            ATTEMPT.name_place(str(one))
             try:
-                with begin_attempt(self._job.work, name, run=self._job.run, description=str(one)):
-                    # Not the names of the task's own segments: an engine may still run an attempt
-                    # that it takes for lost.
-                    parts.append(self._mapped(one, f"{task.name}-{number:05}"))
+                self._check_deaths(one)
+                # Not the names of the task's own segments: an engine may still run an attempt that
+                # it takes for lost.
+                parts.append(self._mapped(one, f"{task.name}-{number:05}"))
             except Exception as error:
                 if not self._leaves_out(error):
                     raise
@@ -354,6 +349,16 @@ class Mapper:
             versions=dict(self._job.versions),
             segments=tuple(segment for part in parts for segment in part.segments),
         )
+
+    def _check_deaths(self, task: MapTask) -> None:
+        """Check that a watch has not lost MOST_DEATHS workers to this file: it leaves it out.
+
+        Raises:
+            UserError: It has.
+        """
+        deaths = ATTEMPT.deaths.count(str(task))
+        if self._job.options.watch and deaths >= MOST_DEATHS:
+            raise UserError(f"{deaths} workers died one after the other at the {task}")
 
     def _mapped(self, task: MapTask, stem: str) -> MapRecord:
         """Write the segments of a task, whose names begin with a stem, and return its record."""

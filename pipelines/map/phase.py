@@ -297,12 +297,8 @@ def map_tasks(
 
 
 def _most_deaths(splits: Sequence[Split], options: Options) -> int:
-    """Return how many processes may die of a task: where several must, to find the file at fault.
-
-    The attempt after those deaths names it, and in a watch the others are mapped.
-    """
-    alone = len(splits) == 1 and not options.watch
-    return MOST_DEATHS if alone else MOST_DEATHS * (1 + len(splits))
+    """Return how many workers may die of a task: in a watch at each file, which it leaves out."""
+    return MOST_DEATHS * (1 + len(splits)) if options.watch else MOST_DEATHS
 
 
 def _splits_of(tasks: Iterable[MapTask]) -> list[Split]:

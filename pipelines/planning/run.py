@@ -9,7 +9,6 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.execute.workers import num_workers
 from pipelines.map.chain import load_chain
-from pipelines.map.description import try_models
 from pipelines.map.first_records import FirstFiles, check_sources
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.packs import packs
@@ -44,7 +43,6 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         cut[pack[0].source].append(pack)
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     run = uuid.uuid4().hex
-    try_models(options)
     chain = load_chain(options, run=run)
     chain.prepare()  # what is timed is the work, not the start
     versions = segment_versions(chain.engines, corpora)

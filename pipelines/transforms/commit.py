@@ -203,7 +203,7 @@ def _building(sink: Sink, notes: Notes) -> Iterator[Build]:
     corpus = Corpus(__name__, sink.options)
     sources = sorted({one.source for one in notes.segments})
     corpora = dict.fromkeys(sources, corpus)
-    with level_kept(), started(corpus, corpora, files=[], tried=True) as build:
+    with level_kept(), started(corpus, corpora, files=[]) as build:
         build.job = replace(build.job, versions=_versions(sink))
         build.shards = _num_shards(notes, sink.options.shard_tokens)
         build.semantic = semantic_options(sink)

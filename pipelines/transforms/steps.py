@@ -15,7 +15,6 @@ from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
-from pipelines.execute.trial import try_in_child
 from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from pipelines.segments.unknown import UNKNOWN
@@ -32,7 +31,6 @@ from pipelines.steps import (
 from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
 from pipelines.steps.listing import log_remarks
 from pipelines.steps.step import Clock, Step, run
-from pipelines.tokenizers.tokenizer import load_tokenizer
 from pipelines.transforms.judged import Judged, OfBatches, judged_outputs
 from pipelines.transforms.model import Model
 from shards.errors import UserError
@@ -308,9 +306,6 @@ class Tokenize(Steps):
         Raises:
             UserError: It cannot be loaded.
         """
-        try_in_child(
-            lambda: load_tokenizer(tokenizer, eos=eos, fast=False), f"the tokenizer {tokenizer}"
-        )
         super().__init__(
             Model(
                 make=tokenize.Tokenize,

@@ -12,17 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.execute.trial import try_in_child
 from pipelines.steps.blocklist import load_blocklist
 from pipelines.steps.decontaminate import load_contamination
 from pipelines.steps.langid import installed_model, load_identifier
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from shards.errors import UserError
 from tests.golden.corpus_scripts import byte_level, pieces_of_words
 from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_models
 from tests.pipelines.quality.models import write_classifier
 from tests.pipelines.tokenizers.trained import KINDS, train
+from tests.pipelines.trial import said_in_child
 
 OWN_ERROR = r"Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n"
 QUESTION = "Which of the following words would a teacher of chemistry in Ohio never say aloud to us"
@@ -62,7 +61,7 @@ def use_filter(path: Path) -> None:
 
 
 FILTER = Kind(use=use_filter, never=f"cannot be loaded|{OWN_ERROR}")
-OF_TOKENIZERS = rf"(Value|Unicode\w+|Assertion)Error|does not survive|{OWN_ERROR}"
+OF_TOKENIZERS = rf"(Value|Unicode\w+|Assertion)Error|exit code|{OWN_ERROR}"
 PIECES, RANKS, HF = (
     Kind(use=partial(use_tokenizer, scheme), never=OF_TOKENIZERS)
     for scheme in ("sentencepiece", "tiktoken", "hf")
@@ -120,11 +119,7 @@ def test_a_harmed_file_is_told_or_works(tmp_path: Path, name: str, seed: int, nu
     for harm in ways.get(path.suffix, (harmed_bytes,)):
         for label, harmed in harm(content, seed=seed, number=number):
             path.write_bytes(harmed)
-            told[label] = ""
-            try:
-                try_in_child(partial(kind.use, given), "it")
-            except UserError as error:
-                told[label] = str(error)
+            told[label] = said_in_child(partial(kind.use, given))
     for label, message in told.items():
         assert not re.search(kind.never, message), f"{label}: {message}"
         assert len(message) < 1500, label

@@ -74,9 +74,9 @@ def test_unfinished_files_go_alone(dataset: Path) -> None:
 
 def test_work_behind_a_url(remote: RemotePath) -> None:
     work = remote / ".work"
-    for name in ("map/a.json", "attempts/b.json"):
+    for name in ("map/a.json", "dedup/b.json"):
         (work / name).write(b"x")
-    remove_work(work, "attempts")
+    remove_work(work, "dedup")
     assert sorted(files(work)) == ["map/a.json"]
     remove_work(work)
     assert sorted(files(work)) == []

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from pipelines.execute.trial import try_in_child
-from shards.errors import UserError
 from shards.exports.formats import FORMATS
 from shards.reader import Dataset
 from tests.pipelines.mutations import harmed
+from tests.pipelines.trial import said_in_child
 from tests.shards.datasets import sealed
 from tests.soak.case import Case, Nothing, flags_of, reported, shipped
 from tests.soak.check import Failure, agree, check_dataset
@@ -160,11 +159,9 @@ def _read(case: Case, world: World, copy: Path) -> None:
     commands = [[part.format(**names) for part in words.split()] for words in _READERS]
     for more in ({"append": True}, {}):
         commands.append(flags_of(world, output=copy, **more))
-    try:
-        try_in_child(lambda: read_windows(Dataset.open(copy)), "training")
-    except UserError as error:
-        if str(error).startswith("training cannot be loaded"):
-            raise Failure(str(error)) from None
+    said = said_in_child(lambda: read_windows(Dataset.open(copy)))
+    if said.startswith("cannot be loaded"):
+        raise Failure(f"training {said}")
     for words in rng.sample(commands, 3):
         case.run(*words)
         if new.is_dir():

@@ -7,25 +7,24 @@ from typing import Any
 
 import pytest
 
-from pipelines.commit import existing
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.build import build
 from shards.errors import UserError
+from shards.prune import remove_unfinished
 from tests.pipelines.runs import MODULE, page, small, touch, write_wudao
 
 
 def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:
-    mark, task, run = (digit * 32 for digit in "123")
-    folder, task = "g0001-00aa", task[:24]
+    mark, task = "1" * 32, "2" * 24
+    folder = "g0001-00aa"
     stay = ["manifest.json", f"{folder}/s/00000.bin", f".work/map/{task}.json"]
     stay += [f"mine/.tmp-{mark}-manifest.json", ".tmp-1-manifest.json", ".work/map/thesis.txt"]
     gone = [f".tmp-{mark}-manifest.json", f"{folder}/s/.tmp-{mark}-00000.bin"]
-    gone += [f".work/map/.tmp-{mark}-{task}.documents", f".work/attempts/{task}-{run}-{mark}.json"]
-    gone += [".work/attempts/thesis.txt", f"{folder}/.tmp-x"]
+    gone += [f".work/map/.tmp-{mark}-{task}.documents", f"{folder}/.tmp-x"]
     for name in (*stay, *gone):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    existing.remove_leftovers(tmp_path)
+    remove_unfinished(tmp_path)
     left = [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()]
     assert sorted(left) == sorted(stay)
 

@@ -216,7 +216,7 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
     for name in ("a", "empty", "link"):
         assert watch.said.count(f"in/{name}.jsonl is ") == 1
     assert watch.said.count("bad.jsonl failed and is tried again later: ") == 1
-    assert "3 processes died one after the other at the map of bytes " in watch.said
+    assert "3 workers died one after the other at the map of bytes " in watch.said
     report = json.loads((watch.output / "report.json").read_bytes())
     assert report["left_out"] == []
     check_as_appended(watch, module=DEADLY)

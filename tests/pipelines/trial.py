@@ -1,0 +1,61 @@
+"""Calls in a child process: a harmed file may end the process that loads it."""
+
+import faulthandler
+import os
+import pickle
+import resource
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from shards.errors import UserError
+
+_MOST_BYTES = 4 << 30
+"""Address space that the child may take beyond that of this process."""
+
+_MOST_SECONDS = 1200
+
+
+def said_in_child(call: Callable[[], object]) -> str:
+    """Return what a call in a child refuses or fails with, in one paragraph; "" if it works."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        _call(call, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        sent = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return str(pickle.loads(sent)) if sent else f"cannot be loaded: exit code {code}"
+
+
+def _call(call: Callable[[], object], writing: int) -> None:
+    """Call the function, send through the pipe what it refuses or how it fails, and end."""
+    said = ""
+    try:
+        _keep_small_and_silent()
+        try:
+            call()
+        except UserError as error:
+            said = str(error)
+        except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
+            said = f"cannot be loaded: {type(error).__name__}: {error}"
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(said, pipe)
+    finally:
+        os._exit(0)  # nothing of the parent's is flushed or cleaned up by this copy of it
+
+
+def _keep_small_and_silent() -> None:
+    """Limit memory and time of this process, and send what libraries print nowhere."""
+    faulthandler.disable()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    signal.alarm(_MOST_SECONDS)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    least = min([taken + _MOST_BYTES, *(limit for limit in (soft, hard) if limit >= 0)])
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (least, hard))
