@@ -23,7 +23,6 @@ import numpy as np
 
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
-from shards.history import rewrite_history
 from shards.manifest import (
     TRAIN,
     VALIDATION,
@@ -361,7 +360,6 @@ class Compaction:
             removals=tuple(self._translated(removal) for removal in removals),
         )
         write_manifest(self.directory, manifest)
-        rewrite_history(self.directory, manifest, self.members)
         remove_work(self.directory / WORK, FOLDER)
         if not files(self.directory / WORK):  # a run may have left something of its own there
             remove_work(self.directory / WORK)

@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shards.format import ARROW, shard_file
-from shards.history import REPORT
-from shards.manifest import Generation, ShardEntry
+from shards.manifest import REPORT, Generation, ShardEntry
 from shards.reader import Dataset
 from shards.removals import Rows
 from shards.storage.arrow import check_values, damage_told, read_all

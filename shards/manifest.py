@@ -42,6 +42,8 @@ from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, any_path
 
 NAME = "manifest.json"
+REPORT = "report.json"
+"""About the run that made the last generation (pipelines/report); not part of the dataset."""
 WORK = ".work"
 """The folder in a dataset that holds what an unfinished build has made so far."""
 TRAIN = "train"

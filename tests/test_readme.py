@@ -134,5 +134,4 @@ def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> Non
     ).stdout
     assert printed.splitlines() == re.findall(r"^# (.*)$", code, re.MULTILINE)
     page = (place / "build" / "news" / "report.html").read_text("utf-8")
-    assert '<section id="generations">' in page
-    assert "The dataset came in 3 generations." in page
+    assert "This dataset has 3 generations." in page

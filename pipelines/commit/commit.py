@@ -19,7 +19,6 @@ from pipelines.report.sums import machine
 from pipelines.report.write import REPORT, write_page
 from pipelines.segments.plan import Plan
 from shards import manifest as manifests
-from shards.history import generation_figures, told_rows
 from shards.manifest import (
     Generation,
     InputEntry,
@@ -27,7 +26,7 @@ from shards.manifest import (
     SourceEntry,
     TableEntry,
 )
-from shards.storage.files import files, read_json, write_json
+from shards.storage.files import files, write_json
 from shards.storage.remote import AnyPath
 
 OF_THE_MAP = {"map", "progress"}
@@ -156,10 +155,6 @@ def commit(
     ]
     write_json(output / INPUTS, [*(_inputs_before(output, seen) if grows else ()), *seen])
     finished = datetime.now(UTC).isoformat(timespec="seconds")
-    before = _generations_before(output, manifest) if grows else ()
-    figures = generation_figures(manifest.generations[-1])
-    known = sum(run["dedup"].get("known", {}).values())
-    figures |= {"known": known, "finished": finished, "seconds": run["elapsed"]}
     lag = lag_of(arrivals)
     report = {
         "dataset": manifest.identity,
@@ -167,7 +162,7 @@ def commit(
         "machine": machine(),
         "finished": finished,
         **run,
-        "generations": [*before, {**figures, **({"lag": lag} if lag else {})}],
+        **({"lag": lag} if lag else {}),
     }
     write_json(output / REPORT, report)
     write_page(output, manifest, report)
@@ -193,16 +188,6 @@ def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list
     """Return what inputs.json says of other files than these."""
     now = {(file["source"], file["path"]) for file in inputs}
     return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
-
-
-def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
-    """Return what report.json holds of each generation but the last, or what the manifest does."""
-    path = output / REPORT
-    by_name = told_rows(read_json(path)) if path.exists() else {}
-    return [
-        by_name.get(generation.name, generation_figures(generation))
-        for generation in manifest.generations[:-1]
-    ]
 
 
 def forget_phases(work: AnyPath) -> None:

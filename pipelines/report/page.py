@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.report import formats, sections
 from pipelines.report.distributions import distributions
-from pipelines.report.growth import growth, moment
 from pipelines.report.languages import chinese, language_tag
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
@@ -36,7 +35,6 @@ _FILTERS = (
     sections.sums,
     chinese,
     language_tag,
-    moment,
     flag_of,
 )
 
@@ -60,7 +58,6 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         )
 
     last = replace(manifest, generations=manifest.generations[-1:])
-    grown = growth(report)
 
     def shard_totals(source: str | None, split: str) -> Totals:
         return sum_shards(manifest.shards(source, split=split))
@@ -72,7 +69,6 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
     unknown = sections.unknown_tokens(report.get("unknown_tokens", {}))
     costs = run_costs(last, report)
     shown = {
-        "Generations": grown is not None,
         "Funnel": True,
         "Parts": any(report["groups"].values()),
         "Unknown tokens": bool(unknown),
@@ -93,7 +89,6 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         costs=costs,
         distributions=distributions(report, manifest.options),
         duplicates=duplicates,
-        growth=grown,
         run_totals=run_totals,
         sections={_section_id(title): title for title, has_content in shown.items() if has_content},
         shard_totals=shard_totals,

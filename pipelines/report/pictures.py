@@ -43,8 +43,6 @@ class Picture:
     bars: Mapping[str, Mapping[int, float]]
     """Heights by kind and cell, downwards below 0; later kinds stand before earlier ones."""
     labels: Sequence[Label] = ()
-    top: float | None = None
-    """What the full height stands for, if that is said."""
     ticks: Mapping[float, str]
     """What is written below, by place."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.history import REPORT
+from shards.manifest import REPORT
 from shards.storage.files import read_json, shape_expected, size_if_there
 from shards.view.audit import Filter
 from shards.view.html import cell

@@ -94,7 +94,7 @@ def main() -> None:
                 print("drawing", hashlib.sha256(drawing.encode()).hexdigest()[:12])
 
 
-_TIMED = ("generations", "throughput", "wall-time", "projection")
+_TIMED = ("throughput", "wall-time", "projection")
 _TICK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d \| ")
 _KEPT_CELLS = {"throughput": 1, "projection": 4}
 
@@ -103,9 +103,6 @@ def _timeless(line: str, section: str) -> str:
     """A line of a section without the figures that depend on times."""
     kept = _KEPT_CELLS.get(section)
     numbers = r"\d[\d.,]*"
-    # Generations that end within one bar of a chart are one bar, and its top is their sum.
-    if section == "generations" and re.fullmatch(numbers, line):
-        return "N"
     if kept is None:
         return line
     cells = line.split(" | ")

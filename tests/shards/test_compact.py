@@ -10,7 +10,6 @@ from pipelines.job.command import main as run_corpus
 from shards.__main__ import main
 from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
-from shards.storage.files import read_json, write_json
 from shards.verify import verify
 from tests.pipelines.runs import MODULE, write_wudao
 from tests.shards.grown import FLAGS, Grown
@@ -31,19 +30,6 @@ def test_a_generation_without_documents(grown: Path) -> None:
     write_manifest(grown, replace(manifest, generations=(nothing, nothing), removals=()))
     assert main(["compact", str(grown)]) == 0
     assert read_manifest(grown).generations[0].sources == empty
-
-
-def test_a_compacted_dataset_has_one_row_for_what_became_one(grown: Path) -> None:
-    report = read_json(grown / "report.json")
-    first, second = report["generations"]
-    first["lag"] = {"median": 1, "worst": 2}
-    write_json(grown / "report.json", report)
-    assert main(["compact", str(grown)]) == 0
-    (made,) = read_json(grown / "report.json")["generations"]
-    assert made.keys() == second.keys()
-    assert made["finished"] == max(first["finished"], second["finished"])
-    for name in ("known", "seconds", "read", "documents", "tokens"):
-        assert made[name] == first[name] + second[name]
 
 
 def test_what_could_not_be_read_of_an_erased_record_goes(

@@ -165,8 +165,8 @@ def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
         arrive(watch.folder, "b.jsonl", *range(10, 30))
         watch.end()
     assert len(watch.generations) >= 2
-    report = json.loads((watch.output / "report.json").read_bytes())["generations"]
-    assert all(0 < each["lag"]["median"] <= each["lag"]["worst"] for each in report)
+    lag = json.loads((watch.output / "report.json").read_bytes())["lag"]
+    assert 0 < lag["median"] <= lag["worst"]
     check_as_appended(watch)
 
 
