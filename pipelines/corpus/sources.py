@@ -26,8 +26,9 @@ from pipelines.read.files import (
     list_inputs,
     named_inputs,
 )
+from pipelines.read.input_file import shown
 from pipelines.read.own import Broken, Read
-from pipelines.read.reading import Reading, check_head, open_reader
+from pipelines.read.reading import Reading, check_head, is_whole_array, open_reader
 from pipelines.read.record import Reader
 from pipelines.read.split import Split
 from shards.errors import UserError
@@ -130,6 +131,7 @@ def list_corpora(module: str, options: Options) -> tuple[Listing, dict[str, Corp
         listing = without_broken(listing, corpora)
     _check_readable(listing, options)
     listing.log_remarks()
+    _log_large_array(listing.files, corpora, options)
     return listing, corpora
 
 
@@ -158,6 +160,22 @@ def _check_readable(listing: Listing, options: Options) -> None:
             len(listing.refused),
             listing.named(),
         )
+
+
+def _log_large_array(
+    files: Sequence[InputFile], corpora: Mapping[str, Corpus], options: Options
+) -> None:
+    """Log that one worker of several reads most of the input: a JSON array is one split."""
+    total = sum(file.bytes for file in files)
+    least = max(options.split_bytes, total // 2)
+    for file in files if options.workers != 1 else ():
+        if file.bytes > least and is_whole_array(file.path, corpora[file.source].reading):
+            _LOG.info(
+                "%s is a JSON array of %.0f %% of the input, and one worker reads all of it: cut "
+                "it into several files to use more workers",
+                shown(file.path),
+                100 * file.bytes / total,
+            )
 
 
 def input_specs(options: Options) -> list[str]:

@@ -26,7 +26,7 @@ from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, Piece, group_records, with_raws
 from pipelines.read.record import Reader
-from pipelines.read.split import Link, Split
+from pipelines.read.split import Split
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import Verdict
 from pipelines.segments.segment import Segment
@@ -106,10 +106,6 @@ class SplitRecord:
     mtime_ns: int = 0
     etag: str = ""
     crc32c: int
-    first: int
-    """Offset of the first record that starts in the range, -1 for none."""
-    next: int
-    """Offset at which reading stopped, -1 when there was no record to start from."""
     unsampled: int = 0
     """Records that --sample left out; they are counted nowhere else."""
     tokens: int = 0
@@ -135,8 +131,6 @@ class SplitRecord:
             mtime_ns=split.mtime_ns,
             etag=split.etag,
             crc32c=0,
-            first=-1,
-            next=-1,
             failure=message,
         )
 
@@ -149,8 +143,7 @@ class SplitRecord:
             reader: What read it.
             results: The fields that say how much it holds.
         """
-        link = reader.link
-        if link is None or reader.crc32c is None:
+        if reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
         return cls(
             source=split.source,
@@ -161,8 +154,6 @@ class SplitRecord:
             mtime_ns=split.mtime_ns,
             etag=split.etag,
             crc32c=reader.crc32c,
-            first=-1 if link.first is None else link.first,
-            next=-1 if link.next is None else link.next,
             cut=reader.cut or "",
             **results,
         )
@@ -176,12 +167,6 @@ class SplitRecord:
     def name(self) -> tuple[str, str]:
         """Source and path of its file, as `InputFile.name`."""
         return self.source, self.relative
-
-    @property
-    def link(self) -> Link:
-        """The split's place in the chain of its file."""
-        first = None if self.first < 0 else self.first
-        return Link(end=self.end, first=first, next=None if self.next < 0 else self.next)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pipelines.map.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.read.files import InputFile, Listing
 from pipelines.read.reading import check_head, splits
-from pipelines.read.split import Split, seamless
+from pipelines.read.split import Split
 from shards.errors import UserError
 from shards.storage.files import file_names
 from shards.storage.files import files as files_in
@@ -76,13 +76,6 @@ class MapPhase:
         if todo and self._merging:
             raise self._incomplete(tasks, todo)
         records = self._map(tasks, todo)
-        if again := self._unjoined(chains, tasks, records):
-            whole = [self._splits_of(file, split_bytes=file.bytes) for file in again]
-            redone = self._tasks((split,) for chain in whole for split in chain)
-            names = {file.name for file in again}
-            kept = [task for task in tasks if task.splits[0].name not in names]
-            tasks = sorted([*kept, *redone], key=lambda task: task.splits[0].place)
-            records |= self._map(redone, self._unfinished(redone))
         self._note_failed(records.values())
         left = {file.name for file in self._failed}
         found = [_without(records[task.name], left) for task in tasks]
@@ -135,28 +128,6 @@ class MapPhase:
                 why.setdefault(split.name, split.failure)
         self._failed.update({file: why[file.name] for file in self._files if file.name in why})
 
-    def _unjoined(
-        self, chains: Chains, tasks: Sequence[MapTask], records: Mapping[str, MapRecord]
-    ) -> list[InputFile]:
-        """Return the files whose splits do not join, to be read as one split each."""
-        found = {
-            split: record
-            for task in tasks
-            for split, record in zip(task.splits, records[task.name].splits, strict=True)
-        }
-        again = []
-        for file, chain in chains.items():
-            parts = [found[split] for split in chain]
-            failed = any(part.failure for part in parts)
-            if len(parts) > 1 and not failed and not seamless([part.link for part in parts]):
-                _LOG.info(
-                    "%s: its splits do not join up, because nested arrays look like records: it is "
-                    "mapped again, read as one split",
-                    file.relative,
-                )
-                again.append(file)
-        return again
-
     def _check_ends(self, records: Iterable[MapRecord]) -> None:
         """Check that the end of no file is missing, unless the run may continue without it.
 
@@ -180,20 +151,20 @@ class MapPhase:
 
     def _chains(self, *, check: bool = False) -> dict[InputFile, list[Split]]:
         """Return the splits of each file; `check` its beginning as well."""
-        size = self._job.options.split_bytes
         chains = {}
         for file in self._files:
             try:
                 self._check_heads([file] if check else ())
-                chains[file] = self._splits_of(file, split_bytes=size)
+                chains[file] = self._splits_of(file)
             except UserError as error:
                 if not self._job.options.watch:
                     raise
                 self._failed[file] = str(error)
         return chains
 
-    def _splits_of(self, file: InputFile, *, split_bytes: int) -> list[Split]:
-        return splits(file, self._readings[file.source], split_bytes=split_bytes)
+    def _splits_of(self, file: InputFile) -> list[Split]:
+        reading = self._readings[file.source]
+        return splits(file, reading, split_bytes=self._job.options.split_bytes)
 
     def _cut(self, chains: Chains) -> Iterable[tuple[Split, ...]]:
         return packs(chains.values(), split_bytes=self._job.options.split_bytes)

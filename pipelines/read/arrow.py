@@ -21,7 +21,7 @@ _FILE = b"ARROW1\0\0"
 
 
 class ArrowReader(ParquetReader):
-    """Iterates over the rows of one file; iterated to its end, it knows `link` and `crc32c`."""
+    """Iterates over the rows of one file; iterated to its end, it knows `crc32c`."""
 
     def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
         """Yield the rows of the opened file.

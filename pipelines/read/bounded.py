@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from pipelines.read.record import Damage, Reader, Record
-from pipelines.read.split import Link, Split
+from pipelines.read.split import Split
 
 
 class BoundedReader:
@@ -20,7 +20,6 @@ class BoundedReader:
             packed: The file is compressed, or in a corpus's own format. How many stored bytes a
                 record took is known only where `done` makes a step; so reading goes on until one.
         """
-        self.link = Link(end=0, first=None, next=None)
         self.crc32c = 0
         self.cut = None
         self._reader = reader

@@ -1,19 +1,15 @@
-"""Reads the records of a JSON array, range by range, and loses only what is damaged.
+"""Reads the records of a JSON array, and loses only what is damaged.
 
-A file is an array of objects, or an object whose key "RECORDS", or another one, holds one. Reading
-walks from element to element, and each step depends only on the bytes of the file and the position
-in it:
+A file is an array of objects, or an object whose key "RECORDS", or another one, holds one. It is
+one split: where an element begins is only known from the elements before it. Reading walks from
+element to element:
 
     object             a record; go on after the comma that follows
     anything else      damage, up to its end if only its content is broken, or the next good one
     closing bracket    the end; the other members of the object are passed over; text after that
                        is damage, up to the next good one in it
 
-A range that begins inside the file starts at its first *good* object, and every range continues
-past its end to the next good one. So neighbours agree about where one stops and the other
-begins, damage or not, unless a nested array imitates records, which `split.seamless` detects.
-
-An object is good if `[` or `,` stands before it, its first key follows its brace, it has a text
+An object is *good* if `[` or `,` stands before it, its first key follows its brace, it has a text
 field, and no more is wrong with it than bytes in its strings. What an object with broken brackets
 encloses may be taken for good ones.
 """
@@ -38,7 +34,7 @@ from pipelines.read.record import (
     Record,
 )
 from pipelines.read.salvage import exact, parse_object
-from pipelines.read.split import Link, Split
+from pipelines.read.split import Split
 from pipelines.read.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -55,7 +51,7 @@ _STRIDE = 4
 
 
 class JsonArrayReader:
-    """Iterates over the records of one split; iterated to its end, it knows `link` and `crc32c`.
+    """Iterates over the records of one file; iterated to its end, it knows `crc32c`.
 
     Memory holds the window that it reads through: a block and, at most, the longest record allowed.
     """
@@ -72,18 +68,15 @@ class JsonArrayReader:
         """Make a reader.
 
         Args:
-            split: The range to read.
-            text_fields: Reading starts only at an object with one of these. Objects without them
-                are records too.
-            bare: There is no array around the objects, which follow each other; the split is a
-                whole file.
+            split: The file, whole.
+            text_fields: After damage, reading continues at an object with one of these. Objects
+                without them are records too.
+            bare: There is no array around the objects, which follow each other.
             max_record_bytes: A longer object is damage.
             block_bytes: How much is read at a time.
         """
-        self.link: Link | None = None
-        """Where the reading began and stopped."""
         self.crc32c: int | None = None
-        """Checksum of the bytes [split.start, split.end) of the file as stored."""
+        """Checksum of the file's bytes as stored."""
         self.cut: Reason | None = None
         """Why an unknown number of records is missing at the end; None if none is."""
         self._split = split
@@ -96,27 +89,18 @@ class JsonArrayReader:
 
     @property
     def done(self) -> int:
-        """Return how many bytes of the split have been read so far; valid during iteration."""
+        """Return how many bytes of the file have been read so far; valid during iteration."""
         return self._stream.done
 
     def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield what the split holds, in the order of the file.
-
-        That is everything from the first good object of the range on (for the first split of a
-        file: from its first element on) up to the first good one at or after its end.
+        """Yield what the file holds, in its order.
 
         Raises:
-            UserError: The file cannot be read, has changed since it was cut into splits, or holds
-                no array.
+            UserError: The file cannot be read, has changed since it was found, or holds no array.
         """
-        start, end = self._split.start, self._split.end
-        with open_stream(self._split, offset=max(0, start - REACH)) as self._stream:
+        with open_stream(self._split) as self._stream:
             self._window = Window(self._stream, block_bytes=self._block_bytes)
-            first = self._next_good(start, end) if start else self._start()
-            stop = None if first is None else (yield from self._walk(first))
-            # The end of a compressed file's content stands for the end of its bytes.
-            following = self._split.file_bytes if stop == self._stream.size else stop
-            self.link = Link(end=end, first=first, next=following)
+            yield from self._walk(self._start())
             self.crc32c = self._stream.crc32c
             del self._window
 
@@ -130,10 +114,9 @@ class JsonArrayReader:
             raise _no_array(head, self._split.path)
         return len(head) if start is None else start
 
-    def _walk(self, offset: int) -> Generator[Record | Damage, None, int]:
-        """Yield the elements from `offset` on and return where the reading stops."""
+    def _walk(self, position: int | None) -> Iterator[Record | Damage]:
+        """Yield the elements from a position on."""
         window = self._window
-        position: int | None = offset
         while position is not None:
             offset = window.skip(position)
             if not self._bare:
@@ -145,8 +128,6 @@ class JsonArrayReader:
                 self.cut = self._stream.failure or "unterminated-array"
                 yield Damage(offset, 0, self.cut, b"")
                 break
-            if offset >= self._stream.end and self._is_good(offset):
-                return offset
             if char == b"]":
                 position = yield from self._close(offset)
             elif record := self._record(offset):
@@ -154,7 +135,6 @@ class JsonArrayReader:
                 position = offset + record.length
             else:
                 position = yield from self._damage(offset)
-        return self._stream.size
 
     def _plain_records(self, offset: int) -> Generator[Record, None, int]:
         """Yield the records in the window up to the first difficulty; return where that is.
@@ -163,8 +143,8 @@ class JsonArrayReader:
         """
         data, base = self._window.data, self._window.base
         start = brace = offset - base
-        stop, guesses = min(self._stream.end - base, len(data)), 0
-        while start < stop and guesses < _GUESSES and (brace := data.find(b"}", brace) + 1):
+        guesses = 0
+        while guesses < _GUESSES and (brace := data.find(b"}", brace) + 1):
             follower = _NEXT.match(data, brace)
             if follower is None:
                 continue
@@ -235,29 +215,28 @@ class JsonArrayReader:
         """What stands before a good object."""
         return (b"", b"}") if self._bare else (b",", b"[")
 
-    def _next_good(self, offset: int, stop: int) -> int | None:
-        """Return the first good object in [offset, stop), or None.
+    def _next_good(self, offset: int) -> int | None:
+        """Return where the first good object at or after `offset` begins, None if there is none.
 
         A brace that begins none costs the time to parse what follows it. Beyond _FREE_BYTES the
         search skips a share of what was parsed, so that hostile text is passed in linear time.
         """
         window = self._window
         free = window.parsed_bytes + _FREE_BYTES
-        while offset < stop:
+        while True:
             brace = _BRACE_AND_KEY.search(window.data, max(0, offset - window.base))
             if brace is None:
                 # A brace this close to the end of the window may have its key after that.
                 offset = max(offset, window.end - REACH - 1)
                 if not window.more(offset):
-                    break
+                    return None
                 continue
             offset = window.base + brace.start()
             before = window.parsed_bytes
-            if offset < stop and self._is_good(offset):
+            if self._is_good(offset):
                 return offset
             looked = window.parsed_bytes - before
             offset += 1 if window.parsed_bytes < free else 1 + looked // _STRIDE
-        return None
 
     def _close(self, offset: int) -> Generator[Damage, None, int | None]:
         """Pass over what follows the array that ends at `offset`; return where to go on.
@@ -279,7 +258,7 @@ class JsonArrayReader:
                 return None
             offset = offset if end is None else window.skip(end)
         if raw := window.peek(offset, RAW_BYTES):
-            good = self._next_good(offset, stream.size)
+            good = self._next_good(offset)
             length = (stream.size if good is None else good) - offset
             yield Damage(offset, length, "trailing-bytes", raw[:length])
             if good is not None:
@@ -345,7 +324,7 @@ class JsonArrayReader:
     def _next_edge(self, offset: int) -> int:
         """Return where the damage at `offset` ends: before blanks and at most one comma."""
         window = self._window
-        edge = self._next_good(offset + 1, self._stream.size)
+        edge = self._next_good(offset + 1)
         if edge is None:
             size = self._stream.size
             tail = window.slice(max(offset, size - REACH), size)

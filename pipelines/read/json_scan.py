@@ -18,8 +18,6 @@ REACH = 4096
 """How many blanks beside an object are looked past for what comes before or after it."""
 
 _FIRST_BYTES = 8 << 10
-_BEYOND_BYTES = 1 << 16
-"""Size of the first block read past the end of a split."""
 _SEPARATORS = re.compile(rb"[ \t\n\r,]*+")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=float)
 _STRICT = json.JSONDecoder(parse_int=float)
@@ -55,11 +53,8 @@ class Window:
         Blocks grow with what is held, so that searching it again after each block stays linear.
         """
         offset = self.end
-        size = self._block_bytes
-        if offset >= self._stream.end:
-            size = min(size, _BEYOND_BYTES)
         held = self.data[max(0, floor - REACH - self.base) :]
-        block = self._stream.read(max(size, len(held) // 2))
+        block = self._stream.read(max(self._block_bytes, len(held) // 2))
         if block:
             self.data = held + block
             self.base = offset - len(held)

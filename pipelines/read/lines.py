@@ -6,7 +6,7 @@ and a byte order mark are not records.
 """
 
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 
 from pipelines.read.file_head import BOM, excerpt, foreign_format
 from pipelines.read.record import (
@@ -17,7 +17,7 @@ from pipelines.read.record import (
     Reason,
     Record,
 )
-from pipelines.read.split import Link, Split
+from pipelines.read.split import Split
 from pipelines.read.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -35,7 +35,7 @@ _BEYOND_BYTES = 64 << 10
 
 
 class LineReader:
-    """Iterates over the lines of one split; iterated to its end, it knows `link` and `crc32c`.
+    """Iterates over the lines of one split; iterated to its end, it knows `crc32c`.
 
     Memory holds a block and a line of the greatest length.
     """
@@ -56,8 +56,6 @@ class LineReader:
             max_record_bytes: A longer line is damage.
             block_bytes: How much is read at a time.
         """
-        self.link: Link | None = None
-        """Where the reading began and stopped."""
         self.crc32c: int | None = None
         """Checksum of the bytes [split.start, split.end) of the file as stored."""
         self.cut: Reason | None = None
@@ -84,12 +82,7 @@ class LineReader:
             self._stream = stream
             offset, data, end = self._begin()
             if offset < end and (offset < stream.size or not split.start):
-                stop = yield from self._walk(offset, data, end)
-                # The end of a compressed file's content stands for the end of its bytes.
-                following = split.file_bytes if stop >= stream.size else stop
-                self.link = Link(end=split.end, first=offset, next=following)
-            else:
-                self.link = Link(end=split.end, first=None, next=None)
+                yield from self._walk(offset, data, end)
             self.crc32c = stream.crc32c
 
     def _begin(self) -> tuple[int, bytes, int]:
@@ -103,18 +96,18 @@ class LineReader:
         # A split that ends within the mark still has the line after it.
         return len(BOM), b"", max(self._stream.end, len(BOM) + 1)
 
-    def _walk(self, offset: int, data: bytes, end: int) -> Generator[Record | Damage, None, int]:
-        """Yield lines that begin in [offset, end), where `data` are; return where the next does."""
+    def _walk(self, offset: int, data: bytes, end: int) -> Iterator[Record | Damage]:
+        """Yield lines that begin in [offset, end), where `data` are."""
         while offset < end:
             *lines, data = data.split(b"\n")
             for line in lines:
                 if offset >= end:
-                    return offset
+                    return
                 if item := self._item(offset, line, None):
                     yield item
                 offset += len(line) + 1
             if offset >= end:
-                break
+                return
             if len(data) > max(self._max_bytes, RAW_BYTES):
                 following, rest = self._after_line(offset, data)
                 yield Damage(offset, following - offset - 1, "too-long", data[:RAW_BYTES])
@@ -123,8 +116,7 @@ class LineReader:
                 data += block
             else:
                 yield from self._last(offset, data)
-                return self._stream.size
-        return offset
+                return
 
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
         """Yield what follows the last line feed, and why the archive ended early if it did."""

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pipelines.read.lines import Parse
 from pipelines.read.record import Damage, Reader, Reason, Record, strings_in
 from pipelines.read.salvage import Partial
-from pipelines.read.split import Link
 
 REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
 
@@ -40,11 +39,6 @@ class MendingReader:
         self._parse = parse
         self._replaces = bad_utf8 == REPLACE
         self._removes = nul == REMOVE
-
-    @property
-    def link(self) -> Link | None:
-        """Where the reading began and stopped."""
-        return self._reader.link
 
     @property
     def crc32c(self) -> int | None:

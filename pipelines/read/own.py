@@ -17,7 +17,7 @@ from pipelines.read.record import (
     Reason,
     Record,
 )
-from pipelines.read.split import Link, Split
+from pipelines.read.split import Split
 from pipelines.read.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -36,7 +36,7 @@ Read = Callable[[BinaryIO], Iterable[Mapping[str, Any] | Broken]]
 
 
 class OwnReader:
-    """Iterates over one file; iterated to its end, it knows `link` and `crc32c`."""
+    """Iterates over one file; iterated to its end, it knows `crc32c`."""
 
     def __init__(
         self, split: Split, read: Read, *, max_record_bytes: int = MAX_RECORD_BYTES
@@ -48,8 +48,6 @@ class OwnReader:
             read: Makes records of its bytes.
             max_record_bytes: A record with more bytes and characters is damage.
         """
-        self.link: Link | None = None
-        """Where the reading began and stopped, in bytes."""
         self.crc32c: int | None = None
         """Checksum of the file's bytes as stored."""
         self.cut: Reason | None = None
@@ -71,10 +69,8 @@ class OwnReader:
             UserError: The file cannot be read, has changed since it was cut into splits, or its
                 function fails on it.
         """
-        split = self._split
-        with open_stream(split) as stream:
+        with open_stream(self._split) as stream:
             yield from self.read(stream)
-            self.link = Link(end=split.end, first=split.start, next=split.file_bytes)
             self.crc32c = stream.crc32c
 
     def read(self, stream: ByteStream) -> Iterator[Record | Damage]:

@@ -28,7 +28,7 @@ from pipelines.read.row_groups import (
     open_parquet,
 )
 from pipelines.read.salvage import Partial
-from pipelines.read.split import Link, Split, check_unchanged, open_split
+from pipelines.read.split import Split, check_unchanged, open_split
 from pipelines.read.value import UNUSABLE, duration_as_text
 from shards.errors import UserError
 from shards.program import called
@@ -46,7 +46,7 @@ NO_VALUE = (ValueError, OverflowError, LookupError)
 
 
 class ParquetReader:
-    """Iterates over the rows of one split; iterated to its end, it knows `link` and `crc32c`.
+    """Iterates over the rows of one split; iterated to its end, it knows `crc32c`.
 
     Memory holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
     """
@@ -72,8 +72,6 @@ class ParquetReader:
             max_record_bytes: A row with a longer value of what is needed, text or bytes, is damage.
             errors: What invalid UTF-8 is, as Python's decoders have it.
         """
-        self.link: Link | None = None
-        """Where the reading began and stopped, as row numbers."""
         self.crc32c: int | None = None
         """Checksum of the bytes of the split's row groups as stored."""
         self.cut: Reason | None = None
@@ -97,7 +95,6 @@ class ParquetReader:
         with open_split(self._split) as handle, readable(self._split.path):
             yield from self.read(handle)
             check_unchanged(handle, self._split)
-        self.link = Link(end=self._split.end, first=self._split.start, next=self._split.end)
 
     def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
         """Yield the rows of the split from its opened file.

@@ -44,7 +44,7 @@ _ENDINGS: dict[str, Known] = {
     ".parquet": "parquet",
     ".arrow": "arrow",
 }
-NEVER_CUT = frozenset(("own", "objects", "file", "arrow"))
+NEVER_CUT = frozenset(("own", "json", "objects", "file", "arrow"))
 """Formats of which a file is one split."""
 _BLOCK_BYTES = 4 << 20
 
@@ -100,11 +100,17 @@ def format_of(path: str, reading: Reading) -> Format:
     return _format_inside(path, read_head(path), reading.text_fields)
 
 
+def is_whole_array(path: str, reading: Reading) -> bool:
+    """Return whether a file is one split because it is a JSON array, whatever its size."""
+    return compression(path) is None and format_of(path, reading) == "json"
+
+
 def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split]:
     """Return the splits of a file, in order and without gaps.
 
-    The splits of a table are runs of row groups; their start and end are row numbers. A compressed
-    file is one split, and so is one of a corpus's own format.
+    The splits of a table are runs of row groups; their start and end are row numbers. Lines are cut
+    anywhere. A compressed file is one split, and so is one of a format of NEVER_CUT: where its
+    records begin is only known to who reads it from its start.
 
     Raises:
         ValueError: `split_bytes` is below 1.

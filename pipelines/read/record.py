@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
-from pipelines.read.split import Link
 from pipelines.read.value import as_json
 
 MAX_RECORD_BYTES = 32 << 20
@@ -106,10 +105,6 @@ def strings_in(value: Any) -> Iterator[tuple[Any, Any, str]]:
 
 class Reader(Protocol):
     """Iterates once over what a split holds, in the order of the file."""
-
-    @property
-    def link(self) -> Link | None:
-        """Where the reading began and stopped; None until it is finished."""
 
     @property
     def crc32c(self) -> int | None:

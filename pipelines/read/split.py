@@ -1,4 +1,4 @@
-"""A split is a byte range of an input file; how a file is cut, and whether its splits join.
+"""A split is a byte range of an input file; how a file is cut.
 
 `splits` of `pipelines/read/reading.py` decides by format whether a file is cut at all.
 
@@ -9,7 +9,6 @@ the same way for any number of workers.
 import dataclasses
 import itertools
 import os
-from collections.abc import Sequence
 from typing import BinaryIO
 
 from pipelines.read.files import InputFile, open_input
@@ -42,24 +41,6 @@ class Split:
         return self.source, self.relative, self.start
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Link:
-    """How the reading of a split joins its neighbours; offsets are counted as the split's are."""
-
-    end: int
-    """End of the split's range."""
-    first: int | None
-    """Where the reading began: at a record in the range, or, in a file's first split, at the array.
-
-    None if no record was found to begin in the range.
-    """
-    next: int | None
-    """Where the reading stopped: at a record at or after `end`, or at the end of the file.
-
-    None if `first` is None.
-    """
-
-
 def split_file(file: InputFile, split_bytes: int) -> list[Split]:
     """Return the splits of a file, in order and without gaps.
 
@@ -86,27 +67,6 @@ def split_file(file: InputFile, split_bytes: int) -> list[Split]:
         )
         for start, end in itertools.pairwise(edges)
     ]
-
-
-def seamless(chain: Sequence[Link]) -> bool:
-    """Return whether the splits of one file, in file order, read what one split would have read.
-
-    The first split starts where the file's array starts, so its reading is right. Each later one
-    is right if it began where the reading before it stopped, or found nothing in a range that
-    the reading before it had passed. If this is False, the file has to be read as one split.
-    """
-    position = chain[0].next
-    for link in chain[1:]:
-        if position is None:
-            return False
-        if link.first is None:
-            if position < link.end:
-                return False
-        elif link.first == position:
-            position = link.next
-        else:
-            return False
-    return position is not None
 
 
 def open_split(split: Split) -> BinaryIO:

@@ -11,12 +11,12 @@ from pipelines.read.record import (
     Reason,
     Record,
 )
-from pipelines.read.split import Link, Split
+from pipelines.read.split import Split
 from pipelines.read.stream import ByteStream, open_stream
 
 
 class WholeReader:
-    """Iterates over the one record of a file; iterated to its end, it knows `link` and `crc32c`."""
+    """Iterates over the one record of a file; iterated to its end, it knows `crc32c`."""
 
     def __init__(self, split: Split, *, max_record_bytes: int = MAX_RECORD_BYTES) -> None:
         """Make a reader.
@@ -25,8 +25,6 @@ class WholeReader:
             split: The file, whole.
             max_record_bytes: A longer text is damage.
         """
-        self.link: Link | None = None
-        """Where the reading began and stopped, in bytes."""
         self.crc32c: int | None = None
         """Checksum of the file's bytes as stored."""
         self.cut: Reason | None = None
@@ -46,8 +44,7 @@ class WholeReader:
         Raises:
             UserError: The file cannot be read, or has changed since it was found.
         """
-        split = self._split
-        with open_stream(split) as self._stream:
+        with open_stream(self._split) as self._stream:
             content = self._stream.read(self._max_bytes + 1)
             length = len(content)
             while block := self._stream.read(1 << 20):
@@ -55,7 +52,6 @@ class WholeReader:
             self.cut = self._stream.failure
             if item := self._item(content, length):
                 yield item
-            self.link = Link(end=split.end, first=split.start, next=split.file_bytes)
             self.crc32c = self._stream.crc32c
 
     def _item(self, content: bytes, length: int) -> Record | Damage | None:

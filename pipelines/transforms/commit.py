@@ -339,8 +339,6 @@ def _of_rows(source: str, segments: Sequence[Segment], *, digest: str) -> SplitR
         end=num_bytes,
         file_bytes=num_bytes,
         crc32c=crc32c_of(digest.encode()),
-        first=0,
-        next=num_bytes,
     )
 
 

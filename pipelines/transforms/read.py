@@ -1,6 +1,6 @@
 """A corpus as batches of documents: found, cut and read as by its command."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from os import PathLike
 from typing import Any
@@ -21,7 +21,7 @@ from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.map.packs import packs
 from pipelines.read.input_file import shown
 from pipelines.read.reading import check_head, splits
-from pipelines.read.split import Split, seamless
+from pipelines.read.split import Split
 from pipelines.segments.rows import DROPPED, KEPT, NAME, PATH, QUARANTINED, RAW, Verdict
 from pipelines.steps.step import split_verdict
 from pipelines.transforms.judged import REASON, CorpusOutputs, count, judged_outputs
@@ -105,13 +105,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
             | "Spread over workers" >> beam.Reshuffle()
             | "Read splits" >> reading.with_outputs(DROPPED, QUARANTINED, _SPLITS, main=KEPT)
         )
-        checked = (
-            tagged[_SPLITS]
-            | "By file" >> beam.Map(_by_file).with_output_types(tuple[str, SplitRecord])
-            | "Gather" >> beam.GroupByKey()
-            | "Check that splits join" >> beam.FlatMap(_joined).with_output_types(SplitRecord)
-        )
-        return CorpusOutputs(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], checked)
+        return CorpusOutputs(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], tagged[_SPLITS])
 
 
 def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> None:
@@ -176,19 +170,3 @@ def constant(value: str, rows: int) -> pa.Array:
     """Return a column of NAME with one value."""
     indices = pa.array(np.zeros(rows, np.int32))
     return pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))
-
-
-def _by_file(record: SplitRecord) -> tuple[str, SplitRecord]:
-    return f"{record.source}\0{record.relative}", record
-
-
-def _joined(group: tuple[str, Iterable[SplitRecord]]) -> Sequence[SplitRecord]:
-    """Return the records of a file's splits, if they read what one split would have read."""
-    records = sorted(group[1], key=lambda record: record.start)
-    if not seamless([record.link for record in records]):
-        raise UserError(
-            f"{records[0].relative}: its splits do not join up, because nested arrays look like "
-            f"records. Give ReadCorpus split_bytes={records[0].file_bytes} or more, so that the "
-            "file is read as one split"
-        )
-    return records

@@ -8,19 +8,22 @@ from tests.soak.records import CORPORA
 from tests.soak.texts import Texts
 
 _FILES = {
-    "wudao": ("part-2026010100.json", "part-2026010101.json", "part-2026010102.json"),
+    "wudao": tuple(f"part-20260101{number:02}.json" for number in range(60)),
     "pile": ("00.jsonl", "01.jsonl", "10.jsonl.zst", "11.jsonl.zst", "12.jsonl.gz"),
     "fineweb": ("000_00000.parquet", "001_00000.parquet"),
 }
 
 
-def write(corpus: str, folder: Path, *, records: int = 300, damage: float = 0.0) -> Path:
+_RECORDS = {"wudao": 15, "pile": 300, "fineweb": 300}
+"""Records of each file; an array is one split."""
+
+
+def write(corpus: str, folder: Path, *, damage: float = 0.0) -> Path:
     """Write files of a corpus, and return their folder.
 
     Args:
         corpus: The Pile and FineWeb have the same texts.
         folder: Where they lie.
-        records: Of each file.
         damage: The share of records that are damaged.
     """
     # 0.4: repeated as they are, with other white space, or with a word more.
@@ -30,6 +33,6 @@ def write(corpus: str, folder: Path, *, records: int = 300, damage: float = 0.0)
     for name in _FILES[corpus]:
         ending = Path(name).suffix
         packed = ending if ending in PACKED else ""
-        content = writer.file(writer.corpus.forms[0], records, packed)
+        content = writer.file(writer.corpus.forms[0], _RECORDS[corpus], packed)
         (folder / name).write_bytes(content.data)
     return folder

@@ -14,6 +14,7 @@ from pipelines.job.command import completed
 from pipelines.wudao import RECIPE
 from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3
+from tests.pipelines.runs import cut_sample
 from tests.soak.case import READERS
 
 pytestmark = NEEDED
@@ -90,11 +91,11 @@ class Case:
     ids=lambda case: f"{case.level} {case.dedup}",
 )
 def test_a_run_asks_a_server_for_no_more_than_it_needs(
-    log: Path, fetched: list[int], monkeypatch: pytest.MonkeyPatch, case: Case
+    log: Path, tmp_path: Path, fetched: list[int], monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     scale_down(monkeypatch, case.level)
     options = replace(
-        completed(RECIPE.options(), RECIPE),
+        completed(RECIPE.options(input=(str(cut_sample(tmp_path / "in", files=11)),)), RECIPE),
         output=RemotePath("s3://output/wudao"),
         split_bytes=40_000 if case.dedup != "none" else 200_000,
         shard_tokens=case.shard_tokens,

@@ -7,7 +7,6 @@ parts that several machines mapped.
 import itertools
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpus.recipe import SAMPLE
 from pipelines.job import build
 from pipelines.read.files import match_inputs
 from pipelines.wudao import RECIPE
@@ -28,7 +26,7 @@ from shards.storage.remote import RemotePath
 from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
 from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
 from tests.nightly import a_few
-from tests.pipelines.runs import content
+from tests.pipelines.runs import content, cut_sample
 
 pytestmark = NEEDED
 
@@ -47,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def proxy(folder: Path) -> Iterator[Proxy]:
     """A server with a bucket that holds the sample, behind a proxy without faults."""
     with serve_s3(folder, buckets=("bucket",)) as server, proxied(server) as proxy:
-        shutil.copytree(SAMPLE, folder / "bucket" / "in")
+        cut_sample(folder / "bucket" / "in", files=11)
         yield proxy
 
 
@@ -65,20 +63,21 @@ def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files of the same dataset, read from and written to a disk."""
-    output = tmp_path_factory.mktemp("disk") / "ds"
-    done = run(str(output))
+    disk = tmp_path_factory.mktemp("disk")
+    output, source = disk / "ds", cut_sample(disk / "in", files=11)
+    done = run(str(output), source=str(source))
     assert done.returncode == 0, done.stderr
     return content(output)
 
 
-def command(output: str, *flags: str) -> list[str]:
-    source = "s3://bucket/in" if "://" in output else str(SAMPLE)
+def command(output: str, *flags: str, source: str = "s3://bucket/in") -> list[str]:
     paths = ("--input", source, "--output", output)
     return [sys.executable, "-m", "pipelines.wudao", *paths, *FLAGS, *flags]
 
 
-def run(output: str, *flags: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command(output, *flags), capture_output=True, text=True, check=False)
+def run(output: str, *flags: str, **source: str) -> "subprocess.CompletedProcess[str]":
+    words = command(output, *flags, **source)
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 def stored(folder: Path, name: str) -> dict[str, str]:

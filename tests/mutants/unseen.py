@@ -34,7 +34,6 @@ UNSEEN = {
     "dd2ff5bacd25210d": "shards/storage/remote.py, return False: a race with another owner",
     "b21e111d3c7c7d4d": "shards/trace.py, late_epochs: two epochs that overlap just at the limit",
     "860b7eb49b657baa": f"shards/merged.py, reshape: {_SAME}, numpy takes any negative size",
-    "741c013fa6817730": f"pipelines/read/json_array.py, offset < stop: {_SAME}, none is read",
     "24dd2925f75d250c": f"trainer/engine.py, compiles: {_COST}",
     "da9b2d8e5ae7aac7": "trainer/loader.py, True: a worker that iterates twice, after a break",
     "6cb749fe73df5c99": f"shards/storage/remote.py, 32: {_COST}, one connection more is kept",

@@ -6,14 +6,20 @@ import pytest
 from pipelines import alternatives
 from pipelines.job.build import build
 from tests.pipelines.own_code import forget
-from tests.pipelines.runs import many_splits
+from tests.pipelines.runs import cut_sample, many_splits
 
 
 @pytest.fixture(scope="session")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample, cut into 36 files."""
+    return cut_sample(tmp_path_factory.mktemp("sample"), files=36)
+
+
+@pytest.fixture(scope="session")
+def reference(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dataset that every disturbed run must come to, made in one process in peace."""
     output = tmp_path_factory.mktemp("reference") / "dataset"
-    build("pipelines.wudao", many_splits(output, keep_segments=True))
+    build("pipelines.wudao", many_splits(output, sample, keep_segments=True))
     return output
 
 

@@ -9,34 +9,56 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.job.command import completed
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.text import TextOptions
 from pipelines.wudao import RECIPE, WudaoOptions
 
-MODULE = "pipelines.wudao"
+MODULE, TEXT = "pipelines.wudao", "pipelines.text"
 
 ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
 
-def many_splits(output: Path, **changes: Any) -> WudaoOptions:
-    """The sample in 36 splits and 8 shards: enough for an order of work to show."""
-    options: dict[str, Any] = {"split_bytes": 12_000, "shards": 8, "output": output, **changes}
-    filled = completed(WudaoOptions(**options), RECIPE)
-    assert isinstance(filled, WudaoOptions)
-    return filled
+def cut_sample(folder: Path, *, files: int) -> Path:
+    """Write the records of the sample as so many arrays, each of which is a split."""
+    records = [
+        record
+        for path in sorted(SAMPLE.glob("part-*.json"))
+        for record in json.loads(path.read_bytes())
+    ]
+    for number in range(files):
+        write_wudao(folder / f"part-{number:02}.json", records[number::files])
+    return folder
+
+
+def many_splits(output: Path, sample: Path, **changes: Any) -> WudaoOptions:
+    """The sample, cut into files, as nearly as many tasks and 8 shards: an order of work shows."""
+    sizes = {"split_bytes": 12_000, "shards": 8}
+    paths = _paths(output, (sample,))
+    return WudaoOptions(**{**paths, **sizes, "tokenizer": RECIPE.sample_tokenizer, **changes})
 
 
 def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
     """A run over a few pages of a test's own, in any language."""
-    options: dict[str, Any] = {
-        "input": tuple(map(str, inputs)),
-        "tokenizer": RECIPE.sample_tokenizer,
-        "languages": ("all",),
-        "language_threshold": 0.0,
-        "validation": 0.0,
-        "shards": 1,
-        **changes,
-    }
-    return many_splits(output, **options)
+    return WudaoOptions(**{**_SMALL, **_paths(output, inputs), "split_bytes": 12_000, **changes})
+
+
+def small_lines(output: Path, *inputs: object, **changes: Any) -> TextOptions:
+    """As `small`, of JSON lines, which are cut."""
+    given = {"text_field": "content", "split_bytes": 1000}
+    return TextOptions(**{**_SMALL, **_paths(output, inputs), **given, **changes})
+
+
+_SMALL: dict[str, Any] = {
+    "tokenizer": RECIPE.sample_tokenizer,
+    "languages": ("all",),
+    "language_threshold": 0.0,
+    "validation": 0.0,
+    "shards": 1,
+}
+
+
+def _paths(output: Path, inputs: tuple[object, ...]) -> dict[str, Any]:
+    return {"output": output, "input": tuple(map(str, inputs))}
 
 
 def shipped(dataset: Path) -> dict[str, str]:
@@ -57,6 +79,14 @@ def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None
     """Write a file as BAAI ships them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
+    return path
+
+
+def write_lines(path: Path, records: Iterable[Any]) -> Path:
+    """Write an object on each line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(record, ensure_ascii=False) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines))
     return path
 
 

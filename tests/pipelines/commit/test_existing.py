@@ -11,7 +11,16 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.build import build
 from shards.errors import UserError
 from shards.prune import remove_unfinished
-from tests.pipelines.runs import MODULE, page, small, touch, write_wudao
+from tests.pipelines.runs import (
+    MODULE,
+    TEXT,
+    page,
+    small,
+    small_lines,
+    touch,
+    write_lines,
+    write_wudao,
+)
 
 
 def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:
@@ -49,20 +58,20 @@ def test_options_are_called_as_flags_name_them_and_files_by_their_names(tmp_path
 
 
 def test_a_file_is_the_same_by_its_time_or_its_bytes(tmp_path: Path) -> None:
-    path, output = write_wudao(tmp_path / "part-1.json", map(page, range(3))), tmp_path / "out"
+    path, output = write_lines(tmp_path / "a.jsonl", map(page, range(3))), tmp_path / "out"
     whole, times = path.read_bytes(), path.stat()
     other = whole.replace("打磨".encode(), "磨光".encode(), 1)
-    options = small(output, path, split_bytes=700)
-    build(MODULE, options)
+    options = small_lines(output, path)
+    build(TEXT, options)
     before = (output / "manifest.json").stat().st_mtime_ns
     path.write_bytes(other)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    build(MODULE, options)  # it is not read again
+    build(TEXT, options)  # it is not read again
     path.write_bytes(whole)
     touch(path)
-    build(MODULE, options)
+    build(TEXT, options)
     assert (output / "manifest.json").stat().st_mtime_ns == before
     path.write_bytes(other)
     touch(path)
-    with pytest.raises(UserError, match=r"wudao/part-1\.json has changed"):
-        build(MODULE, options)
+    with pytest.raises(UserError, match=r"text/a\.jsonl has changed"):
+        build(TEXT, options)

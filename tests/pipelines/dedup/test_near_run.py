@@ -17,7 +17,7 @@ from shards.manifest import read_manifest
 from shards.text_hash import fold
 from tests.pipelines.dedup.pages import related_pages, torn_pages
 from tests.pipelines.dedup.plain import sign
-from tests.pipelines.runs import MODULE, small, write_wudao
+from tests.pipelines.runs import TEXT, small_lines, write_lines
 from tests.pipelines.transforms.pipes import shipped
 
 _PER_TASK = (
@@ -77,14 +77,12 @@ def test_neither_splits_nor_tasks_decide_what_is_dropped(
     choices = {"dedup": "minhash", "minhash_threshold": case.threshold}
     num, make = case.days * case.files, append if case.days > 1 else build
     for part in range(num):
-        write_wudao(
-            tmp_path / "in" / f"part-{part:02}.json",
-            [{"uniqueKey": "", "title": "", "content": page} for page in pages[part::num]],
-        )
+        records = [{"content": page} for page in pages[part::num]]
+        write_lines(tmp_path / "in" / f"part-{part:02}.jsonl", records)
         if (part + 1) % case.files == 0:
             for output, split_bytes in zip(outputs, splits, strict=True):
                 more = {**choices, "split_bytes": split_bytes, "append": case.days > 1}
-                make(MODULE, small(output, tmp_path / "in", shards=4, **more))
+                make(TEXT, small_lines(output, tmp_path / "in", shards=4, **more))
     in_order = [page for part in range(num) for page in pages[part::num]]
     for output in outputs:
         rows = audit_rows(output)

@@ -1,4 +1,4 @@
-"""The guarantees of a run, end to end: the sample in 37 splits, 8 shards, with duplicates.
+"""The guarantees of a run, end to end: the sample in 36 files, 8 shards, with duplicates.
 
 Guarantee: The same input, options and library versions give the same bytes, on any number of
 workers.
@@ -23,31 +23,30 @@ from tests.pipelines.runs import MODULE, content, many_splits, page, shipped, sm
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_and_a_copy_of_the_corpus_elsewhere_make_the_same_bytes(
-    reference: Path, tmp_path: Path, workers: int
+    reference: Path, sample: Path, tmp_path: Path, workers: int
 ):
-    shutil.copytree(SAMPLE, tmp_path / "other name", copy_function=shutil.copyfile)
+    other = shutil.copytree(sample, tmp_path / "other name", copy_function=shutil.copyfile)
+    shutil.copyfile(SAMPLE / "sample.model", other / "sample.model")
     made = tmp_path / "out"
-    given = {
-        "input": (str(tmp_path / "other name"),),
-        "tokenizer": f"sentencepiece:{tmp_path / 'other name' / 'sample.model'}",
-    }
-    build(MODULE, many_splits(made, workers=workers, **given))
+    tokenizer = f"sentencepiece:{other / 'sample.model'}"
+    build(MODULE, many_splits(made, other, workers=workers, tokenizer=tokenizer))
     assert json.loads((made / "report.json").read_text())["workers"] == workers
     assert shipped(made) == shipped(reference)
 
 
 @pytest.mark.slow
 def test_segments_of_several_batches_make_the_same_bytes(
-    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reference: Path, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("pipelines.map.intake.BATCH_RECORDS", 7)
-    build(MODULE, many_splits(tmp_path / "out"))
+    build(MODULE, many_splits(tmp_path / "out", sample))
     assert shipped(tmp_path / "out") == shipped(reference)
 
 
 @pytest.mark.slow
 def test_changed_versions_are_told_and_only_then_work_is_redone(
     reference: Path,
+    sample: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -61,7 +60,7 @@ def test_changed_versions_are_told_and_only_then_work_is_redone(
         (output / "manifest.json").unlink()
         if changed:
             monkeypatch.setattr(mapper, "STAGES_VERSION", 99)
-        build(MODULE, many_splits(output, keep_segments=True))
+        build(MODULE, many_splits(output, sample, keep_segments=True))
         told = f"corpusmill stages ({before}, now 99) changed" in caplog.text
         assert told == ("finished before" not in caplog.text) == changed
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpus.options import Options
 from pipelines.job.build import build
 from shards import Dataset
 from shards.verify import verify
@@ -36,11 +37,17 @@ def kinds(output: Path) -> list[list[Path]]:
     return [*by_kind.values()]
 
 
+def options(output: Path, sample: Path) -> Options:
+    return many_splits(output, sample, dedup="minhash", keep_dropped=True, keep_segments=True)
+
+
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def left(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a run leaves that was killed when it was about to write its manifest."""
     output = tmp_path_factory.mktemp("left") / "dataset"
-    build(MODULE, many_splits(output, dedup="minhash", keep_dropped=True, keep_segments=True))
+    build(
+        MODULE, many_splits(output, sample, dedup="minhash", keep_dropped=True, keep_segments=True)
+    )
     return output
 
 
@@ -61,7 +68,7 @@ def tasks_of(output: Path) -> dict[Path, str]:
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("part", range(4))
 def test_what_was_harmed_between_two_runs_is_told_and_made_again(
-    left: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str, part: int
+    left: Path, sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str, part: int
 ) -> None:
     output = tmp_path / "out"
     shutil.copytree(left, output)
@@ -78,7 +85,10 @@ def test_what_was_harmed_between_two_runs_is_told_and_made_again(
         if change:
             victims[-1].write_bytes(change(raw))
     with caplog.at_level(logging.WARNING, "corpusmill"):
-        build(MODULE, many_splits(output, dedup="minhash", keep_dropped=True, keep_segments=True))
+        build(
+            MODULE,
+            many_splits(output, sample, dedup="minhash", keep_dropped=True, keep_segments=True),
+        )
     assert shipped(output) == shipped(left)
     assert list(verify(Dataset.open(output))) == []
     for victim in victims:

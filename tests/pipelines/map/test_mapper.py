@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
@@ -15,7 +16,7 @@ from pipelines.map.mapper import (
 from pipelines.read.split import Split
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
-from tests.pipelines.runs import MODULE, many_splits
+from tests.pipelines.runs import MODULE, small
 
 SPLIT = Split(
     source="wudao", path="/a.json", relative="a.json", file_bytes=9, start=0, end=9, mtime_ns=7
@@ -60,7 +61,7 @@ def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
 def test_a_worker_with_other_versions_is_refused(
     tmp_path: Path, versions: Mapping[str, str], message: str
 ) -> None:
-    options = many_splits(tmp_path / "out")
+    options = small(tmp_path / "out", SAMPLE)
     _, corpora = match_corpora(MODULE, options)
     here = segment_versions(Chain(options).engines, corpora)
     with pytest.raises(UserError, match=message):

@@ -7,28 +7,27 @@ from typing import Any
 from pipelines.corpus.part import parse_part
 from pipelines.job.build import build, map_part
 from tests.pipelines.runs import (
-    MODULE,
+    TEXT,
     content,
     page,
-    small,
-    write_wudao,
+    small_lines,
+    write_lines,
 )
 
 
 def test_parts_of_other_machines_are_collected_by_hand(tmp_path: Path) -> None:
     """Each machine has a copy of the corpus with other times, and an output of its own."""
-    pages = write_wudao(tmp_path / "in" / "part-1.json", map(page, range(12)))
-    build(MODULE, small(tmp_path / "one", pages, split_bytes=1000))
+    pages = write_lines(tmp_path / "in" / "a.jsonl", map(page, range(12)))
+    build(TEXT, small_lines(tmp_path / "one", pages))
 
     def part(folder: Path, name: str) -> Any:
         shutil.copytree(pages.parent, folder / "in", copy_function=shutil.copyfile)
-        given = {"split_bytes": 1000, "part": parse_part(name)}
-        return small(folder / "out", folder / "in", **given)
+        return small_lines(folder / "out", folder / "in", part=parse_part(name))
 
     everything = tmp_path / "all" / "out"
     for number in (1, 2, 3):
         machine = tmp_path / f"machine-{number}"
-        map_part(MODULE, part(machine, f"{number}/3"))
+        map_part(TEXT, part(machine, f"{number}/3"))
         shutil.copytree(machine / "out", everything, dirs_exist_ok=True)
-    build(MODULE, part(tmp_path / "all", "merge"))
+    build(TEXT, part(tmp_path / "all", "merge"))
     assert content(everything) == content(tmp_path / "one")

@@ -15,22 +15,22 @@ from pipelines.job.build import build
 from pipelines.map.mapper import MapRecord
 from shards.records import sealed
 from shards.storage.files import write_json
-from tests.pipelines.runs import MODULE, page, small, touch, write_wudao
+from tests.pipelines.runs import TEXT, page, small_lines, touch, write_lines
 
 
 def mapped(options: Options) -> int:
     """Run a command whose manifest was not written, and return how many splits it maps."""
     Path(options.output, "manifest.json").unlink(missing_ok=True)
-    build(MODULE, options)
+    build(TEXT, options)
     tasks = json.loads(Path(options.output, "report.json").read_bytes())["tasks"]["map"]
     return int(tasks["all"] - tasks["finished_before"])
 
 
 def test_a_finished_split_is_used_while_its_bytes_are_the_same(tmp_path: Path) -> None:
-    path = write_wudao(tmp_path / "in" / "part-1.json", map(page, range(12)))
+    path = write_lines(tmp_path / "in" / "a.jsonl", map(page, range(12)))
     content, times = path.read_bytes(), path.stat()
     other = content.replace("打磨".encode(), "磨光".encode(), 1)
-    options = small(tmp_path / "out", path.parent, split_bytes=1000, keep_segments=True)
+    options = small_lines(tmp_path / "out", path.parent, keep_segments=True)
     number = mapped(options)
     assert number > 4
     path.write_bytes(other)
@@ -49,8 +49,8 @@ def test_a_finished_split_is_used_while_its_bytes_are_the_same(tmp_path: Path) -
 
 
 def test_a_split_that_failed_is_mapped_again(tmp_path: Path) -> None:
-    path = write_wudao(tmp_path / "in" / "part-1.json", map(page, range(12)))
-    options = small(tmp_path / "out", path.parent, split_bytes=1000, keep_segments=True)
+    path = write_lines(tmp_path / "in" / "a.jsonl", map(page, range(12)))
+    options = small_lines(tmp_path / "out", path.parent, keep_segments=True)
     mapped(options)
     record = min((tmp_path / "out" / ".work" / "map").glob("*.json"))
     found = read_record(MapRecord, record)
@@ -60,17 +60,15 @@ def test_a_split_that_failed_is_mapped_again(tmp_path: Path) -> None:
 
 
 def test_a_file_behind_a_url_is_used_while_its_bytes_are_the_same(tmp_path: Path) -> None:
-    path = write_wudao(tmp_path / "part-1.json", map(page, range(12)))
+    path = write_lines(tmp_path / "a.jsonl", map(page, range(12)))
     system = MemoryFileSystem()
-    options = small(
-        tmp_path / "out", "memory://resumed/part-1.json", split_bytes=1000, keep_segments=True
-    )
+    options = small_lines(tmp_path / "out", "memory://resumed/a.jsonl", keep_segments=True)
     content = path.read_bytes()
     other = content.replace("打磨".encode(), "磨光".encode(), 1)
     found, etag = [], datetime(2026, 1, 1, tzinfo=UTC)
     for held, days in ((content, 0), (other, 0), (content, 1), (other, 2), (other, 3)):
-        system.pipe("/resumed/part-1.json", held)
-        system.store["/resumed/part-1.json"].created = etag + timedelta(days=days)
+        system.pipe("/resumed/a.jsonl", held)
+        system.store["/resumed/a.jsonl"].created = etag + timedelta(days=days)
         found.append(mapped(options))
     system.store.clear()
     assert found == [found[0], 0, 0, 1, 0]

@@ -9,7 +9,7 @@ import google_crc32c
 from pipelines.read.files import InputFile, match_inputs
 from pipelines.read.reading import Reading, open_reader, splits, stored_crc32c
 from pipelines.read.record import Damage, Reader, Record
-from pipelines.read.split import Link, Split, seamless
+from pipelines.read.split import Split
 
 Items = list[Record | Damage]
 
@@ -28,28 +28,25 @@ def written(path: Path, raw: bytes) -> InputFile:
     return input_file(path)
 
 
-def read_split(split: Split, how: Reading) -> tuple[Items, Link]:
+def read_split(split: Split, how: Reading) -> Items:
     reader: Reader = open_reader(split, how)
     items = list(reader)
-    assert reader.link is not None
     assert reader.crc32c == stored_crc32c(split, how)
-    return items, reader.link
+    return items
 
 
 def read_file(file: InputFile, how: Reading) -> Items:
     """Read a file as one split; the checksum is that of the file."""
     (split,) = splits(file, how, split_bytes=max(1, file.bytes))
-    items, link = read_split(split, how)
-    assert seamless([link])
+    items = read_split(split, how)
     assert stored_crc32c(split, how) == google_crc32c.value(Path(file.path).read_bytes())
     return items
 
 
 def read_in_splits(file: InputFile, how: Reading, *, split_bytes: int) -> Items:
-    """Read a file split by split; the splits must join."""
-    readings = [read_split(split, how) for split in splits(file, how, split_bytes=split_bytes)]
-    assert seamless([link for _, link in readings])
-    return list(itertools.chain.from_iterable(items for items, _ in readings))
+    """Read a file split by split."""
+    cut = splits(file, how, split_bytes=split_bytes)
+    return list(itertools.chain.from_iterable(read_split(split, how) for split in cut))
 
 
 def values(items: Items) -> list[Any]:

@@ -1,11 +1,9 @@
-"""JSON arrays against Python's json: whole, split anywhere, cut anywhere, and damaged."""
+"""JSON arrays against Python's json: whole, read in any steps, cut anywhere, and damaged."""
 
-import dataclasses
-import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +14,22 @@ from hypothesis import strategies as st
 
 from pipelines.read.json_array import JsonArrayReader
 from pipelines.read.record import Record
-from pipelines.read.split import Split, seamless, split_file
+from pipelines.read.split import split_file
 from pipelines.read.value import UNUSABLE
 from tests.pipelines.read.readings import Items, damages, values, written
 
 FIELDS = ("content", "title")
 
 
-def splits_of(raw: bytes, folder: Path, edges: Iterable[int] = ()) -> list[Split]:
+def read(raw: bytes, folder: Path, **options: Any) -> Items:
+    """Return what a file holds."""
     file = written(folder / "part-1.json", raw)
-    (whole,) = split_file(file, file.bytes)
-    pairs = itertools.pairwise([0, *edges, len(raw)])
-    return [dataclasses.replace(whole, start=start, end=end) for start, end in pairs]
-
-
-def read_splits(splits: Sequence[Split], raw: bytes, **options: Any) -> tuple[list[Items], bool]:
-    """Return what each split holds, and whether they join."""
-    readers = [JsonArrayReader(split, text_fields=FIELDS, **options) for split in splits]
-    items = [list(reader) for reader in readers]
-    for reader, split in zip(readers, splits, strict=True):
-        assert reader.crc32c == google_crc32c.value(raw[split.start : split.end])
-    return items, seamless([reader.link for reader in readers if reader.link])
-
-
-def read_at(edges: Iterable[int], raw: bytes, folder: Path, **options: Any) -> Items:
-    """Return what a run finds in a file: if its splits do not join, it is read as one."""
-    items, joins = read_splits(splits_of(raw, folder, edges), raw, **options)
-    if not joins:
-        items, joins = read_splits(splits_of(raw, folder), raw, **options)
-    assert joins
-    return [*itertools.chain.from_iterable(items)]
+    (split,) = split_file(file, file.bytes)
+    reader = JsonArrayReader(split, text_fields=FIELDS, **options)
+    items = list(reader)
+    assert reader.crc32c == google_crc32c.value(raw)
+    assert reader.done == len(raw)
+    return items
 
 
 RECORDS: list[dict[str, Any]] = [
@@ -134,11 +118,10 @@ def edges_in(numbers: Iterable[int], size: int) -> list[int]:
     return sorted({1 + number % (size - 1) for number in numbers}) if size > 1 else []
 
 
-@given(file=files(), numbers=EDGES, ends=EDGES, block_bytes=st.integers(1, 200))
+@given(file=files(), ends=EDGES, block_bytes=st.integers(1, 200))
 @settings(max_examples=50, deadline=None)
-def test_splits_read_what_json_reads_wherever_a_file_ends(
+def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
     file: tuple[bytes, list[str]],
-    numbers: list[int],
     ends: list[int],
     block_bytes: int,
     tmp_path_factory: pytest.TempPathFactory,
@@ -146,7 +129,7 @@ def test_splits_read_what_json_reads_wherever_a_file_ends(
     whole, records = file
     json.loads(whole)
     folder = tmp_path_factory.mktemp("files")
-    complete = as_json_has_it(read_at((), whole, folder))
+    complete = as_json_has_it(read(whole, folder))
     assert values(complete) == [by_name(json.loads(record)) for record in records]
     assert not damages(complete)
     for item in complete:
@@ -156,14 +139,12 @@ def test_splits_read_what_json_reads_wherever_a_file_ends(
         if end < max(2, complete[0].offset):
             continue
         raw = whole[:end]
-        items = as_json_has_it(read_at((), raw, folder))
+        items = as_json_has_it(read(raw, folder))
         kept = [item for item in complete if item.offset + item.length <= end]
         assert items[: len(kept)] == kept
         assert len(items) - len(kept) <= 1
         assert not any(isinstance(item, Record) for item in items[len(kept) :])
-        edges = edges_in(numbers, end)
-        for some in (edges, edges[:1]):
-            assert as_json_has_it(read_at(some, raw, folder, block_bytes=block_bytes)) == items
+        assert as_json_has_it(read(raw, folder, block_bytes=block_bytes)) == items
 
 
 # Damage, and what is kept of the rest.
@@ -220,23 +201,15 @@ def test_splits_read_what_json_reads_wherever_a_file_ends(
 def test_what_is_kept_and_what_is_named(
     raw: bytes, kept: str, named: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    items = read_at((), raw, tmp_path, block_bytes=100)
+    items = read(raw, tmp_path, block_bytes=100)
     assert "".join(value.get("content", "") for value in values(items)) == kept
     found = damages(items)
     assert [each[: len(name)] for each, name in zip(found, named, strict=True)] == named
-    for size in (1, 9, 40) if len(raw) < 200 else (len(raw) // 10,):
-        assert read_at(range(size, len(raw), size), raw, tmp_path) == items
+    for size in (1, 9, 40):
+        assert read(raw, tmp_path, block_bytes=size) == items
 
 
 # Hostile records.
-
-
-def test_nested_imitations_do_not_join_and_are_read_again(tmp_path: Path) -> None:
-    records = [{"content": "a", "list": [{"content": "b" * 40}] * 9}, *RECORDS]
-    raw = compact(records)
-    edges = range(100, len(raw), 100)
-    assert not read_splits(splits_of(raw, tmp_path, edges), raw)[1]
-    assert values(read_at(edges, raw, tmp_path)) == records
 
 
 @pytest.mark.parametrize(
@@ -253,6 +226,6 @@ def test_hostile_damage_ends(unit: bytes, tmp_path: Path) -> None:
     """One unit makes every brace look like a record that ends far away or nowhere."""
     records = RECORDS * 50
     raw = b"[" + unit * min(900, 200_000 // len(unit) + 850) + b"}," + compact(records)[1:]
-    items = read_at((), raw, tmp_path)  # in minutes, if each brace was tried to the end of the file
+    items = read(raw, tmp_path)  # in minutes, if each brace was tried to the end of the file
     assert values(items)
     assert values(items) == records[-len(values(items)) :]

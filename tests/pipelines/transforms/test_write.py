@@ -23,11 +23,11 @@ from tests.pipelines.transforms.pipes import TOKENIZER, running, shipped
 
 @pytest.mark.slow
 def test_the_steps_of_a_command_and_rows_on_the_way_make_its_dataset(
-    reference: Path, tmp_path: Path
+    reference: Path, sample: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "dataset"
     with running() as (pipeline, _):
-        read = pipeline | ReadCorpus("wudao", split_bytes=12_000)
+        read = pipeline | ReadCorpus("wudao", input=sample, split_bytes=12_000)
         clean = read.kept | Clean()
         chosen = clean.kept | IdentifyLanguage("zh", "en")
         rows = chosen.kept | ToRows("id", "category", "repaired", "language", "score")
