@@ -12,8 +12,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     Rejected,
     always,
@@ -49,7 +49,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle Baike into token shards.",
     pattern=JSON_FILES,
     options=BaikeOptions,
-    reading=always(Reading(text_fields=("content", "title"))),
+    reading=always(InputFormat(text_fields=("content", "title"))),
     provenance=strings("title"),
     documents=documents,
 )

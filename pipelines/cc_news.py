@@ -13,8 +13,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     always,
     as_text,
@@ -53,7 +53,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle CC-News into token shards.",
     pattern=JSON_FILES,
     options=CcNewsOptions,
-    reading=always(Reading(text_fields=("maintext",))),
+    reading=always(InputFormat(text_fields=("maintext",))),
     provenance=strings(*_ORIGIN.values()),
     documents=documents,
 )

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     always,
     as_text,
@@ -79,7 +79,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle FineWeb into token shards.",
     pattern="*.parquet",
     options=FinewebOptions,
-    reading=always(Reading(format="parquet", text_fields=("text",))),
+    reading=always(InputFormat(format="parquet", text_fields=("text",))),
     provenance=lambda _: PROVENANCE,
     documents=documents,
     group="dump",

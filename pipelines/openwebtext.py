@@ -12,8 +12,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     always,
     as_text,
@@ -50,7 +50,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle OpenWebText into shards.",
     pattern=TEXT_FILES,
     options=OpenwebtextOptions,
-    reading=always(Reading(text_fields=("text",), fields=("text", "url"))),
+    reading=always(InputFormat(text_fields=("text",), fields=("text", "url"))),
     provenance=strings("url"),
     documents=documents,
 )

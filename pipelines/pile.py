@@ -11,8 +11,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     Rejected,
     always,
@@ -166,7 +166,7 @@ RECIPE = Recipe(
     # 00 to 29; val and test, which lie beside the folder of the training files, are not matched.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,
-    reading=always(Reading(format="jsonl", text_fields=("text",))),
+    reading=always(InputFormat(format="jsonl", text_fields=("text",))),
     provenance=strings("subset"),
     documents=documents,
     group="subset",

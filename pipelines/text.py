@@ -12,8 +12,8 @@ import pyarrow as pa
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     Rejected,
     as_text,
@@ -24,7 +24,7 @@ from pipelines.corpus import (
 from pipelines.corpus.fields import joined_text, value_at
 from pipelines.job.command import main
 from pipelines.read.endings import TEXT_FILES
-from pipelines.read.reading import Known
+from pipelines.read.input_format import Known
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import CLEAN, READ
 from pipelines.segments.unknown import UNKNOWN
@@ -105,11 +105,11 @@ def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 
-def _reading(options: TextOptions) -> Reading:
+def _reading(options: TextOptions) -> InputFormat:
     form: Any = options.format
     outer = options.text_field.partition(".")[0]
     kept = [field for _, field in _columns(options.provenance)]
-    return Reading(
+    return InputFormat(
         format=form,
         text_fields=(options.text_field, outer),
         fields=(options.text_field, options.id_field, *kept),

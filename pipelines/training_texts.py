@@ -17,7 +17,7 @@ from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.read.fields import fields_of, listed
 from pipelines.read.files import InputFile
-from pipelines.read.reading import Reading, open_reader, splits
+from pipelines.read.input_format import InputFormat, open_reader, splits
 from pipelines.read.record import Record
 from pipelines.read.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
@@ -188,7 +188,7 @@ class TrainingTexts:
         if len(self._rejected) < _REJECTED:
             self._rejected.append(record)
 
-    def _read(self, file: InputFile, reading: Reading) -> Iterator[Record]:
+    def _read(self, file: InputFile, reading: InputFormat) -> Iterator[Record]:
         """Yield the records of a file, and count what is none."""
         for split in splits(file, reading, split_bytes=file.bytes):
             for item in open_reader(split, reading):

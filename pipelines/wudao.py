@@ -13,8 +13,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     always,
     as_text,
@@ -63,7 +63,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle WuDao into token shards.",
     pattern=PATTERN,
     options=WudaoOptions,
-    reading=always(Reading(format="json", text_fields=("content",))),
+    reading=always(InputFormat(format="json", text_fields=("content",))),
     provenance=strings("id", "category"),
     documents=documents,
     group="category",

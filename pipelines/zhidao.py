@@ -13,8 +13,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     Rejected,
     always,
@@ -70,7 +70,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle Zhidao into token shards.",
     pattern=JSON_FILES,
     options=ZhidaoOptions,
-    reading=always(Reading(text_fields=("title",))),
+    reading=always(InputFormat(text_fields=("title",))),
     provenance=strings("answer"),
     documents=documents,
 )

@@ -12,8 +12,8 @@ from typing import Any
 from pipelines.corpus import (
     SEGMENTS,
     Document,
+    InputFormat,
     Options,
-    Reading,
     Recipe,
     always,
     as_text,
@@ -58,7 +58,7 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle Zhihu into token shards.",
     pattern=JSON_FILES,
     options=ZhihuOptions,
-    reading=always(Reading(text_fields=("ans-content",))),
+    reading=always(InputFormat(text_fields=("ans-content",))),
     provenance=strings("votes"),
     documents=documents,
 )

@@ -16,7 +16,7 @@ import trafilatura
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from pipelines.corpus import Broken, Document, Options, Reading, Recipe, always, strings
+from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, Recipe, always, strings
 from pipelines.job.command import main
 
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of every empty page
@@ -24,7 +24,7 @@ logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of every
 _CHARSET = re.compile(r"charset=[\"']?([\w-]+)", re.IGNORECASE)
 
 
-def pages(stream: BinaryIO) -> Iterator[Mapping[str, Any] | Broken]:
+def pages(stream: BinaryIO) -> Iterator[Mapping[str, Any] | BrokenRecord]:
     """Yield the pages of a WARC file, which is unpacked already."""
     try:
         for record in ArchiveIterator(stream):
@@ -39,7 +39,7 @@ def pages(stream: BinaryIO) -> Iterator[Mapping[str, Any] | Broken]:
                     "html": html,
                 }
     except ArchiveLoadFailed as error:  # what follows cannot be found: one reject for all of it
-        yield Broken("bad-archive", str(error).encode())
+        yield BrokenRecord("bad-archive", str(error).encode())
 
 
 def documents(record: Mapping[str, Any], _: Options) -> tuple[Document]:
@@ -66,7 +66,7 @@ RECIPE = Recipe(
     about="Make token shards of the web pages in WARC files.",
     pattern=("*.warc", "*.warc.gz", "*.warc.zst"),
     options=Options,
-    reading=always(Reading(read=pages)),
+    reading=always(InputFormat(read=pages)),
     provenance=strings("url", "date"),
     documents=documents,
 )

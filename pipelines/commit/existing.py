@@ -9,7 +9,7 @@ from pipelines.corpus.code import CODE, OWN_CODE
 from pipelines.map.resume import unchanged
 from pipelines.quality.selection import EVERY
 from pipelines.read.files import InputFile, Listing
-from pipelines.read.reading import Reading, splits, stored_crc32c
+from pipelines.read.input_format import InputFormat, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
 from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, told_apart
@@ -134,7 +134,7 @@ def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: st
 
 
 def check_inputs(
-    manifest: Manifest, listing: Listing, *, readings: Mapping[str, Reading], output: AnyPath
+    manifest: Manifest, listing: Listing, *, readings: Mapping[str, InputFormat], output: AnyPath
 ) -> None:
     """Check that a dataset was made of these files: name, size and, where times differ, crc32c.
 
@@ -171,7 +171,7 @@ def find_unseen(
     manifest: Manifest,
     listing: Listing,
     *,
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, InputFormat],
     output: AnyPath,
     rehash: bool | None,
 ) -> Unseen:
@@ -239,7 +239,7 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
 
 
 def file_crc32c(
-    file: InputFile, entry: InputEntry, *, reading: Reading, split_bytes: int
+    file: InputFile, entry: InputEntry, *, reading: InputFormat, split_bytes: int
 ) -> tuple[int, ...]:
     """Return the crc32c of each split of a file, cut as for the dataset."""
     size = file.bytes if len(entry.crc32c) == 1 else split_bytes

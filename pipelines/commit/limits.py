@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.commit.account import expected_account, mapped
 from pipelines.corpus.sources import Corpus
 from pipelines.map.mapper import MapRecord
-from pipelines.map.unread import Unread
+from pipelines.map.unreadable import UnreadableSource
 from pipelines.quality.profile import Rule
 from pipelines.read.files import InputFile
 from pipelines.read.record import Damage, Record
@@ -131,7 +131,7 @@ def _example(
     for record in records:
         for segment in record.segments:
             if segment.rejects and any(tally.reason == reason for tally in segment.tallies):
-                found = Unread(corpora[record.source], record.source)
+                found = UnreadableSource(corpora[record.source], record.source)
                 for path, item in _rejected(segment, reason, folder=folder):
                     found.add(paths.get((record.source, path), path), item, reason)
                 return f"{found.example()} "

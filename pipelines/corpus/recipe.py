@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipelines.corpus.document import Document
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import Options
-from pipelines.read.reading import Reading
+from pipelines.read.input_format import InputFormat
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 from shards.program import CORPUS_GROUP
@@ -47,7 +47,7 @@ class Recipe:
     options: type[Options]
     """Its options, with its defaults."""
 
-    reading: Callable[[Any], Reading]
+    reading: Callable[[Any], InputFormat]
     """How its files are read with these options."""
 
     provenance: Callable[[Any], Mapping[str, pa.DataType]]
@@ -76,7 +76,7 @@ def strings(*names: str) -> Callable[[Any], Mapping[str, pa.DataType]]:
     return lambda _: columns
 
 
-def always(reading: Reading) -> Callable[[Any], Reading]:
+def always(reading: InputFormat) -> Callable[[Any], InputFormat]:
     """Return a reading that no option changes."""
     return lambda _: reading
 

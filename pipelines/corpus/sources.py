@@ -20,6 +20,7 @@ from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
+from pipelines.read.custom import BrokenRecord, Read
 from pipelines.read.files import (
     InputFile,
     Listing,
@@ -27,10 +28,9 @@ from pipelines.read.files import (
     named_inputs,
 )
 from pipelines.read.input_file import shown
-from pipelines.read.own import Broken, Read
-from pipelines.read.reading import Reading, check_head, is_whole_array, open_reader
-from pipelines.read.record import Reader
-from pipelines.read.split import Split
+from pipelines.read.input_format import InputFormat, check_head, is_whole_array, open_reader
+from pipelines.read.record import RecordReader
+from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.flags import flag_of
 
@@ -58,9 +58,9 @@ class Corpus:
         return load_recipe(self.module)
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> InputFormat:
         """How its files are read."""
-        reading: Reading = self._asked("reading")
+        reading: InputFormat = self._asked("reading")
         if reading.read:
             reading = replace(reading, read=partial(_read, self.module, reading.read))
         options = self.options
@@ -78,7 +78,7 @@ class Corpus:
         with failures_told(self.module, doing=f"the {what} of its recipe fails"):
             return getattr(self.recipe, what)(self.options)
 
-    def reader(self, split: Split, *, whole: bool = False) -> Reader:
+    def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
         """Return what reads a split of one of its files; `whole` as of open_reader."""
         return open_reader(split, self.reading, whole=whole)
 
@@ -98,7 +98,7 @@ class Corpus:
         return {CODE: code} if code else {}
 
 
-def _read(module: str, read: Read, stream: BinaryIO) -> Iterator[Mapping[str, Any] | Broken]:
+def _read(module: str, read: Read, stream: BinaryIO) -> Iterator[Mapping[str, Any] | BrokenRecord]:
     """Yield what the reading function of a corpus does.
 
     Raises:

@@ -22,7 +22,7 @@ from pipelines.corpus.sources import (
 from pipelines.job.build import Build, started
 from pipelines.job.ready import check_ready
 from pipelines.read.files import InputFile, Listing
-from pipelines.read.reading import Reading
+from pipelines.read.input_format import InputFormat
 from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
@@ -211,7 +211,7 @@ def _new_files(
     listing: Listing,
     *,
     output: AnyPath,
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, InputFormat],
     options: Options,
 ) -> list[InputFile]:
     """Return the files to add, by source and path.

@@ -40,7 +40,7 @@ from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.ready import check_ready
 from pipelines.map.description import describe_run
-from pipelines.map.first_records import FirstFiles, look
+from pipelines.map.first_records import FirstFiles, check_first_records
 from pipelines.map.mapper import Job, MapRecord, segment_versions
 from pipelines.map.phase import MapPhase
 from pipelines.merge.holdout import holdout_threshold, num_shards
@@ -345,7 +345,7 @@ class Build:
         if losses_of(records).rate > most:
             sources = unread_sources(records)
             own = [file for file in files if file.source in sources]
-            look(FirstFiles(job=self.job, files=own), call=self.runner.call)
+            check_first_records(FirstFiles(job=self.job, files=own), call=self.runner.call)
         check_rejects(records, files, corpora=self.job.corpora, most=most, folder=self.work / "map")
 
     def _finish(
@@ -391,7 +391,7 @@ class Build:
             return
         known = frozenset(base.sources() if base else ())
         first = FirstFiles(job=self.job, files=files, known=known)
-        look(first.unmapped(self.chain.facts), call=self.runner.call)
+        check_first_records(first.unmapped(self.chain.facts), call=self.runner.call)
 
     def map_phase(self, files: Sequence[InputFile]) -> MapPhase:
         """Return the map of some files."""

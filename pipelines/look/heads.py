@@ -13,13 +13,13 @@ from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
 from pipelines.read.file_head import foreign_format, other_encoding, read_head
 from pipelines.read.files import InputFile, open_input, readable
+from pipelines.read.input_format import InputFormat, check_head, format_of, open_reader
 from pipelines.read.json_array import is_wrapped
 from pipelines.read.lines import looks_wrapped
 from pipelines.read.parquet import ParquetReader
-from pipelines.read.reading import Reading, check_head, format_of, open_reader
 from pipelines.read.record import Damage, Record
 from pipelines.read.row_groups import open_parquet
-from pipelines.read.split import Split, split_file
+from pipelines.read.split import FileSplit, split_file
 from pipelines.read.stream import open_stream
 from shards.errors import UserError
 
@@ -29,7 +29,7 @@ HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0
 PLACES_SHOWN = 3
 """Damaged places of a file that get a line number."""
 
-_READING = Reading()
+_READING = InputFormat()
 _MAGIC_BYTES = 512
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
 
@@ -120,7 +120,7 @@ def _head(file: InputFile, form: str) -> Head:
     )
 
 
-def _table(file: InputFile, whole: Split) -> tuple[list[Record | Damage], float]:
+def _table(file: InputFile, whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return what is at the beginning of a table, and which share of its rows that is."""
     with open_input(file.path) as handle, readable(file.path):
         num_rows = open_parquet(handle, file.path).metadata.num_rows
@@ -130,7 +130,7 @@ def _table(file: InputFile, whole: Split) -> tuple[list[Record | Damage], float]
     return items, max(num_records, 1) / num_rows if num_rows else 1.0
 
 
-def _text(file: InputFile, whole: Split) -> tuple[list[Record | Damage], float]:
+def _text(file: InputFile, whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return what is at the beginning of a file, and which share of the file that is."""
     reader = BoundedReader(
         open_reader(whole, _READING),
@@ -198,7 +198,7 @@ def _head_of(path: str) -> bytes:
         return b""
 
 
-def _place(whole: Split, item: Damage, form: str) -> str:
+def _place(whole: FileSplit, item: Damage, form: str) -> str:
     if form in ("parquet", "arrow"):
         return f"row {item.offset}"
     if form in ("json", "objects"):

@@ -26,15 +26,15 @@ from pipelines.map.intake import Intake, Piece
 from pipelines.map.mapper import Job
 from pipelines.map.packs import packs
 from pipelines.map.phase import map_tasks
-from pipelines.map.unread import Unread
+from pipelines.map.unreadable import UnreadableSource
 from pipelines.map.wanted import Wanted, check_wanted
 from pipelines.read.file_head import read_head
 from pipelines.read.files import InputFile
 from pipelines.read.input_file import shown
+from pipelines.read.input_format import check_head, format_of, splits
 from pipelines.read.lines import looks_wrapped
-from pipelines.read.reading import check_head, format_of, splits
 from pipelines.read.record import Damage, Record
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.segments.rows import REJECTS
 from shards.errors import UserError
 
@@ -74,7 +74,7 @@ class FirstFiles:
         return replace(self, files=[*itertools.chain.from_iterable(new)])
 
 
-def look(
+def check_first_records(
     first: FirstFiles, *, call: Callable[[Callable[[FirstFiles], list[str]], FirstFiles], list[str]]
 ) -> None:
     """Check that something can be read of each source, and that it has what options name.
@@ -119,13 +119,13 @@ def check_sources(first: FirstFiles) -> list[str]:
     """Read the first records of each source in this process, and return what to warn of.
 
     Raises:
-        UserError: As `look`.
+        UserError: As `check_first_records`.
     """
     options, all_wanted = first.job.options, []
     for own in _by_source(first.files):
         source = own[0].source
         corpus = first.job.corpora[source]
-        found, wanted = Unread(corpus, source), Wanted.of(corpus, source)
+        found, wanted = UnreadableSource(corpus, source), Wanted.of(corpus, source)
         all_wanted.append(wanted)
         if _may_be_unread(options) and not wanted.is_open:
             continue
@@ -161,7 +161,9 @@ def _may_be_unread(options: Options) -> bool:
     return options.watch or options.max_reject_rate >= 1
 
 
-def _read_first(corpus: Corpus, files: Sequence[InputFile], found: Unread, wanted: Wanted) -> bool:
+def _read_first(
+    corpus: Corpus, files: Sequence[InputFile], found: UnreadableSource, wanted: Wanted
+) -> bool:
     """Read the first records of a source until one can be read, and has what options name.
 
     They are MOST_RECORDS, or fewer if there are no more.
@@ -198,10 +200,12 @@ def _read_first(corpus: Corpus, files: Sequence[InputFile], found: Unread, wante
     return is_read or not found.records or len(files) >= MOST_FILES
 
 
-def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:
+def _in_turn(
+    corpus: Corpus, files: Sequence[InputFile]
+) -> Iterator[tuple[FileSplit, Record | Damage]]:
     """Yield records from LANES runs of the files, one of each in turn."""
     edges = [lane * len(files) // LANES for lane in range(LANES + 1)]
-    places: list[Iterator[Split]] = (
+    places: list[Iterator[FileSplit]] = (
         [_whole(corpus, files[start:end]) for start, end in itertools.pairwise(edges)]
         if len(files) >= LANES
         else [iter([split]) for split in _cut(corpus, files)]
@@ -216,14 +220,14 @@ def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split
                 yield item
 
 
-def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[Split]:
+def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of files, one after another."""
     for file in files:
         check_head(file, corpus.reading)
         yield from splits(file, corpus.reading, split_bytes=max(1, file.bytes))
 
 
-def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[Split]:
+def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of fewer than LANES files, so many of each that there are LANES at least."""
     parts = -(-LANES // len(files))
     for file in files:
@@ -231,7 +235,9 @@ def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[Split]:
         yield from splits(file, corpus.reading, split_bytes=max(1, -(-file.bytes // parts)))
 
 
-def _items(corpus: Corpus, place: Iterator[Split]) -> Iterator[tuple[Split, Record | Damage]]:
+def _items(
+    corpus: Corpus, place: Iterator[FileSplit]
+) -> Iterator[tuple[FileSplit, Record | Damage]]:
     for split in place:
         for item in corpus.reader(split, whole=True):  # a message names all fields that are there
             yield split, item

@@ -15,7 +15,7 @@ from pipelines.corpus.failure import code_failure
 from pipelines.corpus.sources import Corpus
 from pipelines.read.record import Damage, Record
 from pipelines.read.salvage import Partial
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, Verdict
 from shards.errors import UserError
@@ -29,7 +29,7 @@ BATCH_BYTES = 4 << 20
 class Piece:
     """Records of a split that become rows of a batch; a batch may have some of several files."""
 
-    split: Split
+    split: FileSplit
     items: Sequence[Record | Damage]
 
 
@@ -140,7 +140,7 @@ class Intake:
             holdout[start:end] = holdout_hashes(*name, at, seed=seed)
         return order, holdout
 
-    def _documents(self, item: Record | Damage, split: Split) -> Sequence[Document]:
+    def _documents(self, item: Record | Damage, split: FileSplit) -> Sequence[Document]:
         if isinstance(item, Damage):
             return [Document("", reason=item.reason)]
         try:
@@ -206,7 +206,7 @@ def with_raws(verdict: Verdict, pieces: Sequence[Piece]) -> Verdict:
 
 
 def group_records(
-    readers: Iterable[tuple[Split, Iterable[Record | Damage]]],
+    readers: Iterable[tuple[FileSplit, Iterable[Record | Damage]]],
 ) -> Iterator[list[Piece]]:
     """Yield runs of at most BATCH_RECORDS records and little more than 4 MiB of input."""
     batch: list[Piece] = []

@@ -25,8 +25,8 @@ from pipelines.map.amounts import Amounts
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, Piece, group_records, with_raws
-from pipelines.read.record import Reader
-from pipelines.read.split import Split
+from pipelines.read.record import RecordReader
+from pipelines.read.split import FileSplit
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import Verdict
 from pipelines.segments.segment import Segment
@@ -72,7 +72,7 @@ class MapTask:
     """What is mapped at once, and the name of its record."""
 
     name: str
-    splits: tuple[Split, ...]
+    splits: tuple[FileSplit, ...]
     """A split, or small files of one source: one split each."""
     most_deaths: int = MOST_DEATHS
     """How many worker processes of this machine may die of it before it is given up."""
@@ -120,7 +120,7 @@ class SplitRecord:
     """Why a watch leaves the file out for now: no segment has any of it."""
 
     @classmethod
-    def failed(cls, split: Split, message: str) -> "SplitRecord":
+    def failed(cls, split: FileSplit, message: str) -> "SplitRecord":
         """Return the record of a split that cannot be mapped."""
         return cls(
             source=split.source,
@@ -135,7 +135,7 @@ class SplitRecord:
         )
 
     @classmethod
-    def of(cls, split: Split, reader: Reader, **results: Any) -> "SplitRecord":
+    def of(cls, split: FileSplit, reader: RecordReader, **results: Any) -> "SplitRecord":
         """Return the record of a split that a reader has read to its end.
 
         Args:
@@ -210,7 +210,7 @@ def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) 
 
 
 def record_names(
-    tasks: Iterable[Sequence[Split]],
+    tasks: Iterable[Sequence[FileSplit]],
     corpus: Corpus,
     *,
     versions: Mapping[str, str],
@@ -373,7 +373,7 @@ class Mapper:
 
     def segments(
         self,
-        readers: Iterable[tuple[Split, Reader]],
+        readers: Iterable[tuple[FileSplit, RecordReader]],
         stem: str,
         *,
         clock: Clock,

@@ -12,7 +12,7 @@ is in, not those behind it.
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 
 SMALL_BYTES = 1 << 20
 """A file of at least so many bytes is mapped by itself: its text takes far longer than a task."""
@@ -28,14 +28,16 @@ _MOST = 4
 """How many times as large as on average a pack may become; one in fifty would be larger."""
 
 
-def packs(chains: Iterable[Sequence[Split]], *, split_bytes: int) -> Iterator[tuple[Split, ...]]:
+def packs(
+    chains: Iterable[Sequence[FileSplit]], *, split_bytes: int
+) -> Iterator[tuple[FileSplit, ...]]:
     """Yield what tasks map: single splits, and packs of files that are one split each.
 
     Args:
         chains: The splits of each file, files by source and path.
         split_bytes: Bytes that a task is to map.
     """
-    pack: list[Split] = []
+    pack: list[FileSplit] = []
     size = 0
     most = min(PACK_BYTES, split_bytes)
     for chain in chains:
@@ -57,7 +59,7 @@ def packs(chains: Iterable[Sequence[Split]], *, split_bytes: int) -> Iterator[tu
         yield tuple(pack)
 
 
-def _ends_pack(split: Split, *, pack_bytes: int) -> bool:
+def _ends_pack(split: FileSplit, *, pack_bytes: int) -> bool:
     """Return whether a pack ends with a file: by chance, the more likely the larger it is."""
     digest = blake2b(split.relative.encode(), digest_size=8).digest()
     chance = 1 / PACK_FILES + split.file_bytes / pack_bytes

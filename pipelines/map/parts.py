@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from pipelines.corpus.part import share_bounds
 from pipelines.map.mapper import MapTask
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 
 _MAX_RANGES = 8
 
@@ -48,7 +48,7 @@ def shares_for(tasks: Sequence[MapTask], missing: Sequence[MapTask]) -> str:
     return ",".join(f"{index + 1}/{num}" for index in shares(num))
 
 
-def describe_ranges(splits: Sequence[Split]) -> str:
+def describe_ranges(splits: Sequence[FileSplit]) -> str:
     """Return the files and ranges of splits for an error message: the first _MAX_RANGES."""
     joined: list[tuple[str, int, int]] = []
     for split in splits:

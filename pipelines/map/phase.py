@@ -16,8 +16,8 @@ from pipelines.map.packs import packs
 from pipelines.map.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.read.files import InputFile, Listing
-from pipelines.read.reading import check_head, splits
-from pipelines.read.split import Split
+from pipelines.read.input_format import check_head, splits
+from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.storage.files import file_names
 from shards.storage.files import files as files_in
@@ -26,7 +26,7 @@ from shards.storage.sparse import side_by_side
 
 _LOG = logging.getLogger("corpusmill")
 
-Chains = Mapping[InputFile, Sequence[Split]]
+Chains = Mapping[InputFile, Sequence[FileSplit]]
 """The splits of every file, in order."""
 
 
@@ -149,7 +149,7 @@ class MapPhase:
         for file in files:
             check_head(file, self._readings[file.source])
 
-    def _chains(self, *, check: bool = False) -> dict[InputFile, list[Split]]:
+    def _chains(self, *, check: bool = False) -> dict[InputFile, list[FileSplit]]:
         """Return the splits of each file; `check` its beginning as well."""
         chains = {}
         for file in self._files:
@@ -162,14 +162,14 @@ class MapPhase:
                 self._failed[file] = str(error)
         return chains
 
-    def _splits_of(self, file: InputFile) -> list[Split]:
+    def _splits_of(self, file: InputFile) -> list[FileSplit]:
         reading = self._readings[file.source]
         return splits(file, reading, split_bytes=self._job.options.split_bytes)
 
-    def _cut(self, chains: Chains) -> Iterable[tuple[Split, ...]]:
+    def _cut(self, chains: Chains) -> Iterable[tuple[FileSplit, ...]]:
         return packs(chains.values(), split_bytes=self._job.options.split_bytes)
 
-    def _tasks(self, cut: Iterable[tuple[Split, ...]]) -> list[MapTask]:
+    def _tasks(self, cut: Iterable[tuple[FileSplit, ...]]) -> list[MapTask]:
         return map_tasks(cut, self._job, self._facts)
 
     def _unfinished(
@@ -247,7 +247,7 @@ class MapPhase:
 
 
 def map_tasks(
-    cut: Iterable[tuple[Split, ...]], job: Job, facts: Mapping[str, Any]
+    cut: Iterable[tuple[FileSplit, ...]], job: Job, facts: Mapping[str, Any]
 ) -> list[MapTask]:
     """Return the tasks of a job.
 
@@ -267,12 +267,12 @@ def map_tasks(
     return tasks
 
 
-def _most_deaths(splits: Sequence[Split], options: Options) -> int:
+def _most_deaths(splits: Sequence[FileSplit], options: Options) -> int:
     """Return how many workers may die of a task: in a watch at each file, which it leaves out."""
     return MOST_DEATHS * (1 + len(splits)) if options.watch else MOST_DEATHS
 
 
-def _splits_of(tasks: Iterable[MapTask]) -> list[Split]:
+def _splits_of(tasks: Iterable[MapTask]) -> list[FileSplit]:
     return [split for task in tasks for split in task.splits]
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pipelines.execute.records import finished_record, intact_files, read_record
 from pipelines.map.mapper import MapRecord, MapTask, SplitRecord
 from pipelines.read.files import InputFile
-from pipelines.read.reading import Reading, stored_crc32c
-from pipelines.read.split import Split
+from pipelines.read.input_format import InputFormat, stored_crc32c
+from pipelines.read.split import FileSplit
 from shards.errors import DamageError
 from shards.storage.files import files
 from shards.storage.remote import AnyPath
@@ -16,7 +16,7 @@ def is_usable(
     task: MapTask,
     folder: AnyPath,
     *,
-    reading: Reading | None,
+    reading: InputFormat | None,
     sizes: Mapping[str, int] | None = None,
     cut: bool = True,
 ) -> bool:
@@ -47,13 +47,13 @@ def is_usable(
     return intact_files(((folder / name, entry) for name, entry in written.items()), sizes)
 
 
-def _of_this_file(record: SplitRecord, split: Split, reading: Reading | None) -> bool:
+def _of_this_file(record: SplitRecord, split: FileSplit, reading: InputFormat | None) -> bool:
     if reading is None or unchanged(split, (record.mtime_ns, record.etag)):
         return True
     return record.crc32c == stored_crc32c(split, reading)
 
 
-def unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
+def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bool:
     """Return whether a file still has this time and etag; False if it has neither."""
     return (file.mtime_ns, file.etag) == before != (0, "")
 
@@ -92,5 +92,5 @@ def changed_versions(
     return changed
 
 
-def _range(split: Split | SplitRecord) -> tuple[str, str, int, int]:
+def _range(split: FileSplit | SplitRecord) -> tuple[str, str, int, int]:
     return split.source, split.relative, split.start, split.end

@@ -15,8 +15,8 @@ from pipelines.map.packs import packs
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, sample
 from pipelines.planning.sizes import run_extent
-from pipelines.read.reading import check_head, splits
-from pipelines.read.split import Split
+from pipelines.read.input_format import check_head, splits
+from pipelines.read.split import FileSplit
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -38,7 +38,7 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         reading = corpora[file.source].reading
         check_head(file, reading)
         chains.append(splits(file, reading, split_bytes=options.split_bytes))
-    cut: dict[str, list[tuple[Split, ...]]] = {source: [] for source in corpora}
+    cut: dict[str, list[tuple[FileSplit, ...]]] = {source: [] for source in corpora}
     for pack in packs(chains, split_bytes=options.split_bytes):
         cut[pack[0].source].append(pack)
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))

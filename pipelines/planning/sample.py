@@ -20,8 +20,8 @@ from pipelines.map.mapper import Job, Mapper
 from pipelines.planning.sizes import SourceSize, num_segments
 from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
-from pipelines.read.reading import NEVER_CUT, format_of
-from pipelines.read.split import Split
+from pipelines.read.input_format import NEVER_CUT, format_of
+from pipelines.read.split import FileSplit
 from pipelines.segments.segment import Segment
 from pipelines.steps.step import Clock
 from shards.tables import open_table
@@ -42,7 +42,7 @@ BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 """Of the .bands of a segment, whatever its rows."""
 
 
-Pack = tuple[Split, ...]
+Pack = tuple[FileSplit, ...]
 """What a task maps."""
 
 
@@ -50,7 +50,7 @@ Pack = tuple[Split, ...]
 class _Part:
     """What is read of a split."""
 
-    split: Split
+    split: FileSplit
     reader: BoundedReader
     ratio: float
     """Bytes as stored of a byte of the split; of a table, of a row."""
@@ -114,7 +114,7 @@ def _chosen(tasks: Sequence[Pack]) -> list[Pack]:
     return [tasks[(2 * index + 1) * len(tasks) // (2 * number)] for index in range(number)]
 
 
-def _part(corpus: Corpus, split: Split, *, until: float, end: int) -> _Part:
+def _part(corpus: Corpus, split: FileSplit, *, until: float, end: int) -> _Part:
     """Return what reads a part of a split; `end` is that of the file's last split."""
     form = format_of(split.path, corpus.reading)
     packed = compression(split.path) is not None or form in NEVER_CUT

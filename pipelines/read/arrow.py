@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from pipelines.read.custom import Source
 from pipelines.read.files import open_input, readable
-from pipelines.read.own import Source
 from pipelines.read.parquet import BATCH_ROWS, ParquetReader
 from pipelines.read.record import Damage, Record
 from pipelines.read.stream import ByteStream, stream_of, whole_file

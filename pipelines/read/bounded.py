@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterator
 
-from pipelines.read.record import Damage, Reader, Record
-from pipelines.read.split import Split
+from pipelines.read.record import Damage, Record, RecordReader
+from pipelines.read.split import FileSplit
 
 
 class BoundedReader:
     """A reader that stops after some bytes or when its time is over."""
 
-    def __init__(self, reader: Reader, *, until: float, units: int, packed: bool) -> None:
+    def __init__(self, reader: RecordReader, *, until: float, units: int, packed: bool) -> None:
         """Make one.
 
         Args:
@@ -56,7 +56,7 @@ class BoundedReader:
         read = self._last - self._first
         return read >= self._units or (read > 0 and time.monotonic() > self._until)
 
-    def consumed(self, split: Split) -> float:
+    def consumed(self, split: FileSplit) -> float:
         """Return how much of [split.start, split.end) the yielded records take up."""
         if self._ended:
             return float(split.end - split.start)

@@ -34,7 +34,7 @@ from pipelines.read.record import (
     Record,
 )
 from pipelines.read.salvage import exact, parse_object
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -58,7 +58,7 @@ class JsonArrayReader:
 
     def __init__(
         self,
-        split: Split,
+        split: FileSplit,
         *,
         text_fields: Sequence[str],
         bare: bool = False,

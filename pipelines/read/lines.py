@@ -17,7 +17,7 @@ from pipelines.read.record import (
     Reason,
     Record,
 )
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, open_stream
 from shards.errors import UserError
 
@@ -42,7 +42,7 @@ class LineReader:
 
     def __init__(
         self,
-        split: Split,
+        split: FileSplit,
         parse: Parse,
         *,
         max_record_bytes: int = MAX_RECORD_BYTES,

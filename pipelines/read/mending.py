@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from pipelines.read.lines import Parse
-from pipelines.read.record import Damage, Reader, Reason, Record, strings_in
+from pipelines.read.record import Damage, Reason, Record, RecordReader, strings_in
 from pipelines.read.salvage import Partial
 
 REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
@@ -26,7 +26,7 @@ _ESCAPE = re.compile(
 class MendingReader:
     """Iterates over what another reader yields, and mends it where it can."""
 
-    def __init__(self, reader: Reader, parse: Parse, *, bad_utf8: str, nul: str) -> None:
+    def __init__(self, reader: RecordReader, parse: Parse, *, bad_utf8: str, nul: str) -> None:
         """Make a reader.
 
         Args:

@@ -28,7 +28,7 @@ from pipelines.read.row_groups import (
     open_parquet,
 )
 from pipelines.read.salvage import Partial
-from pipelines.read.split import Split, check_unchanged, open_split
+from pipelines.read.split import FileSplit, check_unchanged, open_split
 from pipelines.read.value import UNUSABLE, duration_as_text
 from shards.errors import UserError
 from shards.program import called
@@ -53,7 +53,7 @@ class ParquetReader:
 
     def __init__(
         self,
-        split: Split,
+        split: FileSplit,
         *,
         text_fields: Sequence[str],
         fields: Sequence[str] | None = None,
@@ -230,7 +230,7 @@ def _is_string(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
-def rows_crc32c(split: Split) -> int:
+def rows_crc32c(split: FileSplit) -> int:
     """Return the checksum that the split's reader would have at its end."""
     with open_split(split) as handle, readable(split.path):
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
@@ -254,7 +254,7 @@ def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]
         )
 
 
-def _groups(metadata: pq.FileMetaData, split: Split) -> list[tuple[int, tuple[int, int]]]:
+def _groups(metadata: pq.FileMetaData, split: FileSplit) -> list[tuple[int, tuple[int, int]]]:
     return groups_in(metadata, split.file_bytes, start=split.start, end=split.end)
 
 

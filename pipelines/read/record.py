@@ -103,7 +103,7 @@ def strings_in(value: Any) -> Iterator[tuple[Any, Any, str]]:
                 yield container, key, item
 
 
-class Reader(Protocol):
+class RecordReader(Protocol):
     """Iterates once over what a split holds, in the order of the file."""
 
     @property

@@ -1,6 +1,6 @@
 """A split is a byte range of an input file; how a file is cut.
 
-`splits` of `pipelines/read/reading.py` decides by format whether a file is cut at all.
+`splits` of `pipelines/read/input_format.py` decides by format whether a file is cut at all.
 
 The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
 the same way for any number of workers.
@@ -18,7 +18,7 @@ from shards.storage.address import is_url
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class FileSplit:
     """The bytes [start, end) of an input file; of a Parquet file its rows [start, end)."""
 
     source: str
@@ -41,7 +41,7 @@ class Split:
         return self.source, self.relative, self.start
 
 
-def split_file(file: InputFile, split_bytes: int) -> list[Split]:
+def split_file(file: InputFile, split_bytes: int) -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
     All are `split_bytes` long but the last, which takes the remainder: half a split to one and a
@@ -55,7 +55,7 @@ def split_file(file: InputFile, split_bytes: int) -> list[Split]:
     count = max(1, (2 * file.bytes + split_bytes) // (2 * split_bytes))
     edges = [index * split_bytes for index in range(count)] + [file.bytes]
     return [
-        Split(
+        FileSplit(
             source=file.source,
             path=file.path,
             relative=file.relative,
@@ -69,7 +69,7 @@ def split_file(file: InputFile, split_bytes: int) -> list[Split]:
     ]
 
 
-def open_split(split: Split) -> BinaryIO:
+def open_split(split: FileSplit) -> BinaryIO:
     """Return the file of a split as `open_input` does, if it is still the file that was cut.
 
     Raises:
@@ -89,7 +89,7 @@ def open_split(split: Split) -> BinaryIO:
     return file
 
 
-def check_unchanged(file: BinaryIO, split: Split) -> None:
+def check_unchanged(file: BinaryIO, split: FileSplit) -> None:
     """Check that a file on a local disk was not written while it was read.
 
     Args:
@@ -103,12 +103,12 @@ def check_unchanged(file: BinaryIO, split: Split) -> None:
         _check(split, _state(file, split))
 
 
-def _state(file: BinaryIO, split: Split) -> tuple[int, int, str]:
+def _state(file: BinaryIO, split: FileSplit) -> tuple[int, int, str]:
     status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns, split.etag
 
 
-def _check(split: Split, state: tuple[int, int, str]) -> None:
+def _check(split: FileSplit, state: tuple[int, int, str]) -> None:
     if state == (split.file_bytes, split.mtime_ns, split.etag):
         return
     change = (

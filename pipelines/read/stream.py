@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from pipelines.read.compressed import Failure, compression, unpack
 from pipelines.read.files import read_exactly, readable
-from pipelines.read.split import Split, check_unchanged, open_split
+from pipelines.read.split import FileSplit, check_unchanged, open_split
 from shards.storage.files import crc32c_of
 
 _BLOCK_BYTES = 64 << 10
@@ -19,7 +19,7 @@ class PlainStream:
 
     failure = None
 
-    def __init__(self, handle: BinaryIO, split: Split, *, offset: int) -> None:
+    def __init__(self, handle: BinaryIO, split: FileSplit, *, offset: int) -> None:
         self.offset = offset
         """Offset of the bytes that read() returns next."""
         self.end = split.end
@@ -56,7 +56,7 @@ class UnpackedStream:
 
     end = sys.maxsize
 
-    def __init__(self, handle: BinaryIO, split: Split, *, codec: str) -> None:
+    def __init__(self, handle: BinaryIO, split: FileSplit, *, codec: str) -> None:
         self.offset = 0
         self.size = sys.maxsize
         """Where the content ends; sys.maxsize until its end has been read."""
@@ -113,7 +113,7 @@ ByteStream = PlainStream | UnpackedStream
 """What the readers of text read from; offsets count bytes of the uncompressed file."""
 
 
-def stream_of(handle: BinaryIO, split: Split, *, offset: int = 0) -> ByteStream:
+def stream_of(handle: BinaryIO, split: FileSplit, *, offset: int = 0) -> ByteStream:
     """Return the bytes of an opened file from `offset` on, or all that a compressed one holds."""
     codec = compression(split.path)
     if codec is None:
@@ -121,10 +121,10 @@ def stream_of(handle: BinaryIO, split: Split, *, offset: int = 0) -> ByteStream:
     return UnpackedStream(handle, split, codec=codec)
 
 
-def whole_file(handle: BinaryIO, path: str) -> Split:
+def whole_file(handle: BinaryIO, path: str) -> FileSplit:
     """Return an opened file as a split."""
     file_bytes = handle.seek(0, io.SEEK_END)
-    return Split(
+    return FileSplit(
         source="",
         path=path,
         relative="",
@@ -136,7 +136,7 @@ def whole_file(handle: BinaryIO, path: str) -> Split:
 
 
 @contextmanager
-def open_stream(split: Split, *, offset: int = 0) -> Iterator[ByteStream]:
+def open_stream(split: FileSplit, *, offset: int = 0) -> Iterator[ByteStream]:
     """Open the file of a split and yield its bytes from `offset` on (0 if it is compressed).
 
     Raises:

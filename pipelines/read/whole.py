@@ -11,14 +11,14 @@ from pipelines.read.record import (
     Reason,
     Record,
 )
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, open_stream
 
 
 class WholeReader:
     """Iterates over the one record of a file; iterated to its end, it knows `crc32c`."""
 
-    def __init__(self, split: Split, *, max_record_bytes: int = MAX_RECORD_BYTES) -> None:
+    def __init__(self, split: FileSplit, *, max_record_bytes: int = MAX_RECORD_BYTES) -> None:
         """Make a reader.
 
         Args:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pipelines.read.reading import Reading
+from pipelines.read.input_format import InputFormat
 from pipelines.read.record import Damage, Record
 from pipelines.read.value import as_text
 from pipelines.segments.rows import Verdict
@@ -64,7 +64,7 @@ def load_blocklist(paths: Sequence[str]) -> Blocklist:
     Raises:
         UserError: A file cannot be read, a line is no entry, or there is no entry at all.
     """
-    reading = Reading(format="lines", text_fields=("text",))
+    reading = InputFormat(format="lines", text_fields=("text",))
     lines = (_line(path, item) for path, item in read_whole(paths, reading))
     entries = np.unique(_hashes(entry for entry in lines if entry))
     if not len(entries):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.read.reading import Reading
+from pipelines.read.input_format import InputFormat
 from pipelines.read.record import Damage, Record, strings_in
 from pipelines.read.value import text_of
 from pipelines.segments.rows import Verdict
@@ -108,7 +108,7 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """
     if n < 1:
         raise UserError(f"Runs of {n} words cannot be looked for: give at least 1, for example 13.")
-    reading = Reading()  # a table is read whole, whatever its columns are
+    reading = InputFormat()  # a table is read whole, whatever its columns are
     texts = [text for path, item in read_whole(paths, reading) for text in _texts(path, item)]
     found = [_runs(text, n) for text in texts]
     if not any(length for length, *_ in found):

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.read.endings import TEXT_FILES
 from pipelines.read.files import Listing, list_inputs
-from pipelines.read.reading import Reading, check_head, open_reader, splits
+from pipelines.read.input_format import InputFormat, check_head, open_reader, splits
 from pipelines.read.record import Damage, Record
 
 
-def read_whole(paths: Sequence[str], reading: Reading) -> Iterator[tuple[str, Record | Damage]]:
+def read_whole(paths: Sequence[str], reading: InputFormat) -> Iterator[tuple[str, Record | Damage]]:
     """Yield the path and each record of some files, in the order of paths and names.
 
     Args:

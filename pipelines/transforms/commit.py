@@ -18,7 +18,7 @@ from pipelines.execute.runner import level_kept
 from pipelines.job.append import check_base, read_base
 from pipelines.job.build import Build, started
 from pipelines.map.mapper import MapRecord, SplitRecord, segment_versions
-from pipelines.read.reading import Reading
+from pipelines.read.input_format import InputFormat
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Columns, Sink
 from pipelines.transforms.firing import Firing
@@ -45,7 +45,7 @@ RECIPE = Recipe(
     about="What a pipeline of pipelines.transforms handed to WriteDataset.",
     pattern=(),
     options=Options,
-    reading=always(Reading(text_fields=("text",))),
+    reading=always(InputFormat(text_fields=("text",))),
     provenance=strings(),
     documents=_unread,
 )

@@ -20,8 +20,8 @@ from pipelines.map.intake import Intake, Piece, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.map.packs import packs
 from pipelines.read.input_file import shown
-from pipelines.read.reading import check_head, splits
-from pipelines.read.split import Split
+from pipelines.read.input_format import check_head, splits
+from pipelines.read.split import FileSplit
 from pipelines.segments.rows import DROPPED, KEPT, NAME, PATH, QUARANTINED, RAW, Verdict
 from pipelines.steps.step import split_verdict
 from pipelines.transforms.judged import REASON, CorpusOutputs, count, judged_outputs
@@ -131,7 +131,7 @@ class ReadDoFn(beam.DoFn):
         check_known(segment_versions({}, self._corpora), self._versions)
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
 
-    def process(self, pack: tuple[Split, ...]) -> Iterator[Any]:
+    def process(self, pack: tuple[FileSplit, ...]) -> Iterator[Any]:
         """Yield the batches of splits of one source, and last their records."""
         source = pack[0].source
         corpus, intake = self._corpora[source], self._intakes[source]

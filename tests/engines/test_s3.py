@@ -5,7 +5,7 @@ import pytest
 import s3fs
 
 from pipelines.read.files import InputFile, match_inputs, open_input
-from pipelines.read.split import Split, open_split, split_file
+from pipelines.read.split import FileSplit, open_split, split_file
 from shards.errors import UserError
 from shards.storage import address as addresses
 from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
@@ -53,7 +53,7 @@ def match(spec: str, pattern: str | tuple[str, ...] = "part-*.json") -> list[Inp
     return match_inputs([spec], pattern=pattern, default_name="web")
 
 
-def split_of(url: str) -> Split:
+def split_of(url: str) -> FileSplit:
     (file,) = match(url)
     (split,) = split_file(file, file.bytes)
     return split

@@ -212,7 +212,7 @@ def put_raw(path: Path, content: bytes) -> None:
 
 _NARROW = '''"""A corpus with a reader of its own, whose records have at most 200 bytes."""
 
-from pipelines.corpus import Document, Options, Reading, Recipe, always, required_text, strings
+from pipelines.corpus import Document, InputFormat, Options, Recipe, always, required_text, strings
 
 
 def pages(stream):
@@ -229,7 +229,7 @@ RECIPE = Recipe(
     about="Narrow records.",
     pattern="*",
     options=Options,
-    reading=always(Reading(read=pages, text_fields=("text",), max_record_bytes=200)),
+    reading=always(InputFormat(read=pages, text_fields=("text",), max_record_bytes=200)),
     provenance=strings("id"),
     documents=documents,
 )

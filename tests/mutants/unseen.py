@@ -22,7 +22,7 @@ UNSEEN = {
     "571688ba9b0046d4": f"trainer/blanks/text.py, words >> 32: {_SAME} but for one in 2^31",
     "0566c45753b6f809": f"shards/view/records.py, <=: {_SAME}, a record has further columns",
     "b669c20af8b07163": f"pipelines/read/parquet.py, use_threads: {_COST}",
-    "1a66a20d9ed1f9f6": f"pipelines/map/unread.py, 100: {_SAME}, one record more is looked at",
+    "1a66a20d9ed1f9f6": f"pipelines/map/unreadable.py, 100: {_SAME}, one record more is looked at",
     "341d764b25494094": f"trainer/blanks/spans.py, ends >= budgets: {_COST}, more is drawn",
     "349f84b8f6f69c42": f"trainer/plot.py, linewidth: {_LOOK}",
     "7ecbb48e8ad233be": f"trainer/plot.py, linewidth: {_LOOK}",

@@ -9,7 +9,7 @@ from pipelines.corpus.document import Document
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.job.command import main
-from pipelines.read.reading import Reading
+from pipelines.read.input_format import InputFormat
 
 EXIT = "This text ends its reader"
 
@@ -26,7 +26,7 @@ RECIPE = Recipe(
     about="Texts that may kill.",
     pattern="*.jsonl",
     options=Options,
-    reading=always(Reading(text_fields=("text",))),
+    reading=always(InputFormat(text_fields=("text",))),
     provenance=strings(),
     documents=documents,
 )

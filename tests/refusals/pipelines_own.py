@@ -16,14 +16,14 @@ from tests.refusals.scenes import (
 from tests.refusals.scenes_shards import edited, missing
 
 OWN = """
-from pipelines.corpus import Broken, Document, Options, Reading, Recipe, Rejected, always, strings
-from pipelines.corpus import option, required_text
+from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, Recipe, Rejected
+from pipelines.corpus import always, option, required_text, strings
 
 
 def pages(stream):
     for block in stream.read().split(b"%%"):
         if block == b"?":
-            yield Broken("bad-archive", block)
+            yield BrokenRecord("bad-archive", block)
         elif block == b"!":
             raise KeyError("exclamation")
         else:
@@ -56,7 +56,7 @@ def rejects(record, options):
 def recipe(**changes):
     return Recipe(**{
         "name": "notes", "about": "Notes.", "pattern": ("*.pages",), "options": Options,
-        "reading": always(Reading(read=pages)), "provenance": strings("kind"),
+        "reading": always(InputFormat(read=pages)), "provenance": strings("kind"),
         "documents": documents, **changes})
 
 
@@ -75,17 +75,19 @@ RUN = f"pipelines.text --input n=notes:in {TOKENIZER} --output out --languages a
 CORPORA = {
     "a recipe of an unknown field": own("Recipe(nam='notes')"),
     "columns that are no function": own("recipe(provenance={})"),
-    "reader and format": own("recipe(reading=always(Reading(read=pages, format='json')))"),
-    "an unknown format": own("recipe(reading=always(Reading(format='csv', text_fields=('a',))))"),
+    "reader and format": own("recipe(reading=always(InputFormat(read=pages, format='json')))"),
+    "an unknown format": own(
+        "recipe(reading=always(InputFormat(format='csv', text_fields=('a',))))"
+    ),
     "records of no byte": own(
-        "recipe(reading=always(Reading(text_fields=('a',), max_record_bytes=0)))"
+        "recipe(reading=always(InputFormat(text_fields=('a',), max_record_bytes=0)))"
     ),
     "package is missing": together(
         holding("notes.py", "import torchr\n"), holding("in/a.pages", "x")
     ),
 }
 MAKING = {
-    "a reading that is none": own("recipe(reading=Reading(text_fields=('a',)))"),
+    "a reading that is none": own("recipe(reading=InputFormat(text_fields=('a',)))"),
 }
 READING = {
     "reader fails": own("recipe()", b"one%%!"),

@@ -19,12 +19,12 @@ sys.exit(main())
 """
 CORPUS = """
 import os, signal, sys, time
-from pipelines.corpus import Document, Options, Reading, Recipe, always, strings
+from pipelines.corpus import Document, InputFormat, Options, Recipe, always, strings
 from pipelines.job.command import main
 
 RECIPE = Recipe(
     name="notes", about="Notes.", pattern="*.json", options=Options,
-    reading=always(Reading(format="json", text_fields=("text",))),
+    reading=always(InputFormat(format="json", text_fields=("text",))),
     documents=lambda record, options: (Document(record["text"], {}),), provenance=strings(),
 )
 

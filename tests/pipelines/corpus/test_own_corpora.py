@@ -15,14 +15,14 @@ from tests.pipelines.own_code import install
 from tests.pipelines.runs import page, shipped, small, write_wudao
 
 NOTES = """
-from pipelines.corpus import Broken, Document, Options, Reading, Recipe, always, required_text
-from pipelines.corpus import strings
+from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, Recipe, always
+from pipelines.corpus import required_text, strings
 
 
 def pages(stream):
     for block in stream.read().split(b"%%"):
         if block == b"?":
-            yield Broken("bad-archive", block)
+            yield BrokenRecord("bad-archive", block)
         else:
             yield {"body": block.decode(), "raw": block}
 
@@ -33,7 +33,7 @@ def documents(record, options):
 
 RECIPE = Recipe(
     name="notes", about="Notes.", pattern=("*.pages", "*.pages.gz"), options=Options,
-    reading=always(Reading(read=pages)), provenance=strings("kind"), documents=documents,
+    reading=always(InputFormat(read=pages)), provenance=strings("kind"), documents=documents,
 )
 """
 

@@ -13,18 +13,18 @@ from pipelines.map.mapper import (
     record_names,
     segment_versions,
 )
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from tests.pipelines.runs import MODULE, small
 
-SPLIT = Split(
+SPLIT = FileSplit(
     source="wudao", path="/a.json", relative="a.json", file_bytes=9, start=0, end=9, mtime_ns=7
 )
 
 
 def name_of(
-    *splits: Split,
+    *splits: FileSplit,
     versions: Mapping[str, str] = {"ftfy": "6.3"},
     facts: Mapping[str, str] = {},
     **options: object,

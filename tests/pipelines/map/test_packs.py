@@ -11,17 +11,17 @@ import pytest
 from pipelines.job.build import build
 from pipelines.map import packs
 from pipelines.map.packs import PACK_BYTES, PACK_FILES, SMALL_BYTES
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from tests.pipelines.runs import MODULE, content, own_text, page, small, write_wudao
 
 SPLIT_BYTES = 128 << 20
 
 
-def file(number: int, size: int = 700, *, source: str = "s", parts: int = 1) -> list[Split]:
+def file(number: int, size: int = 700, *, source: str = "s", parts: int = 1) -> list[FileSplit]:
     """The splits of a file."""
     edges = [size * part // parts for part in range(parts + 1)]
     return [
-        Split(
+        FileSplit(
             source=source,
             path=f"/in/{number:06}.jsonl",
             relative=f"{number:06}.jsonl",
@@ -34,7 +34,7 @@ def file(number: int, size: int = 700, *, source: str = "s", parts: int = 1) -> 
     ]
 
 
-def cut(chains: Sequence[Sequence[Split]], split_bytes: int = SPLIT_BYTES) -> list[Any]:
+def cut(chains: Sequence[Sequence[FileSplit]], split_bytes: int = SPLIT_BYTES) -> list[Any]:
     made = [*packs.packs(chains, split_bytes=split_bytes)]
     assert [split for pack in made for split in pack] == [one for chain in chains for one in chain]
     return made

@@ -7,15 +7,15 @@ from typing import Any
 import google_crc32c
 
 from pipelines.read.files import InputFile, match_inputs
-from pipelines.read.reading import Reading, open_reader, splits, stored_crc32c
-from pipelines.read.record import Damage, Reader, Record
-from pipelines.read.split import Split
+from pipelines.read.input_format import InputFormat, open_reader, splits, stored_crc32c
+from pipelines.read.record import Damage, Record, RecordReader
+from pipelines.read.split import FileSplit
 
 Items = list[Record | Damage]
 
 
-def reading(form: Any = "auto", **options: Any) -> Reading:
-    return Reading(format=form, text_fields=("text",), **options)
+def reading(form: Any = "auto", **options: Any) -> InputFormat:
+    return InputFormat(format=form, text_fields=("text",), **options)
 
 
 def input_file(path: Path) -> InputFile:
@@ -28,14 +28,14 @@ def written(path: Path, raw: bytes) -> InputFile:
     return input_file(path)
 
 
-def read_split(split: Split, how: Reading) -> Items:
-    reader: Reader = open_reader(split, how)
+def read_split(split: FileSplit, how: InputFormat) -> Items:
+    reader: RecordReader = open_reader(split, how)
     items = list(reader)
     assert reader.crc32c == stored_crc32c(split, how)
     return items
 
 
-def read_file(file: InputFile, how: Reading) -> Items:
+def read_file(file: InputFile, how: InputFormat) -> Items:
     """Read a file as one split; the checksum is that of the file."""
     (split,) = splits(file, how, split_bytes=max(1, file.bytes))
     items = read_split(split, how)
@@ -43,7 +43,7 @@ def read_file(file: InputFile, how: Reading) -> Items:
     return items
 
 
-def read_in_splits(file: InputFile, how: Reading, *, split_bytes: int) -> Items:
+def read_in_splits(file: InputFile, how: InputFormat, *, split_bytes: int) -> Items:
     """Read a file split by split."""
     cut = splits(file, how, split_bytes=split_bytes)
     return list(itertools.chain.from_iterable(read_split(split, how) for split in cut))

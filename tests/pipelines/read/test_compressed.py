@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from pipelines.read.input_format import splits
 from pipelines.read.json_array import JsonArrayReader
 from pipelines.read.jsonl import object_line
 from pipelines.read.lines import LineReader
-from pipelines.read.reading import splits
-from pipelines.read.record import Reader
+from pipelines.read.record import RecordReader
 from tests.pipelines.read.readings import damages, reading, values, written
 
 PACKERS = {
@@ -37,7 +37,7 @@ def test_a_bomb_takes_bounded_memory(kind: str, form: str, tmp_path: Path) -> No
     del raw
     (split,) = splits(file, reading(), split_bytes=file.bytes)
     bounds = {"max_record_bytes": 1 << 20, "block_bytes": 1 << 18}
-    reader: Reader = LineReader(split, object_line, **bounds)
+    reader: RecordReader = LineReader(split, object_line, **bounds)
     if form == "json":
         reader = JsonArrayReader(split, text_fields=(), **bounds)
     tracemalloc.start()

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.read.input_format import splits
 from pipelines.read.jsonl import object_line
 from pipelines.read.lines import LineReader, text_line
-from pipelines.read.reading import splits
 from pipelines.read.record import Damage, Record
 from tests.pipelines.read.readings import (
     read_file,

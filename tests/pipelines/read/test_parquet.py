@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.read.files import InputFile
+from pipelines.read.input_format import open_reader, splits
 from pipelines.read.parquet import ParquetReader
-from pipelines.read.reading import open_reader, splits
 from pipelines.read.record import Damage
 from pipelines.read.value import as_text
 from tests.pipelines.read.readings import (

@@ -15,7 +15,7 @@ from pipelines.map.shape import advice_on
 from pipelines.read.fields import LEAST_PRESENT, Field, fields_of, listed, short
 from pipelines.read.file_head import iconv, other_encoding
 from pipelines.read.input_file import shown
-from pipelines.read.reading import format_of
+from pipelines.read.input_format import format_of
 from pipelines.read.record import Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -39,7 +39,7 @@ _MEANINGS = {
 
 
 @dataclass
-class Unread:
+class UnreadableSource:
     """Records of a source none of which could be read."""
 
     corpus: Corpus

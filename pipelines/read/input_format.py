@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from pipelines.read.arrow import ArrowReader, arrow_columns
 from pipelines.read.compressed import SUFFIXES, compression
+from pipelines.read.custom import CustomReader, Read
 from pipelines.read.endings import FROM_TABLES
 from pipelines.read.file_head import BOM, excerpt, read_head
 from pipelines.read.files import InputFile, open_input, readable
@@ -21,11 +22,10 @@ from pipelines.read.json_scan import array_start, spans_lines
 from pipelines.read.jsonl import check_objects, object_line
 from pipelines.read.lines import LineReader, Parse, check_lines, text_line
 from pipelines.read.mending import REJECT, REPLACE, MendingReader
-from pipelines.read.own import OwnReader, Read
 from pipelines.read.parquet import ParquetReader, check_columns, rows_crc32c
-from pipelines.read.record import MAX_RECORD_BYTES, Reader
+from pipelines.read.record import MAX_RECORD_BYTES, RecordReader
 from pipelines.read.row_groups import open_parquet, runs
-from pipelines.read.split import Split, open_split, split_file
+from pipelines.read.split import FileSplit, open_split, split_file
 from pipelines.read.whole import WholeReader, text_file
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
@@ -50,7 +50,7 @@ _BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class InputFormat:
     """How to read the files of a corpus."""
 
     format: Known | Literal["auto"] = "auto"
@@ -82,7 +82,7 @@ class Reading:
             raise ValueError(f"max_record_bytes must be at least 1, not {self.max_record_bytes}")
 
 
-def format_of(path: str, reading: Reading) -> Format:
+def format_of(path: str, reading: InputFormat) -> Format:
     """Return the format of a file.
 
     Raises:
@@ -100,12 +100,12 @@ def format_of(path: str, reading: Reading) -> Format:
     return _format_inside(path, read_head(path), reading.text_fields)
 
 
-def is_whole_array(path: str, reading: Reading) -> bool:
+def is_whole_array(path: str, reading: InputFormat) -> bool:
     """Return whether a file is one split because it is a JSON array, whatever its size."""
     return compression(path) is None and format_of(path, reading) == "json"
 
 
-def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split]:
+def splits(file: InputFile, reading: InputFormat, *, split_bytes: int) -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
     The splits of a table are runs of row groups; their start and end are row numbers. Lines are cut
@@ -128,7 +128,7 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
     return split_file(file, file.bytes if compression(file.path) else split_bytes)
 
 
-def open_reader(split: Split, reading: Reading, *, whole: bool = False) -> Reader:
+def open_reader(split: FileSplit, reading: InputFormat, *, whole: bool = False) -> RecordReader:
     """Return the reader of a split made by `splits`.
 
     Args:
@@ -143,17 +143,17 @@ def open_reader(split: Split, reading: Reading, *, whole: bool = False) -> Reade
     return MendingReader(reader, parse, bad_utf8=reading.bad_utf8, nul=reading.nul)
 
 
-def _parse(form: Format, reading: Reading) -> Parse:
+def _parse(form: Format, reading: InputFormat) -> Parse:
     """Return what makes a record of the bytes of one."""
     if form == "file":
         return text_file
     return partial(text_line, newline=reading.newline) if form == "lines" else object_line
 
 
-def _open_reader(split: Split, reading: Reading, *, whole: bool) -> Reader:
+def _open_reader(split: FileSplit, reading: InputFormat, *, whole: bool) -> RecordReader:
     form, max_bytes = format_of(split.path, reading), reading.max_record_bytes
     if reading.read:
-        return OwnReader(split, reading.read, max_record_bytes=max_bytes)
+        return CustomReader(split, reading.read, max_record_bytes=max_bytes)
     if form == "file":
         return WholeReader(split, max_record_bytes=max_bytes)
     if form in ("parquet", "arrow"):
@@ -176,7 +176,7 @@ def _open_reader(split: Split, reading: Reading, *, whole: bool) -> Reader:
     return LineReader(split, _parse(form, reading), max_record_bytes=max_bytes)
 
 
-def check_head(file: InputFile, reading: Reading) -> None:
+def check_head(file: InputFile, reading: InputFormat) -> None:
     """Check that a file is not obviously something other than its format.
 
     Raises:
@@ -204,7 +204,7 @@ def check_head(file: InputFile, reading: Reading) -> None:
     check[form](head, file.path)
 
 
-def stored_crc32c(split: Split, reading: Reading) -> int:
+def stored_crc32c(split: FileSplit, reading: InputFormat) -> int:
     """Return the checksum that the split's reader would have at its end, without decoding."""
     if format_of(split.path, reading) == "parquet":
         return rows_crc32c(split)
@@ -217,7 +217,7 @@ def stored_crc32c(split: Split, reading: Reading) -> int:
     return value
 
 
-def _check_table(file: InputFile, reading: Reading) -> None:
+def _check_table(file: InputFile, reading: InputFormat) -> None:
     codec = compression(file.path)
     if codec:
         raise UserError(

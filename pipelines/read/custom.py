@@ -17,13 +17,13 @@ from pipelines.read.record import (
     Reason,
     Record,
 )
-from pipelines.read.split import Split
+from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, open_stream
 from shards.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenRecord:
     """What a reading function yields where a record should be and cannot be read."""
 
     reason: Reason = "bad-archive"
@@ -31,15 +31,15 @@ class Broken:
     """Its first bytes, for rejects/."""
 
 
-Read = Callable[[BinaryIO], Iterable[Mapping[str, Any] | Broken]]
+Read = Callable[[BinaryIO], Iterable[Mapping[str, Any] | BrokenRecord]]
 """Yields what a file holds, from an unpacked stream that can be read forwards alone."""
 
 
-class OwnReader:
+class CustomReader:
     """Iterates over one file; iterated to its end, it knows `crc32c`."""
 
     def __init__(
-        self, split: Split, read: Read, *, max_record_bytes: int = MAX_RECORD_BYTES
+        self, split: FileSplit, read: Read, *, max_record_bytes: int = MAX_RECORD_BYTES
     ) -> None:
         """Make a reader.
 
@@ -87,7 +87,7 @@ class OwnReader:
         if stream.failure:
             yield Damage(number + 1, 0, stream.failure, b"")
 
-    def _items(self, stream: ByteStream) -> Iterator[Mapping[str, Any] | Broken]:
+    def _items(self, stream: ByteStream) -> Iterator[Mapping[str, Any] | BrokenRecord]:
         source = Source(stream)
         try:
             yield from self._read(io.BufferedReader(source, io.DEFAULT_BUFFER_SIZE))
@@ -98,8 +98,8 @@ class OwnReader:
                 raise source.error from error
             raise UserError(f"The input {self._split.path}: {error}") from error
 
-    def _numbered(self, number: int, item: Mapping[str, Any] | Broken) -> Record | Damage:
-        if isinstance(item, Broken):
+    def _numbered(self, number: int, item: Mapping[str, Any] | BrokenRecord) -> Record | Damage:
+        if isinstance(item, BrokenRecord):
             return Damage(number, 1, item.reason, item.raw[:WHOLE_BYTES])
         values = [value for value in item.values() if isinstance(value, str | bytes)]
         # The raw bytes of a page say how large it is, and what to keep of it if it is rejected.

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.read.file_head import other_encoding
-from pipelines.read.reading import (
+from pipelines.read.input_format import (
     check_head,
     format_of,
     open_reader,
