@@ -52,7 +52,7 @@ IMPORTED = {
     "shards": ("shards.dataset_commands", "shards.compact", "shards.trace", "pandas"),
     "trainer": (
         "trainer.hooks",
-        "trainer.finetune.items",
+        "trainer.finetune.task",
         "trainer.evaluate.evaluate",
         "trainer.generate.writer",
         "trainer.export.export",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shards.face import lazily
 
 if TYPE_CHECKING:
-    from trainer.finetune.batches import predict as predict
+    from trainer.finetune.scoring import predict as predict
     from trainer.generate.decoding import Decoding as Decoding
     from trainer.generate.writer import GeneratedText as GeneratedText
     from trainer.generate.writer import generate_texts as generate_texts

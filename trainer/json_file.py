@@ -3,13 +3,11 @@
 import json
 import re
 import reprlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
 
-_SPACE = re.compile(r"\s*")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape of half a character, which JSON may have without its other half."""
 
@@ -46,36 +44,6 @@ def parse(text: str | bytes) -> Any:
     if isinstance(text, bytes) or _HALF.search(text):
         _check_halves(content)
     return content
-
-
-def parse_array(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the elements of a JSON array, each with the place in the text where it begins.
-
-    Raises:
-        ValueError: as for `parse`.
-        RecursionError: it is nested too deeply.
-    """
-    decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
-    place = end = _after_space(text, text.index("[") + 1)
-    while text[place : place + 1] != "]" or text[end : end + 1] == ",":
-        value, end = decoder.raw_decode(text, place)
-        if _HALF.search(text, place, end):
-            _check_halves(value)
-        yield place, value
-        end = _after_space(text, end)
-        if text[end : end + 1] != ",":
-            break
-        place = _after_space(text, end + 1)
-    if text[end : end + 1] != "]":
-        raise json.JSONDecodeError("Expecting ',' or ']'", text, end)
-    if text[end + 1 :].strip():
-        raise json.JSONDecodeError("Extra data", text, end + 1)
-
-
-def _after_space(text: str, place: int) -> int:
-    """Return where white space that begins at a place ends."""
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
 
 
 def _check_halves(content: Any) -> None:

@@ -4,11 +4,24 @@ The only place where this wing reads text: it borrows the tokenizers of the pipe
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer, restore_tokenizer
 from shards.errors import UserError
 from shards.reader import Dataset
 from shards.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptFormat:
+    """How a model reads prompts."""
+
+    causal: bool = False
+    """From left to right only."""
+    positions: int = 2**24
+    """How many it has."""
+    task_mask: bool = True
+    """It knows [sMASK] and [gMASK] besides [MASK]."""
 
 
 class TextTokenizer:

@@ -3,7 +3,7 @@
     take a step ─▶ judge when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
 What is learnt is a `TrainingTask`: the windows of a dataset (training.py), or the items of a task
-(finetune/items.py).
+(finetune/task.py).
 """
 
 import time

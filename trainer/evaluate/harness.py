@@ -30,7 +30,7 @@ from trainer.config import BATCH_TOKENS
 from trainer.distributed import Ranks
 from trainer.model.loss import LossSums
 from trainer.tasks.collate import collate
-from trainer.tasks.rows import Row, blank_row, causal_row
+from trainer.tasks.rows import Row
 from trainer.tokenizer import TextTokenizer
 from trainer.torch_file import one_line
 
@@ -178,10 +178,10 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
             )
         kept = context[max(0, len(context) + len(answer) - self._room) :]
         if self.mask is None:
-            return causal_row(kept, answer)
+            return Row(kept, answer)
         special, eos = self.tokenizer.special, self.eot_token_id
         part_a = [special.get("cls", eos), *kept, self.mask, eos]
-        return blank_row(part_a, mask_at=len(kept) + 1, sop=special["sop"], answer=answer)
+        return Row(part_a, answer, mask_at=len(kept) + 1, sop=special["sop"])
 
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[Any, Tokens, Tokens]], **_: Any
@@ -204,7 +204,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         for turn in turns:
             number = turn * world + self.ranks.rank
             numbers = batches[min(number, len(batches) - 1)]
-            columns = self._answer(collate([rows[i] for i in numbers], pad=self.eot_token_id))
+            columns = self._answer(collate([[rows[i]] for i in numbers], pad=self.eot_token_id))
             if number < len(batches):
                 sums[:, numbers] = torch.stack([column.double() for column in columns]).cpu()
             if self._stop():

@@ -37,7 +37,8 @@ from trainer.deepspeed import FINETUNE, batch_size_of
 from trainer.generate.decoding import Decoding
 from trainer.schedule import LINEAR
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.task import ASKED, TARGET_LENGTH, PromptOptions, Task
+from trainer.tasks.task import ASKED, PromptOptions, Task
+from trainer.tasks.texts import TARGET_LENGTH
 
 CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "generative", "mix")
 """Losses of questions with choices, which batches.py computes."""
@@ -64,7 +65,7 @@ class Finetune(Learning, PromptOptions):
     """Trains a model on a task."""
 
     PROGRAM = "trainer.finetune"
-    WORK = "trainer.finetune.items:finetune"
+    WORK = "trainer.finetune.task:finetune"
     USAGE = "%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]"
     GROUPS = (ITEMS, MODEL, ASKED, LEARNING, WRITING)
     RECIPES = FINETUNE
@@ -120,11 +121,11 @@ class Finetune(Learning, PromptOptions):
     def __post_init__(self) -> None:
         task = self.described_task
         for name in given(self):
-            if name in _OF_WRITING and not task.is_written:
+            if name in _OF_WRITING and not task.IS_WRITTEN:
                 raise UserError(
                     f"{flag_of(name)}: the task {task.name} writes no texts, and has no use for it."
                 )
-        if self.min_answer > self._most and task.is_written:
+        if self.min_answer > self._most and task.IS_WRITTEN:
             raise UserError(
                 f"--min-answer {self.min_answer} is more than {self._most}, the most tokens of a "
                 "text: lower it, or raise --max-answer."

@@ -1,4 +1,4 @@
-"""How far a run has come, and its best checkpoint, which is kept beside the newest ones.
+"""How far a run has come, and its best checkpoint, which is kept next to the newest ones.
 
 RUN/step-150           the newest, pruned as others come
 RUN/best/step-100      the best: the same files under a second name, so it costs no room or time
@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from shards.storage.disk import disk_errors_explained
@@ -26,32 +26,17 @@ class Best:
     """The first one decides: the more the better."""
 
     def folder(self, run: Path) -> Path:
-        """Return where its checkpoint lies in a run's folder."""
+        """Return where its checkpoint is in a run's folder."""
         return run / "best" / f"step-{self.step}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Since:
-    """Sums over the steps since the last line of the log, so that a resumed run writes the same."""
-
-    loss: float = 0.0
-    accuracy: float = 0.0
-    steps: int = 0
-
-    def plus(self, *, loss: float, accuracy: float) -> "Since":
-        """Return these sums with a step added."""
-        return Since(loss=self.loss + loss, accuracy=self.accuracy + accuracy, steps=self.steps + 1)
-
-    def means(self) -> dict[str, float]:
-        """Return figures of a line; NaN if there was no step."""
-        if not self.steps:
-            return {"loss": math.nan, "accuracy": math.nan}
-        return {"loss": self.loss / self.steps, "accuracy": self.accuracy / self.steps}
-
-
-@dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What the checkpoints of a run record besides weights and optimizer."""
+    """What the checkpoints of a run record besides weights and optimizer.
+
+    The sums are over the steps since the last line of the log, so that a resumed run writes the
+    same.
+    """
 
     evaluated: int = 0
     """The last epoch that was evaluated; 0: none."""
@@ -59,12 +44,21 @@ class Progress:
     """The best epoch, if one was evaluated."""
     bad_losses: int = 0
     """NaN and infinite losses so far."""
-    since: Since = field(default_factory=Since)
+    steps: int = 0
+    loss: float = 0.0
+    accuracy: float = 0.0
 
     @property
     def best(self) -> Best | None:
         """The best epoch so far."""
         return self.bests[-1] if self.bests else None
+
+    def means(self) -> dict[str, float]:
+        """Return the figures of a line; NaN if there was no step."""
+        sums = {"loss": self.loss, "accuracy": self.accuracy}
+        return {
+            name: value / self.steps if self.steps else math.nan for name, value in sums.items()
+        }
 
 
 def better(best: Best | None, other: Best) -> Best | None:

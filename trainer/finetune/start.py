@@ -1,18 +1,17 @@
 """What a run of fine-tuning learns and resumes from, checked before its first step."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
 from shards.flags import flag_of, given
 from shards.records import to_json
-from shards.run import CAUSAL
 from trainer.checkpoint import Checkpoint
-from trainer.finetune.batches import are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
+from trainer.finetune.scoring import are_chosen
 from trainer.import_weights.loaded_model import ModelSource
 from trainer.import_weights.weights import listed
 from trainer.model.sizes import ModelConfig
@@ -43,38 +42,34 @@ def check_state(checkpoint: Checkpoint) -> None:
         )
 
 
-def read_questions(
-    flags: Finetune, origin: ModelSource, tokenizer: TextTokenizer
+def read_examples(
+    flags: Finetune, source: ModelSource, tokenizer: TextTokenizer
 ) -> dict[str, list[Example]]:
-    """Return the questions of all splits that there are.
+    """Return the examples of all splits that there are.
 
     Raises:
         UserError: there is nothing to learn from, or items do not fit the task or the model.
     """
-    task = flags.described_task
+    task, examples = flags.described_task, dict[str, list[Example]]()
     _check_folder(flags.data, task.file(flags.data, TRAIN))
-    if task.is_written and not flags.by_loss and task.file(flags.data, VALIDATION).is_file():
+    if task.IS_WRITTEN and not flags.by_loss and task.file(flags.data, VALIDATION).is_file():
         rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
-    questions = {}
-    asked_as = {split: split for split in SPLITS}
-    if task.is_written:
-        # With their answers: those of training alone have them.
-        asked_as[KNOWN] = TRAIN
-    for name, split in asked_as.items():
-        path = task.file(flags.data, VALIDATION if name == KNOWN else split)
+    # With their answers: those of training alone have them.
+    known = [(KNOWN, VALIDATION, TRAIN)] if task.IS_WRITTEN else []
+    for name, file_of, split in (*((split, split, split) for split in SPLITS), *known):
+        path = task.file(flags.data, file_of)
         if name != TRAIN and not path.is_file():
             continue
-        questions[name] = task.examples(
+        examples[name] = task.examples(
             path,
             split=split,
             tokenizer=tokenizer,
             options=flags.prompt_options,
-            is_causal=origin.objective == CAUSAL,
-            task_mask=origin.task_mask,
+            prompt_format=source.prompt_format,
         )
-        _check_positions(questions[name], origin.shape, takes=task.takes, where=path)
-    _check_uses(flags, questions)
-    return questions
+        _check_positions(examples[name], source.shape, cuts="length" in task.TAKES, where=path)
+    _check_uses(flags, examples)
+    return examples
 
 
 def _check_folder(folder: Path, train: Path) -> None:
@@ -95,40 +90,38 @@ def _check_folder(folder: Path, train: Path) -> None:
         )
 
 
-def _check_uses(flags: Finetune, questions: Mapping[str, Sequence[Example]]) -> None:
-    """Check that the questions of a task have a use for every flag that is given.
+def _check_uses(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> None:
+    """Check that the examples of a task have a use for every flag that is given.
 
     Raises:
         UserError: they have none; the message names the flag.
     """
-    chosen, first = are_chosen(questions[TRAIN]), questions[TRAIN][0]
-    is_summed = chosen and not first.words
-    has_use = {
-        "loss": chosen,
-        "length_penalty": is_summed,
-        "label_smoothing": not chosen,
-        "by_loss": VALIDATION in questions,
-    }
-    what = {
-        "loss": "is of questions with choices",
-        "length_penalty": "is of choices that may have several tokens",
-        "label_smoothing": "is of texts",
-        "by_loss": "picks the best epoch by val.jsonl, which is not there",
+    chosen = are_chosen(examples[TRAIN])
+    is_summed = chosen and not examples[TRAIN][0].words
+    uses = {
+        "loss": (chosen, "is of questions with choices"),
+        "length_penalty": (is_summed, "is of choices that may have several tokens"),
+        "label_smoothing": (not chosen, "is of texts"),
+        "by_loss": (
+            VALIDATION in examples,
+            "picks the best epoch by val.jsonl, which is not there",
+        ),
     }
     for name in given(flags):
-        if not has_use.get(name, True):
-            raise UserError(f"{flag_of(name)} {what[name]}; {flags.task} has no use for it.")
+        has_use, meaning = uses.get(name, (True, ""))
+        if not has_use:
+            raise UserError(f"{flag_of(name)} {meaning}; {flags.task} has no use for it.")
 
 
 def _check_positions(
-    questions: Sequence[Example], shape: ModelConfig, *, takes: Collection[str], where: Any
+    examples: Sequence[Example], shape: ModelConfig, *, cuts: bool, where: Path
 ) -> None:
     """Check that a model has a position for each token.
 
     Args:
-        questions: of a file.
+        examples: of a file.
         shape: the model's.
-        takes: the fields of `PromptOptions` that mean something to the task.
+        cuts: whether the task cuts its rows to --length.
         where: the file.
 
     Raises:
@@ -138,50 +131,48 @@ def _check_positions(
     remedy = (
         f"--length {most}: what its pattern lets go is then cut. If that is not enough, shorten "
         "the item, or leave it out"
-        if "length" in takes
+        if cuts
         else f"--source-length and --target-length of at most {most} each"
     )
-    for question in questions:
-        for row in question.rows:
-            last = len(row) - 1 if row.position_ids is None else int(row.position_ids.max())
-            if last >= shape.position_rows:
-                raise UserError(
-                    f"{where}: {question.guid} takes {len(row)} tokens, and the model has {most} "
-                    "positions, which fine-tuning cannot add to (trainer.train "
-                    f"--extend-positions can): give {remedy}."
-                )
+    for example, row in ((one, row) for one in examples for row in one.rows):
+        if int(row.position_ids.max()) >= shape.position_rows:
+            raise UserError(
+                f"{where}: {example.guid} takes {len(row)} tokens, and the model has {most} "
+                "positions, which fine-tuning cannot add to (trainer.train --extend-positions "
+                f"can): give {remedy}."
+            )
 
 
 def identity_of(
-    origin: ModelSource, shape: ModelConfig, tokenizer: TextTokenizer
+    source: ModelSource, shape: ModelConfig, tokenizer: TextTokenizer
 ) -> dict[str, Any]:
     """Return what a checkpoint of trainer.train records, so that this one opens like those."""
-    name = origin.tokenizer.get("name", tokenizer.spec)
+    name = source.tokenizer.get("name", tokenizer.spec)
     return {
         "model": to_json(shape),
-        "objective": origin.objective,
-        "blanks": {"task_mask": origin.task_mask},
+        "objective": source.objective,
+        "blanks": {"task_mask": source.task_mask},
         "isolate_documents": True,
         "tokenizer": {"name": name, "sha256": tokenizer.sha256},
     }
 
 
-def decisive(flags: Finetune, questions: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
+def decisive(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
     """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
     return {
         "task": flags.described_task.name,
-        "asking": to_json(flags.prompt_options),
+        **to_json(flags.prompt_options),
         **{name: getattr(flags, name) for name in _DECISIVE},
-        "items": {split: _fingerprint(several) for split, several in questions.items()},
+        "items": {split: _fingerprint(several) for split, several in examples.items()},
     }
 
 
-def _fingerprint(questions: Sequence[Example]) -> str:
+def _fingerprint(examples: Sequence[Example]) -> str:
     """Return what tells items apart as the model sees them."""
     digest = hashlib.sha256()
-    for question in questions:
-        digest.update(f"{question.guid} {question.label} {question.words}".encode())
-        for row in question.rows:
+    for example in examples:
+        digest.update(f"{example.guid} {example.label} {example.words}".encode())
+        for row in example.rows:
             digest.update(row.tokens.tobytes() + row.targets.tobytes())
     return digest.hexdigest()[:16]
 
@@ -194,9 +185,8 @@ def check_same_run(
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    before = dict(checkpoint.state["tuning"])
-    before.pop("pool", None)  # of classifiers, which former versions had
-    changed = differences(checkpoint.state["identity"], identity) + differences(before, tuning)
+    changed = differences(checkpoint.state["identity"], identity)
+    changed += differences(checkpoint.state["tuning"], tuning)
     refuse_changes(changed, checkpoint, otherwise="start a new run: give another --save.")
     _check_no_items_lost(checkpoint, order)
 
@@ -208,7 +198,7 @@ def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
     whole one would have ended.
 
     Raises:
-        UserError: a run of more epochs would leave out what lies between.
+        UserError: a run of more epochs would leave out what is between.
     """
     epochs = int(checkpoint.state["schedule"].get("epochs", order.epochs))
     lost = checkpoint.step * order.batch_size - epochs * order.num_items

@@ -1,12 +1,13 @@
 """A step of fine-tuning, and an evaluation, on DeepSpeed's engine.
 
-The loss of a step is the mean over the questions of the global batch, or over their answers' tokens
+The loss of a step is the mean over the examples of the global batch, or over their answers' tokens
 where texts are asked for, however the batch is split into ranks and micro-batches.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,10 +15,12 @@ from torch import Tensor
 from shards.errors import UserError
 from trainer.distributed import CollectiveError, Ranks
 from trainer.engine import DeepSpeedEngine, StepResult
-from trainer.finetune.batches import NONE, Prediction, Scoring, answers_in, losses, packed
+from trainer.finetune.scoring import NONE, Prediction, Scoring, losses
 from trainer.model.loss import LossSums
-from trainer.tasks.collate import placed
-from trainer.tasks.rows import Example, rows_of
+from trainer.tasks.collate import collate, pack, placed
+from trainer.tasks.rows import Example, Row, rows_of
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,73 +34,77 @@ class Tuner:
     ranks: Ranks
 
     def learn(
-        self, questions: Sequence[Example], *, lr: float, seed: int, step: int
+        self, examples: Sequence[Example], *, lr: float, seed: int, step: int
     ) -> tuple[StepResult, float]:
-        """Take a step; all ranks call this with the same questions.
+        """Take a step; all ranks call this with the same examples.
 
-        Returns the accuracy too: the share of the questions answered right, or of the tokens where
+        Returns the accuracy too: the share of the examples answered right, or of the tokens where
         texts are asked for.
 
         Args:
-            questions: the global batch; each rank learns from its part.
+            examples: the global batch; each rank learns from its part.
             lr: learning rate.
             seed: of dropout.
             step: its number.
         """
-        rows, chosen = rows_of(questions), self.scoring.chosen
-        total = len(questions) if chosen else sum(int(row.loss_mask.sum()) for row in rows)
+        rows = rows_of(examples)
+        units: Sequence[Any] = examples
+        total = len(examples)
+        measure: Callable[[Sequence[Any]], tuple[Tensor, Tensor]] = self._measure_choices
+        if not self.scoring.chosen:
+            units = pack(rows)
+            total, measure = sum(len(row.answer) for row in rows), self._measure_texts
         counted: list[Tensor] = []
 
-        def loss_of(units: Sequence[Example], share: int) -> Tensor:
-            lost, right = self._lost(units, self._forward(units))
+        def loss_of(part: Sequence[Any], share: int) -> Tensor:
+            lost, right = measure(part)
             counted.append(share * torch.stack([lost.detach(), right]).double())
             return lost * (share * self.ranks.world / max(total, 1))
 
-        units = questions if chosen else packed(questions)
         parts = [partial(loss_of, part, share) for part, share in self._parts(units)]
         applied, grad_norm = self.engine.learn(parts, lr=lr, seed=seed, step=step)
         loss_sum, right_sum = self.ranks.sum(torch.stack(counted).sum(0).cpu()).tolist()
         outcome = StepResult(
             loss=loss_sum / max(total, 1),
             num_tokens=sum(map(len, rows)),
-            num_samples=len(questions),
+            num_samples=len(examples),
             applied=applied,
             grad_norm=grad_norm,
         )
         return outcome, right_sum / max(total, 1)
 
-    def answer(
-        self, questions: Sequence[Example], *, stop: Callable[[], int] = lambda: 0
+    def predict(
+        self, examples: Sequence[Example], *, stop: Callable[[], int] = lambda: 0
     ) -> list[Prediction] | None:
-        """Return the answers to questions, in their order, or None if stopped; learn nothing.
+        """Return predictions for examples, in their order, or None if stopped; learn nothing.
 
         Args:
-            questions: all ranks give the same; each computes its part.
+            examples: all ranks give the same; each computes its part.
             stop: called between batches, with the same result on all ranks; nonzero: stop.
 
         Raises:
-            CollectiveError: the scores of a question are not finite.
+            CollectiveError: the scores of an example are not finite.
         """
         own = []
         with self.engine.answering():
-            for part, share in self._parts(questions):
-                answers = answers_in(self._forward(part), part, self.scoring)
-                own.extend(answers[: len(part) * share])
+            for part, share in self._parts(examples):
+                outputs = self._forward(self.scoring.batch(part))
+                own.extend(self.scoring.predictions(outputs, part)[: len(part) * share])
                 if stop():
                     break
         if stop():
             return None
-        given = [answer for share in self.ranks.gather(own) for answer in share]
-        for question, answer in zip(questions, given, strict=True):
-            if answer.answer == NONE:
+        given = [one for share in self.ranks.gather(own) for one in share]
+        for example, one in zip(examples, given, strict=True):
+            if one.answer == NONE:
                 raise CollectiveError(
-                    f"the model's scores of {question.guid} are not finite numbers: its weights "
+                    f"the model's scores of {example.guid} are not finite numbers: its weights "
                     "have most likely diverged. Start again in another --save, with a lower --lr "
                     "or a longer --warmup, in bf16 or fp32 rather than fp16."
                 )
         return given
 
-    def _parts(self, units: Sequence[Example]) -> Iterator[tuple[Sequence[Example], int]]:
+    def _parts(self, units: Sequence[_T]) -> Iterator[tuple[Sequence[_T], int]]:
         """Yield this rank's micro-batches, as many on every rank, and a share.
 
         The share is 1; or 0 where a rank has none left and computes a unit of others again, which
@@ -109,24 +116,26 @@ class Tuner:
             part = units[begin : min(begin + size, first + share)]
             yield (part, 1) if part else (units[:1], 0)
 
-    def _forward(self, units: Sequence[Example]) -> LossSums | Tensor:
-        batch = placed(self.scoring.batch(units), self.ranks.device)
-        outputs: LossSums | Tensor = self.engine.wrapped(batch)
+    def _forward(self, batch: dict[str, Tensor]) -> LossSums | Tensor:
+        outputs: LossSums | Tensor = self.engine.wrapped(placed(batch, self.ranks.device))
         return outputs
 
-    def _lost(self, units: Sequence[Example], outputs: LossSums | Tensor) -> tuple[Tensor, Tensor]:
-        """Return the sum of the losses, and how many questions or tokens were right."""
-        if not self.scoring.chosen:
-            assert isinstance(outputs, LossSums)
-            return outputs.loss.sum(), outputs.correct.sum()
-        scores = self.scoring.scores(outputs, units)
-        labels = torch.tensor([_label(unit) for unit in units], device=scores.device)
+    def _measure_choices(self, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+        """Return the sum of the losses, and how many examples were right."""
+        scores = self.scoring.scores(self._forward(self.scoring.batch(examples)), examples)
+        labels = torch.tensor([_label(example) for example in examples], device=scores.device)
         right = scores.detach().argmax(1) == labels
         return losses(scores, labels, self.loss).sum(), right.sum()
 
+    def _measure_texts(self, lines: Sequence[Sequence[Row]]) -> tuple[Tensor, Tensor]:
+        """Return the sum of the losses, and how many tokens were right."""
+        sums = self._forward(collate(lines, pad=self.scoring.pad, isolate=True))
+        assert isinstance(sums, LossSums)
+        return sums.loss.sum(), sums.correct.sum()
 
-def _label(question: Example) -> int:
-    """Return the number of the right choice; in training every question has one."""
-    if question.label is None:
-        raise UserError(f"{question.guid} has no label, and training needs one.")
-    return question.label
+
+def _label(example: Example) -> int:
+    """Return the number of the right choice; in training every example has one."""
+    if example.label is None:
+        raise UserError(f"{example.guid} has no label, and training needs one.")
+    return example.label

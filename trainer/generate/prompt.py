@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shards.errors import UserError
-from trainer.import_weights.loaded_model import PromptFormat
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 
 MARKS: Mapping[str, str] = {"[MASK]": "mask", "[sMASK]": "smask", "[gMASK]": "gmask"}
 """What stands for a blank in a prompt, and the role of its token."""

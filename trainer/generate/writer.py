@@ -9,9 +9,8 @@ from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt, make_prompt
 from trainer.generate.search import Completion, fill
-from trainer.import_weights.loaded_model import PromptFormat
 from trainer.model.model import GLM
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)

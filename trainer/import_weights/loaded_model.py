@@ -33,7 +33,7 @@ from trainer.import_weights.shape import shape_at, shape_named
 from trainer.load_options import LoadOptions
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 from trainer.torch_file import one_line
 
 _BESIDE = (
@@ -44,18 +44,6 @@ _BESIDE = (
 )
 """Files of tokenizers beside the weights of published models, and what reads each; the first that
 is there counts."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PromptFormat:
-    """How a model reads prompts."""
-
-    causal: bool
-    """From left to right only."""
-    positions: int
-    """How many it has."""
-    task_mask: bool = True
-    """It knows [sMASK] and [gMASK] besides [MASK]."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,4 +1,12 @@
-"""Batches of rows, as tensors."""
+"""Batches of rows, as tensors.
+
+Rows may share a line of a batch, and do not see each other:
+
+    Part A of the first, of the second, … | Part B of the first, of the second, … | padding
+
+Each token keeps the position that it has in a line of its own, and `pieces` says whose it is, so a
+row loses what it loses alone. A causal row is all Part B.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,28 +18,54 @@ from torch import Tensor
 from trainer.tasks.rows import Row
 
 
-def collate(rows: Sequence[Row], *, pad: int) -> dict[str, Tensor]:
-    """Return rows as a batch for `GLM.forward`, as wide as the longest of them.
+def collate(
+    lines: Sequence[Sequence[Row]], *, pad: int, isolate: bool = False
+) -> dict[str, Tensor]:
+    """Return rows as a batch for `GLM.forward`, as wide as the longest line.
 
     It has tokens int64[b, n], targets int64[b, n], loss_mask bool[b, n], lengths int64[b], and
-    for blanks position_ids int64[b, 2, n] and sep int64[b]; where rows are shared pieces
-    int64[b, n], -1 in the padding. All rows are of one kind.
+    for blanks position_ids int64[b, 2, n] and sep int64[b]. All rows are of one kind.
+
+    Args:
+        lines: the rows of each line.
+        pad: the token that fills lines up.
+        isolate: lines may have several rows: the batch has pieces int64[b, n] too, -1 in the
+            padding.
     """
-    width = max(map(len, rows))
-    batch: dict[str, Tensor] = {
-        "tokens": _stacked([row.tokens for row in rows], width, fill=pad),
-        "targets": _stacked([row.targets for row in rows], width, fill=0),
-        "loss_mask": _stacked([row.loss_mask for row in rows], width, fill=0),
-        "lengths": torch.tensor([len(row) for row in rows]),
+    sizes = [sum(map(len, line)) for line in lines]
+
+    def stacked(name: str, fill: int) -> Tensor:
+        arrays = [_in_parts(line, [getattr(row, name) for row in line]) for line in lines]
+        return torch.from_numpy(_filled(arrays, max(sizes), fill))
+
+    batch = {
+        "tokens": stacked("tokens", pad),
+        "targets": stacked("targets", 0),
+        "loss_mask": stacked("loss_mask", 0),
+        "lengths": torch.tensor(sizes),
     }
-    positions = [row.position_ids for row in rows if row.position_ids is not None]
-    if positions:
-        batch["position_ids"] = _stacked(positions, width, fill=0)
-        batch["sep"] = torch.tensor([row.sep for row in rows])
-    pieces = [row.pieces for row in rows if row.pieces is not None]
-    if pieces:
-        batch["pieces"] = _stacked(pieces, width, fill=-1)
+    if isolate or lines[0][0].mask_at is not None:
+        batch["position_ids"] = stacked("position_ids", 0)
+        batch["sep"] = torch.tensor([sum(row.sep for row in line) for line in lines])
+    if isolate:
+        numbers = [[np.full(len(row), i) for i, row in enumerate(line)] for line in lines]
+        pieces = [_in_parts(*pair) for pair in zip(lines, numbers, strict=True)]
+        batch["pieces"] = torch.from_numpy(_filled(pieces, max(sizes), -1))
     return batch
+
+
+def pack(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return rows in lines, none longer than the longest row; each joins the first with room."""
+    width = max(map(len, rows), default=0)
+    lines: list[list[Row]] = []
+    for row in rows:
+        room = (line for line in lines if sum(map(len, line)) + len(row) <= width)
+        line = next(room, None)
+        if line is None:
+            lines.append([row])
+        else:
+            line.append(row)
+    return lines
 
 
 def placed(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
@@ -39,10 +73,15 @@ def placed(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tenso
     return {name: tensor.to(device) for name, tensor in batch.items()}
 
 
-def _stacked(arrays: Sequence[NDArray[np.generic]], width: int, *, fill: int) -> Tensor:
-    """Return arrays [..., n] with their last axis filled up to a width, as one tensor."""
-    shape = (len(arrays), *arrays[0].shape[:-1], width)
-    stacked = np.full(shape, fill, arrays[0].dtype)
+def _in_parts(line: Sequence[Row], arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
+    """Return arrays [..., n] of rows joined: of each what belongs to Part A, then the rest."""
+    halves = [np.split(array, [row.sep], -1) for array, row in zip(arrays, line, strict=True)]
+    return np.concatenate([half[part] for part in range(2) for half in halves], axis=-1)
+
+
+def _filled(arrays: Sequence[NDArray[np.generic]], width: int, fill: int) -> NDArray[np.generic]:
+    """Return arrays [..., n] with their last axis filled up to a width, as one array."""
+    stacked = np.full((len(arrays), *arrays[0].shape[:-1], width), fill, arrays[0].dtype)
     for row, array in zip(stacked, arrays, strict=True):
         row[..., : array.shape[-1]] = array
-    return torch.from_numpy(stacked)
+    return stacked

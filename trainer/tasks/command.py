@@ -10,7 +10,7 @@ from shards.shown import print_lines
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.rows import Example, Row
 from trainer.tasks.task import SPLITS, VALIDATION, PromptOptions
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +47,10 @@ class ShowTask(Command, PromptOptions):
             split=self.split,
             tokenizer=tokenizer,
             options=PromptOptions(**options_of(PromptOptions, vars(self))),
-            is_causal=self.causal,
+            prompt_format=PromptFormat(causal=self.causal),
         )
         rows = [len(row) for question in questions for row in question.rows]
-        cut = sum(question.num_shortened for question in questions)
+        cut = sum(question.num_cut for question in questions)
         summary = (
             f"{len(questions):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
             f"tokens, {cut:,} were cut"

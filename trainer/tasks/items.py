@@ -2,8 +2,8 @@
 
 import json
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import UnionType
 from typing import Any
 
 from shards.errors import UserError
-from trainer.json_file import parse, parse_array
+from trainer.json_file import parse
 
 _SOURCES = ".source"
 NAME = int | str
@@ -30,12 +30,12 @@ class Item:
 
     fields: Mapping[str, Any]
     path: Path
-    line: int
-    """Where it begins, from 1 on."""
+    place: str
+    """In the file: line 3, or item 3 of an array."""
 
     def wrong(self, message: str) -> UserError:
         """Return an error about this item."""
-        return UserError(f"{self.path}, line {self.line}: {message}")
+        return UserError(f"{self.path}, {self.place}: {message}")
 
     def has(self, *keys: str) -> bool:
         """Return whether there is a field, below others."""
@@ -90,7 +90,7 @@ class Item:
         values = self.value(*keys, of=list)
         if not all(isinstance(value, dict) for value in values):
             raise self.wrong(f'the field "{".".join(keys)}" holds something else than objects.')
-        return [Item(fields=value, path=self.path, line=self.line) for value in values]
+        return [replace(self, fields=value) for value in values]
 
     def label(self, labels: Sequence[object], *, is_needed: bool, key: str = "label") -> int | None:
         """Return the number of the item's label, None where it has none.
@@ -135,24 +135,13 @@ def read_items(path: Path) -> list[Item]:
         return _read_pairs(path, path.with_suffix(".target"))
     text = read_text(path)
     if text.lstrip().startswith("["):
-        return list(_elements(text, path))
+        return [_item(one, path, f"item {i}") for i, one in enumerate(_parsed(text, path), start=1)]
+    lines = ((f"line {i}", line) for i, line in enumerate(text.split("\n"), start=1))
     return [
-        _item(line, path, number)
-        for number, line in enumerate(text.split("\n"), start=1)
+        _item(_parsed(line, f"{path}, {place}"), path, place)
+        for place, line in lines
         if line.strip()
     ]
-
-
-def _elements(text: str, path: Path) -> Iterator[Item]:
-    """Yield the objects of a JSON array."""
-    line, seen = 1, 0
-    try:
-        for place, value in parse_array(text):
-            line += text.count("\n", seen, place)
-            seen = place
-            yield _object(value, path, line)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: this is not a valid JSON array ({error}).") from error
 
 
 def _read_pairs(path: Path, beside: Path) -> list[Item]:
@@ -164,7 +153,7 @@ def _read_pairs(path: Path, beside: Path) -> list[Item]:
             "its target in the line of the same number."
         )
     return [
-        Item(fields=dict(zip(columns, texts, strict=True)), path=path, line=number)
+        Item(fields=dict(zip(columns, texts, strict=True)), path=path, place=f"line {number}")
         for number, texts in enumerate(zip(*lines, strict=True), start=1)
     ]
 
@@ -186,20 +175,19 @@ def read_text(path: Path) -> str:
         ) from error
 
 
-def _item(text: str, path: Path, line: int) -> Item:
+def _parsed(text: str, where: object) -> Any:
     try:
-        fields = parse(text)
+        return parse(text)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}, line {line}: this is not valid JSON ({error}).") from error
-    return _object(fields, path, line)
+        raise UserError(f"{where}: this is not valid JSON ({error}).") from error
 
 
-def _object(fields: Any, path: Path, line: int) -> Item:
+def _item(fields: Any, path: Path, place: str) -> Item:
     if not isinstance(fields, dict):
         raise UserError(
-            f"{path}, line {line}: this is {reprlib.repr(fields)}. Expected an object, {{…}}."
+            f"{path}, {place}: this is {reprlib.repr(fields)}. Expected an object, {{…}}."
         )
-    return Item(fields=fields, path=path, line=line)
+    return Item(fields=fields, path=path, place=place)
 
 
 def _shown(label: object) -> str:

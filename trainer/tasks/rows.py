@@ -1,4 +1,4 @@
-"""Questions to a model, of any task, and the rows of tokens that ask them.
+"""Examples of any task, and the rows of tokens that ask a model about them.
 
     Part A   [CLS] text with a mask [eos]      seen by all
     Part B   sop answer                        each place predicts the next token, the last one eop
@@ -8,104 +8,92 @@ Positions of Part B stay at the mask, block positions count 1, 2 … from sop on
 answer in one, without marks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Row:
-    """A row of n tokens, without padding."""
+    """A row of n tokens.
 
-    tokens: Integers
-    """int64[n]."""
-    position_ids: Integers | None
-    """int64[2, n], positions and block positions; None: causal."""
-    sep: int | None
-    """The number of tokens of Part A; None: causal."""
-    targets: Integers
-    """int64[n]; 0 where nothing is predicted."""
-    loss_mask: NDArray[np.bool_]
-    """bool[n]: where a token is predicted."""
-    pieces: Integers | None = None
-    """int64[n], whose each token is, where several share the row and do not see each other."""
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-
-class LazyRows(Sequence[Row]):
-    """Rows that are made when they are asked for: tasks have millions, and each takes 33 n bytes.
-
-    What makes one may hold its tokens as int32 (`partial(blank_row, …)`).
+    It keeps only what differs by row: tasks have millions of rows, and the arrays that a model
+    reads are made when they are needed.
     """
 
-    def __init__(self, makers: Sequence[Callable[[], Row]]) -> None:
-        """Keep what makes each row."""
-        self._makers = makers
+    def __init__(
+        self,
+        context: Sequence[int],
+        answer: Sequence[int],
+        *,
+        mask_at: int | None = None,
+        sop: int = 0,
+        padding: tuple[int, int] = (0, 0),
+        was_cut: bool = False,
+    ) -> None:
+        """Make the row of a context and its answer.
+
+        Args:
+            context: Part A, with [CLS] and what ends it; of a causal row the text, 1 or more
+                tokens.
+            answer: what is predicted, with the token that ends it. Without any, Part B is sop
+                alone.
+            mask_at: where the mask is; None: the row is causal, and has no Part B.
+            sop: the token that begins an answer.
+            padding: a token, and how often it follows Part A, seen as if it were text.
+            was_cut: whether it was too long, and lost text that its pattern lets go.
+        """
+        self._context, self.answer = np.array(context, np.int32), np.array(answer, np.int32)
+        self.mask_at, self._sop, self._padding = mask_at, sop, padding
+        self.was_cut = was_cut
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return self.sep + len(self._part_b) + max(0, len(self.answer) - 1)
 
-    def __getitem__(self, index: int) -> Row:  # type: ignore[override]  # there are no slices
-        return self._makers[index]()
+    @property
+    def sep(self) -> int:
+        """The number of tokens of Part A; 0: causal."""
+        return 0 if self.mask_at is None else len(self._context) + self._padding[1]
 
+    @property
+    def prompt(self) -> list[int]:
+        """What is read before the first token of the answer."""
+        pad, count = self._padding
+        part_a = [] if self.mask_at is None else [*self._context.tolist(), *[pad] * count]
+        return [*part_a, *self._part_b]
 
-def blank_row(
-    context: ArrayLike,
-    *,
-    mask_at: int,
-    sop: int,
-    answer: ArrayLike,
-    padding: tuple[int, int] = (0, 0),
-) -> Row:
-    """Return the row that asks for the answer to a blank.
+    @property
+    def _part_b(self) -> Sequence[int]:
+        """What is read of Part B before the first token of the answer."""
+        return self._context.tolist() if self.mask_at is None else (self._sop,)
 
-    Args:
-        context: Part A, with [CLS] and what ends it.
-        mask_at: where its mask stands.
-        sop: the token that begins an answer.
-        answer: what is predicted, with the token that ends it; none: Part B is sop alone.
-        padding: a token, and how often it follows Part A, seen as if it were text.
-    """
-    pad, num_pads = padding
-    part_a = np.pad(np.asarray(context, np.int64), (0, num_pads), constant_values=pad)
-    targets = np.asarray(answer, np.int64)
-    sep, size = len(part_a), max(1, len(targets))
-    positions = np.full((2, sep + size), mask_at, np.int64)
-    positions[0, :sep] = np.arange(sep)
-    positions[1, :sep] = 0
-    positions[1, sep:] = np.arange(1, size + 1)
-    tokens = np.concatenate([part_a, [sop], targets[:-1]])
-    return _with_targets(tokens, targets, position_ids=positions, sep=sep)
+    @property
+    def tokens(self) -> Integers:
+        """All that is read, int64[n]."""
+        return np.array([*self.prompt, *self.answer[:-1].tolist()], np.int64)
 
+    @property
+    def position_ids(self) -> Integers:
+        """Positions and block positions, int64[2, n]."""
+        positions = np.stack([np.arange(len(self)), np.zeros(len(self), np.int64)])
+        if self.mask_at is not None:
+            positions[0, self.sep :] = self.mask_at
+            positions[1, self.sep :] = np.arange(1, len(self) - self.sep + 1)
+        return positions
 
-def causal_row(context: ArrayLike, answer: ArrayLike) -> Row:
-    """Return the row in which a causal model predicts an answer after a context of 1 or more."""
-    targets = np.asarray(answer, np.int64)
-    tokens = np.concatenate([np.asarray(context, np.int64), targets[:-1]])
-    return _with_targets(tokens, targets, position_ids=None, sep=None)
+    @property
+    def targets(self) -> Integers:
+        """The tokens that are predicted, int64[n]; 0 where nothing is."""
+        return np.pad(self.answer.astype(np.int64), (len(self) - len(self.answer), 0))
 
-
-def _with_targets(
-    tokens: Integers, answer: Integers, *, position_ids: Integers | None, sep: int | None
-) -> Row:
-    """Return a row whose last places predict the answer."""
-    targets = np.zeros(len(tokens), np.int64)
-    first = len(tokens) - len(answer)
-    targets[first:] = answer
-    return Row(
-        tokens=tokens,
-        position_ids=position_ids,
-        sep=sep,
-        targets=targets,
-        loss_mask=np.arange(len(tokens)) >= first,
-    )
+    @property
+    def loss_mask(self) -> NDArray[np.bool_]:
+        """Where a token is predicted, bool[n]."""
+        return np.arange(len(self)) >= len(self) - len(self.answer)
 
 
 Answer = int | str
@@ -115,7 +103,7 @@ text that was written."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Example:
-    """A question and how it is answered.
+    """What a model is asked, and the answer.
 
     `rows` and `words` say of which kind it is:
 
@@ -130,17 +118,19 @@ class Example:
     idx: Any
     """What the file calls it, for predictions."""
     rows: Sequence[Row] = ()
-    """They may be made when they are asked for (`LazyRows`)."""
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, by label."""
     label: int | None = None
     """The number of the right choice or word; None: not known, or there are none."""
-    num_shortened: int = 0
-    """Of its rows, those that were too long, with text cut away that its pattern lets go."""
     facts: Mapping[str, Any] | None = None
     """What its task needs for metrics and predictions: a question's number, answers."""
 
+    @property
+    def num_cut(self) -> int:
+        """How many of its rows lost text that their pattern lets go."""
+        return sum(row.was_cut for row in self.rows)
 
-def rows_of(questions: Sequence[Example]) -> list[Row]:
-    """Return the rows of all questions in their order."""
-    return [row for question in questions for row in question.rows]
+
+def rows_of(examples: Sequence[Example]) -> list[Row]:
+    """Return the rows of all examples in their order."""
+    return [row for example in examples for row in example.rows]

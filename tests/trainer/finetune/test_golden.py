@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from tests.trainer.golden import figures, gpt2, needs_shared, option, questions_of, tasks_model
-from trainer.finetune.batches import Scoring, are_chosen, losses, packed, predict
 from trainer.finetune.command import CROSS_ENTROPY
+from trainer.finetune.scoring import Scoring, are_chosen, losses, predict
 from trainer.model.model import GLM
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.rows import Example, Row
+from trainer.tasks.collate import collate, pack
+from trainer.tasks.rows import Example, Row, rows_of
 
 pytestmark = [needs_shared, pytest.mark.slow]
 
@@ -42,7 +43,8 @@ def gradient_norm(model: torch.nn.Module) -> float:
 
 def loss_of(model: GLM, scoring: Scoring, questions: list[Example], kind: str) -> torch.Tensor:
     if not scoring.chosen:
-        sums = model.loss_sum(scoring.batch(packed(questions)))
+        lines = pack(rows_of(questions))
+        sums = model.loss_sum(collate(lines, pad=scoring.pad, isolate=True))
         return sums.loss.sum() / sums.num_targets.sum()
     scores = scoring.scores(model(scoring.batch(questions)), questions)
     labels = torch.tensor([question.label for question in questions])
@@ -113,10 +115,10 @@ def _labels(questions: list[Example], given: list[int]) -> list[int]:
 
 
 def _row(sample: dict[str, Any]) -> Row:
+    sep, is_learnt = sample["mask"], np.array(sample["logit_mask"], np.bool_)
     return Row(
-        tokens=np.array(sample["text"]),
-        position_ids=np.array(sample["position"]),
-        sep=sample["mask"],
-        targets=np.array(sample["target"]),
-        loss_mask=np.array(sample["logit_mask"], np.bool_),
+        sample["text"][:sep],
+        np.array(sample["target"])[is_learnt].tolist(),
+        mask_at=sample["position"][0][sep],
+        sop=sample["text"][sep],
     )

@@ -12,9 +12,8 @@ from trainer.generate.cache import Cache
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import make_prompt
 from trainer.generate.writer import Writer, text_of
-from trainer.import_weights.loaded_model import PromptFormat
 from trainer.model.sizes import ModelConfig
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 
 SHAPE = ModelConfig(
     num_layers=2, hidden_size=32, num_heads=2, vocab_size=4096, max_positions=64, init_std=0.2

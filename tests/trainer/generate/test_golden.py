@@ -10,7 +10,7 @@ from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt, make_prompt
 from trainer.generate.search import ENDED, Completion, fill, filtered
-from trainer.import_weights.loaded_model import PromptFormat
+from trainer.tokenizer import PromptFormat
 
 pytestmark = [needs_shared, pytest.mark.slow]
 

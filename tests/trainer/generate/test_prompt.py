@@ -2,8 +2,7 @@ import pytest
 
 from shards.errors import UserError
 from trainer.generate.prompt import make_prompt
-from trainer.import_weights.loaded_model import PromptFormat
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 
 BLANKS = PromptFormat(causal=False, positions=65)
 

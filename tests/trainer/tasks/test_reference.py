@@ -44,7 +44,7 @@ def test_rows_are_the_references(name: str, tmp_path: Path) -> None:
             _compare(made[sample["uid"]], sample, has_classes=case["labels"] == ["False", "True"])
     if not too_long:
         assert sorted(made) == sorted(case["guids"])
-        assert sum(question.num_shortened for question in made.values()) == case["truncated"]
+        assert sum(question.num_cut for question in made.values()) == case["truncated"]
 
 
 def _compare(question: Example, sample: dict[str, Any], *, has_classes: bool) -> None:
@@ -61,7 +61,6 @@ def _compare(question: Example, sample: dict[str, Any], *, has_classes: bool) ->
 
 def _compare_rows(row: Row, expected: dict[str, Any], *, has_words: bool) -> None:
     assert row.tokens.tolist() == expected["text"]
-    assert row.position_ids is not None
     assert row.position_ids.tolist() == expected["position"]
     assert row.sep == expected["mask"]
     if "logit_mask" in expected and not has_words:
@@ -89,7 +88,6 @@ def test_sequences_are_the_references(name: str) -> None:
         (row,) = question.rows
         size = len(row)
         assert question.guid == sample["uid"]
-        assert row.position_ids is not None
         assert row.tokens.tolist() == sample["text"][:size]
         assert row.position_ids.tolist() == [line[:size] for line in sample["position"]]
         assert row.sep == sample["mask"]

@@ -10,7 +10,7 @@ from trainer.tasks.catalogue import find_task
 from trainer.tasks.items import read_items
 from trainer.tasks.rows import Example
 from trainer.tasks.task import TEST, TRAIN, PromptOptions, Task
-from trainer.tokenizer import TextTokenizer
+from trainer.tokenizer import PromptFormat, TextTokenizer
 
 
 def described(folder: Path, content: str) -> Task:
@@ -32,7 +32,7 @@ def test_a_model_without_task_masks_is_asked_with_mask(
             split=TEST,
             tokenizer=tokenizer,
             options=PromptOptions(),
-            task_mask=False,
+            prompt_format=PromptFormat(task_mask=False),
         )
         tokens: list[int] = question.rows[0].tokens.tolist()
         return tokens
@@ -71,7 +71,7 @@ def test_the_tasks_of_the_page_are_read(tmp_path: Path) -> None:
     blocks = [block.partition("```")[0] for block in page.split("```json\n")[1:]]
     own = [blocks[0], *blocks[1].splitlines(), *blocks[2].splitlines()]
     assert len(own) == 6
-    assert all(described(tmp_path, text).said.pattern for text in own)
+    assert all(described(tmp_path, text).description.pattern for text in own)
 
 
 def test_an_array_holds_the_items_of_json_lines(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_an_array_holds_the_items_of_json_lines(tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text(" [ ] ")
     lines, array = (read_items(tmp_path / name) for name in ("a.jsonl", "a.json"))
     assert [item.fields for item in array] == [item.fields for item in lines] == items
-    assert [item.line for item in array] == [3, 7, 13]
+    assert [item.place for item in array] == ["item 1", "item 2", "item 3"]
     assert read_items(tmp_path / "none.json") == []
 
 
@@ -90,7 +90,7 @@ def test_an_array_holds_the_items_of_json_lines(tmp_path: Path) -> None:
 )
 def test_an_array_that_is_none(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.json").write_text(content)
-    with pytest.raises(UserError, match=r"a\.json: this is not a valid JSON array"):
+    with pytest.raises(UserError, match=r"a\.json: this is not valid JSON"):
         read_items(tmp_path / "a.json")
 
 

@@ -19,17 +19,17 @@ from shards.storage.files import atomic_write
 from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop
 from trainer.engine import StepResult, make_model
-from trainer.finetune.batches import Prediction, Scoring, are_chosen
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
-from trainer.finetune.progress import Best, Progress, Since, better, keep
+from trainer.finetune.progress import Best, Progress, better, keep
+from trainer.finetune.scoring import Prediction, Scoring, are_chosen
 from trainer.finetune.start import (
     KNOWN,
     check_same_run,
     check_state,
     decisive,
     identity_of,
-    read_questions,
+    read_examples,
 )
 from trainer.finetune.step import Tuner
 from trainer.generate.prompt import Blank, Prompt
@@ -69,7 +69,7 @@ class FinetuneTask(TrainingTask):
     train_state: TrainState
     flags: Finetune
     tokenizer: TextTokenizer
-    questions: Mapping[str, Sequence[Example]]
+    examples: Mapping[str, Sequence[Example]]
     """By split, of those that there are."""
     order: Order
     tuner: Tuner
@@ -87,8 +87,8 @@ class FinetuneTask(TrainingTask):
     def _lines(self) -> list[str]:
         """Return a summary of the run for its user."""
         flags, task, shape = self.flags, self._task, self.writer.shape
-        counts = ", ".join(f"{len(self.questions[s]):,} {s}" for s in SPLITS if s in self.questions)
-        shortened = sum(q.num_shortened for several in self.questions.values() for q in several)
+        counts = ", ".join(f"{len(self.examples[s]):,} {s}" for s in SPLITS if s in self.examples)
+        shortened = sum(one.num_cut for several in self.examples.values() for one in several)
         lines = [
             f"{task.name}: {counts}; the model has {shape.num_parameters():,} parameters, "
             f"{self.train_state.precision}, ZeRO stage {self.train_state.engine.stage}",
@@ -97,24 +97,29 @@ class FinetuneTask(TrainingTask):
         ]
         if shortened:
             lines.append(f"{shortened:,} rows are shortened to fit")
-        if VALIDATION not in self.questions:
+        if VALIDATION not in self.examples:
             file = task.file(flags.data, VALIDATION)
             lines.append(f"there is no {file.name}: the last epoch counts as the best")
         return lines
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
         """Take a step."""
-        batch = [self.questions[TRAIN][number] for number in self.order.items(step)]
+        batch = [self.examples[TRAIN][number] for number in self.order.items(step)]
         outcome, accuracy = self.tuner.learn(batch, lr=lr, seed=self.flags.seed, step=step)
         if outcome.is_finite:
-            since = self.progress.since.plus(loss=outcome.loss, accuracy=accuracy)
-            self.progress = replace(self.progress, since=since)
+            sums = self.progress
+            self.progress = replace(
+                sums,
+                steps=sums.steps + 1,
+                loss=sums.loss + outcome.loss,
+                accuracy=sums.accuracy + accuracy,
+            )
         return outcome
 
     def metrics(self) -> Mapping[str, float]:
         """Return loss and accuracy since the last call."""
-        means = self.progress.since.means()
-        self.progress = replace(self.progress, since=Since())
+        means = self.progress.means()
+        self.progress = replace(self.progress, steps=0, loss=0.0, accuracy=0.0)
         return means
 
     def position(self, step: int) -> int:
@@ -197,53 +202,53 @@ class FinetuneTask(TrainingTask):
 
         Without such items it is empty.
         """
-        if VALIDATION not in self.questions:
+        if VALIDATION not in self.examples:
             return {}
         known: dict[str, float] = {}
-        if self._task.is_written:
-            answers = self.tuner.answer(self.questions[KNOWN], stop=self.writer.stop.exit_code)
+        if self._task.IS_WRITTEN:
+            answers = self.tuner.predict(self.examples[KNOWN], stop=self.writer.stop.exit_code)
             if answers is None:
                 return None
             known = _text_figures(answers)
             # A model that has diverged writes nothing that could be judged.
             if self.flags.by_loss or not math.isfinite(known[_DECISIVE]):
                 return known
-        questions = self.questions[VALIDATION]
-        predictions = self._predictions(questions)
+        examples = self.examples[VALIDATION]
+        predictions = self._predictions(examples)
         if predictions is None:
             return None
-        return self._task.metrics(questions, predictions) | known
+        return self._task.metrics(examples, predictions) | known
 
     def _test_lines(self) -> list[dict[str, object]] | None:
         """Return the lines of answers to the test items, none without them; None if stopped."""
-        if TEST not in self.questions:
+        if TEST not in self.examples:
             return []
-        predictions = self._predictions(self.questions[TEST])
+        predictions = self._predictions(self.examples[TEST])
         if predictions is None:
             return None
-        return self._task.lines(self.questions[TEST], predictions)
+        return self._task.lines(self.examples[TEST], predictions)
 
-    def _predictions(self, questions: Sequence[Example]) -> Sequence[Answer] | None:
-        if not self._task.is_written:
-            answers = self.tuner.answer(questions, stop=self.writer.stop.exit_code)
+    def _predictions(self, examples: Sequence[Example]) -> Sequence[Answer] | None:
+        if not self._task.IS_WRITTEN:
+            answers = self.tuner.predict(examples, stop=self.writer.stop.exit_code)
             return None if answers is None else [answer.answer for answer in answers]
-        filled = self.writer.fill(len(questions), lambda number: self._prompt(questions[number]))
+        filled = self.writer.fill(len(examples), lambda number: self._prompt(examples[number]))
         if filled is None:
             return None
         return [text_of(answer.tokens, self.tokenizer).strip() for (answer,) in filled]
 
-    def _prompt(self, question: Example) -> Prompt:
-        """Return what a question's row asks, as the first token of its answer and what is before.
+    def _prompt(self, example: Example) -> Prompt:
+        """Return what an example's row asks, as the first token of its answer and what is before.
 
         As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), eop alone ends what fills a blank.
         """
-        row = question.rows[0]
-        *context, token = row.tokens.tolist()
-        causal = row.position_ids is None
-        position = len(context) if row.position_ids is None else int(row.position_ids[0, -1])
+        row = example.rows[0]
+        *context, token = row.prompt
+        causal = row.mask_at is None
+        position, block_position = row.position_ids[:, len(context)].tolist()
         return Prompt(
             context=tuple(context),
-            blanks=(Blank(token=token, position=position, block_position=int(not causal)),),
+            blanks=(Blank(token=token, position=position, block_position=block_position),),
             ends=frozenset({self.tokenizer.special["eos" if causal else "eop"]}),
             causal=causal,
         )
@@ -282,10 +287,10 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     opening = LoadOptions(model=flags.model or None, tokenizer=flags.tokenizer)
     origin = ranks.run_on_all_ranks(lambda: resolve_model(path, opening))
     tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(origin, opening))
-    questions = ranks.run_on_all_ranks(lambda: read_questions(flags, origin, tokenizer))
+    examples = ranks.run_on_all_ranks(lambda: read_examples(flags, origin, tokenizer))
     shape = replace(origin.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)
     order = Order(
-        num_items=len(questions[TRAIN]),
+        num_items=len(examples[TRAIN]),
         batch_size=flags.batch_size,
         epochs=flags.epochs,
         seed=flags.seed,
@@ -293,7 +298,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     )
     micro = agreed_micro_batch(flags, [flags.batch_size], ranks)
     progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
-    decided = decisive(flags, questions)
+    decided = decisive(flags, examples)
     spec = RunSpec(
         make=partial(
             make_model, shape, seed=flags.seed, make=partial(GLM, smoothing=flags.label_smoothing)
@@ -314,7 +319,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     state = init_train_state(flags, spec, checkpoint=checkpoint, ranks=ranks)
     scoring = Scoring(
         pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
-        chosen=are_chosen(questions[TRAIN]),
+        chosen=are_chosen(examples[TRAIN]),
         penalty=flags.length_penalty,
     )
     writer = RankWriter(
@@ -329,7 +334,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         train_state=state,
         flags=flags,
         tokenizer=tokenizer,
-        questions=questions,
+        examples=examples,
         order=order,
         tuner=Tuner(engine=state.engine, scoring=scoring, loss=flags.loss, ranks=ranks),
         writer=writer,

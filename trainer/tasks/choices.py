@@ -1,0 +1,107 @@
+"""Tasks whose answers are chosen: the word or the choice that fills the blank of a pattern best."""
+
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from trainer.tasks.description import SPELLED
+from trainer.tasks.figures import Figures, chosen_figures
+from trainer.tasks.items import Item
+from trainer.tasks.rows import Answer, Example
+from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
+from trainer.tasks.template import strings_of, text_of
+
+_FEWEST = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChoiceTask(Task):
+    """A task whose answers are chosen."""
+
+    TAKES: ClassVar[tuple[str, ...]] = ("form", "length", "pattern")
+    IS_WRITTEN = False
+    FEWEST: ClassVar[int] = _FEWEST
+    """Choices of an item."""
+
+    def label(self, item: Item, context: EncodeContext) -> int | None:
+        """Return the number of an item's right choice; None where it is not known."""
+        labels = tuple(self.description.verbalizer) or range(len(self._choices(item)))
+        return item.label(labels, is_needed=not context.is_test, key=self.description.label)
+
+    def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
+        """Return an example of which answer fills the blank of a pattern best."""
+        pattern, words = context.pattern, self.description.words(context.pattern)
+        answers = words or self._choices(item)
+        if example.facts is None:  # of others the task knows which ones are right
+            _check_differ(answers, context, item)
+        if words and context.form != SPELLED:
+            row = context.filled(list(strings_of(pattern.text, item)), (), item)
+            return with_rows(example, [row], [_word(word, context, item) for word in words])
+        filled = [item] * len(answers)
+        if pattern.filler:
+            filled = [replace(item, fields={**item.fields, "choice": answer}) for answer in answers]
+            answers = [text_of(pattern.filler, one) for one in filled]
+        rows = [
+            context.filled(list(strings_of(pattern.text, one)), _spelled(answer, context, one), one)
+            for one, answer in zip(filled, answers, strict=True)
+        ]
+        return with_rows(example, rows)
+
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+        """Return the figures of the description; see `Task.metrics`."""
+        figures = chosen_figures(examples, answers)
+        return {name: figures[name] for name in self.description.metric}
+
+    def lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
+        """Return answers as they are handed in, one JSON object a line."""
+        key = self.description.name or "idx"
+        pairs = zip(examples, answers, strict=True)
+        return [{key: one.idx, "label": self.handed_in(one, given)} for one, given in pairs]
+
+    def handed_in(self, example: Example, given: Answer) -> Any:  # noqa: ARG002
+        """Return what an answer is handed in as."""
+        labels = tuple(self.description.verbalizer)
+        return labels[int(given)] if labels else int(given)
+
+    def _choices(self, item: Item) -> Sequence[str]:
+        name = self.description.choices_field
+        if name is None:
+            return [text_of(template, item) for template in self.description.choices]
+        values = item.value(*name.split("."))
+        are_texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
+        if not are_texts or len(values) < self.FEWEST:
+            raise item.wrong(f'the field "{name}" is no list of at least {_FEWEST} texts.')
+        return list(values)
+
+
+def _spelled(answer: str, context: EncodeContext, item: Item) -> list[int]:
+    """Return an answer's ids with the token that ends it."""
+    ids = context.ids(answer)
+    if not ids:
+        raise item.wrong(f"an answer is empty ({answer!r}): every choice needs a text.")
+    return [*ids, context.tokenizer.special["eop"]]
+
+
+def _word(answer: str, context: EncodeContext, item: Item) -> int:
+    """Return the one id of a word."""
+    ids = context.ids(answer)
+    if len(ids) != 1:
+        raise item.wrong(
+            f"the word {answer!r} has {len(ids)} tokens with {context.tokenizer.spec}, and one "
+            f"fills a blank. Take --form {SPELLED}, or another word."
+        )
+    return ids[0]
+
+
+def _check_differ(answers: Sequence[str], context: EncodeContext, item: Item) -> None:
+    """Check that no two answers are the same to a model: one would be right, and one wrong."""
+    numbers: dict[tuple[int, ...], int] = {}
+    for number, answer in enumerate(answers):
+        before = numbers.setdefault(tuple(context.ids(answer)), number)
+        if before != number:
+            raise item.wrong(
+                f"the choices {before} and {number} are the same tokens, "
+                f"{reprlib.repr(answers[before])} and {reprlib.repr(answer)}: nothing tells the "
+                "right one from the wrong one. Correct the item or the words, or leave it out."
+            )

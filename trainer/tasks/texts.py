@@ -1,0 +1,156 @@
+"""Tasks whose answers are written: a prompt is continued, or its blank filled.
+
+Sequence to sequence is one of them: a source is given, and its target is written into a blank
+behind it.
+
+    [CLS] source [sMASK] eos …padding  |  sop target eop
+
+Files are JSON lines {"source": …, "target": …}, or two files of lines, NAME.source and NAME.target.
+As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq/dataset), a source that is too long loses its
+beginning, and a source is padded, which the model sees, unless --hide-padding.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from shards.errors import UserError
+from trainer.tasks.figures import Figures, text_figures
+from trainer.tasks.items import Item
+from trainer.tasks.rows import Answer, Example, Row
+from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
+from trainer.tasks.template import Part, parse, strings_of, text_of
+
+TARGET_LENGTH = 128
+"""Tokens of a text that is written, where --target-length is not given."""
+_SOURCE_LENGTH = 512
+_FRAME = 3
+"""Tokens of Part A besides the source."""
+_PUBLISHED = (
+    (("instruction", "input"), "output"),
+    (("instruction",), "output"),
+    (("instruction", "context"), "response"),
+    (("instruction",), "response"),
+    (("content",), "summary"),
+    (("document",), "summary"),
+    (("text",), "summary"),
+    (("article",), "highlights"),
+    (("source",), "target"),
+    (("prompt",), "completion"),
+    (("prompt",), "response"),
+    (("prompt",), "answer"),
+    (("query",), "response"),
+    (("question",), "answer"),
+    (("input",), "output"),
+)
+"""Fields of prompts, and of answers, that files are published with; the first that fits counts."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextTask(Task):
+    """A task whose answers are written."""
+
+    TAKES: ClassVar[tuple[str, ...]] = ("length", "pattern")
+    IS_WRITTEN = True
+
+    def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
+        """Return an example whose answer is written."""
+        template = self.description.answer or ""
+        fields = [part.field.split(".") for part in parse(template) if part.field]
+        is_known = not context.is_test or all(item.has(*keys) for keys in fields)
+        reference = text_of(template, item) if is_known else None
+        if context.is_train and not (reference or "").strip():
+            raise item.wrong("the answer is empty: there is nothing to learn.")
+        learnt = reference if context.is_train and reference else ""
+        row = self.row(item, learnt, context)
+        return with_rows(replace(example, facts={"reference": reference}), [row])
+
+    def row(self, item: Item, answer: str, context: EncodeContext) -> Row:
+        """Return the row of a prompt with its answer, if there is one."""
+        special, ids = context.tokenizer.special, context.ids(answer)
+        strings = list(strings_of(context.pattern.text, item))
+        if context.prompt_format.causal:
+            prompt, was_cut = context.fitted(strings, item, taken=len(ids))
+            if not prompt:
+                raise item.wrong("the prompt is empty, and a model that reads on needs one.")
+            return Row(prompt, [*ids, special["eos"]] if ids else [], was_cut=was_cut)
+        if not any(one.mask for one in strings):  # it goes on at its end, white space there dropped
+            *first, last = strings or [Part()]
+            end = Part(mask=context.blank("gmask"))
+            strings = [*first, replace(last, text=last.text.rstrip()), end]
+        return context.filled(strings, [*ids, special["eop"]] if ids else [], item)
+
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+        """Return the figures of the description; see `Task.metrics`."""
+        figures = text_figures(examples, answers)
+        return {name: figures[name] for name in self.description.metric}
+
+    def lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
+        """Return answers as they are handed in, one JSON object a line."""
+        pairs = zip(examples, answers, strict=True)
+        return [{"idx": one.idx, "prediction": text, **(one.facts or {})} for one, text in pairs]
+
+    def check_fields(self, items: Sequence[Item], context: EncodeContext) -> None:
+        """Check that an item has the fields of prompt and answer; else name the task for it."""
+        answer = "" if context.is_test else self.description.answer or ""
+        names = [part.field for text in (context.pattern.text, answer) for part in parse(text)]
+        for item in items:
+            lacking = [name for name in names if name.strip("|") and not item.has(*name.split("."))]
+            suggested = _suggested_task(item.fields) if lacking else None
+            if suggested:
+                raise item.wrong(
+                    f'the task {self.name} reads the field "{lacking[0]}", and there are '
+                    f"{', '.join(map(str, item.fields))}. Write a task that reads these, for "
+                    f"example a file task.json with {suggested}, and give it instead of "
+                    f"{self.name}: --task task.json."
+                )
+
+
+def _suggested_task(fields: Collection[str]) -> str | None:
+    """Return a task file, a line of JSON, for items with some fields; None if none is known."""
+    for prompts, answer in _PUBLISHED:
+        if {*prompts, answer} <= {*fields}:
+            *first, last = prompts
+            pattern = "\n".join([*(f"{{{name}}}" for name in first), f"{{{last}:cut}}"])
+            return json.dumps({"pattern": pattern, "answer": f"{{{answer}}}", "length": 512})
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SequenceTask(TextTask):
+    """Sequence to sequence; see the module."""
+
+    TAKES: ClassVar[tuple[str, ...]] = (
+        "source_length",
+        "target_length",
+        "cut_targets",
+        "hide_padding",
+    )
+    HAS_OWN_BLANK = False
+
+    def row(self, item: Item, answer: str, context: EncodeContext) -> Row:
+        """Return the row of a source, with its target where that is learnt."""
+        special, options = context.tokenizer.special, context.options
+        size = options.source_length or _SOURCE_LENGTH
+        most = options.target_length or TARGET_LENGTH
+        if size <= _FRAME:
+            raise UserError(
+                f"--source-length {size} leaves no token to the source: make it longer."
+            )
+        target = [*context.ids(f" {answer}"), special["eop"]] if answer else []
+        if len(target) > most and not options.cut_targets:
+            raise item.wrong(
+                f"the target has {len(target):,} tokens, its end among them, and --target-length "
+                f"is {most:,}. Make that longer, or let long targets be cut with --cut-targets."
+            )
+        ids = context.ids(item.text("source").strip())
+        source = ids[_FRAME - size :]
+        return Row(
+            [special["cls"], *source, special[context.blank("smask")], special["eos"]],
+            target[:most],
+            mask_at=1 + len(source),
+            sop=special["sop"],
+            padding=(special["pad"], 0 if options.hide_padding else size - _FRAME - len(source)),
+            was_cut=len(source) < len(ids),
+        )
