@@ -39,7 +39,7 @@ from trainer.deepspeed import (
     presets,
     read_json,
 )
-from trainer.import_weights.shape import shape_at, shape_named
+from trainer.import_weights.config_json import shape_at, shape_named
 from trainer.load_options import LoadOptions
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule

@@ -198,7 +198,7 @@ for run in ("glm", "left"):
     questions = task.examples(
         Path("more-said" if run == "left" else "more-copa"), split="val",
         tokenizer=trained.tokenizer, options=PromptOptions(length=70),
-        is_causal=run == "left",
+        prompt_format=trained.prompt_format,
     )
     given = [one.answer for one in predict(trained.model, questions)]
     print(given, task.metrics(questions, given))

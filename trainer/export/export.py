@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,10 @@ def _config(
             "give at least one more than that."
         )
     dtype = str(DTYPES[options.dtype]).removeprefix("torch.")
-    told = {TRAINING: to_json(_training(origin, tokenizer)), "torch_dtype": dtype}
+    training = {one.name: getattr(origin, one.name) for one in fields(Training)}
+    if not origin.tokenizer and tokenizer is not None:
+        training["tokenizer"] = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
+    told = {TRAINING: to_json(training), "torch_dtype": dtype}
     if options.to == TRANSFORMERS:
         eos = special.get("eos")
         return {**gpt2.configuration(origin.shape, vocabulary=vocabulary, eos=eos), **told}
@@ -192,19 +196,6 @@ def _config(
         "special_tokens": dict(special),
         **told,
     }
-
-
-def _training(origin: ModelSource, tokenizer: TextTokenizer | None) -> Training:
-    """Return what is known of a model's training, its tokenizer if only a flag names that."""
-    identity = origin.tokenizer
-    if not identity and tokenizer is not None:
-        identity = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
-    return Training(
-        task_mask=origin.task_mask,
-        tokenizer=identity,
-        length=origin.length,
-        isolate_documents=origin.isolate_documents,
-    )
 
 
 def _tokenizer(origin: ModelSource, opening: LoadOptions) -> TextTokenizer | None:

@@ -1,19 +1,19 @@
-"""config.json of folders as transformers has them: which model it describes.
+"""The shape of a model, found without torch: of a run, a published model, or one that is named.
 
-Of others' models GLM (2021) and GPT-2 can be read; a GLM that `trainer.export` wrote is read too.
+Published models say it in config.json, as transformers has it. Of others' models GLM (2021) and
+GPT-2 can be read; a GLM that `trainer.export` wrote is read too.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from shards.errors import UserError
 from shards.records import from_json
-from shards.run import CAUSAL, GLM
-from trainer.import_weights import glm, gpt2
 from trainer.import_weights.foreign import READABLE, refuse_foreign
 from trainer.json_file import read_object
-from trainer.model.sizes import ModelConfig
+from trainer.model.sizes import ModelConfig, padded_vocabulary
 
 CONFIG = "config.json"
 FORMS = ("model.safetensors", "pytorch_model.bin")
@@ -25,6 +25,100 @@ SHAPE = "shape"
 """Where its config.json has the fields of `ModelConfig`."""
 TRAINING = "corpusmill"
 """Where config.json has the fields of `Training`; transformers keeps and ignores it."""
+_LIST = "whole-*.json"
+"""The lists of a checkpoint's files."""
+_COUNTS = ("num_layers", "hidden_size", "num_heads", "max_positions")
+"""What a config.json must say, besides vocab_size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """How the config.json of a kind of model says its shape."""
+
+    fields: Mapping[str, str]
+    """Our names, and theirs."""
+    same: Mapping[str, Any]
+    """What it must say, or leave out, to be the one that is computed here."""
+    defaults: Mapping[str, Any]
+    """What it means to leave a field out."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """What all models of the kind have, by our names."""
+
+    def shape_of(self, content: Mapping[str, Any]) -> ModelConfig:
+        """Return the shape that a config.json describes, its vocabulary padded.
+
+        Raises:
+            ValueError: it describes none, or the model is computed in another way than here.
+        """
+        given = {**self.same, **self.defaults, **content}
+        for name in (*(self.fields[ours] for ours in _COUNTS), "vocab_size"):
+            if type(given.get(name)) is not int:
+                raise ValueError(f"{name} is {given.get(name)!a}; expected a whole number")
+        for name, value in self.same.items():
+            if given[name] != value:
+                raise ValueError(f"{name} is {given[name]!a}, and only {value!r} is computed here")
+        return ModelConfig(
+            **{ours: given[theirs] for ours, theirs in self.fields.items()},
+            **self.fixed,
+            vocab_size=padded_vocabulary(given["vocab_size"]),
+        )
+
+
+GLM = Format(
+    fields={
+        "num_layers": "num_layers",
+        "hidden_size": "hidden_size",
+        "num_heads": "num_attention_heads",
+        "max_positions": "max_sequence_length",
+        "block_positions": "block_position_encoding",
+        "hidden_dropout": "output_dropout_prob",
+        "attention_dropout": "attention_dropout_prob",
+        "init_std": "initializer_range",
+    },
+    same={"attention_scale": 1.0, "relative_encoding": False},
+    defaults={
+        "block_position_encoding": True,
+        "initializer_range": 0.02,
+        "output_dropout_prob": 0.1,
+        "attention_dropout_prob": 0.1,
+    },
+)
+"""GLM as THUDM/GLM publishes it for transformers, which is not transformers' own GLM-4."""
+GPT2 = Format(
+    fields={
+        "num_layers": "n_layer",
+        "hidden_size": "n_embd",
+        "num_heads": "n_head",
+        "max_positions": "n_positions",
+        "layernorm_eps": "layer_norm_epsilon",
+        "init_std": "initializer_range",
+    },
+    same={
+        "activation_function": "gelu_new",
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "tie_word_embeddings": True,
+        "add_cross_attention": False,
+        "n_inner": None,
+    },
+    defaults={"layer_norm_epsilon": 1e-5, "initializer_range": 0.02},
+    fixed={"block_positions": False, "hidden_dropout": 0.0, "attention_dropout": 0.0},
+)
+"""GPT-2 as OpenAI's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model was trained, as `trainer.export` writes it into config.json."""
+
+    task_mask: bool = True
+    """Whether a GLM knows [sMASK] and [gMASK] besides [MASK]."""
+    tokenizer: Mapping[str, str] = field(default_factory=dict)
+    """name and sha256 of the data's; empty: not known."""
+    length: int | None = None
+    """Of its windows; None: not known."""
+    isolate_documents: bool = False
+    """Whether the documents of a window did not see each other."""
 
 
 def described_folder(path: Path) -> Path | None:
@@ -44,28 +138,18 @@ def shape_in(folder: Path) -> ModelConfig:
     try:
         if content.get("model_type") == GLM_TYPE:
             return from_json(ModelConfig, content[SHAPE], where=SHAPE)
-        if content.get("model_type") == glm.MODEL_TYPE:
-            return glm.shape_of(content)
-        return gpt2.shape_of(content)
+        if content.get("model_type") == "glm":
+            return GLM.shape_of(content)
+        if content.get("activation_function") == "gelu_pytorch_tanh":  # another name for it
+            content["activation_function"] = GPT2.same["activation_function"]
+        if content.get("n_inner") == 4 * (content.get("n_embd") or 0):
+            content["n_inner"] = None
+        return GPT2.shape_of(content)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{folder / CONFIG} does not describe a model that can be read here ({error}). "
             f"{READABLE}."
         ) from error
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """What `trainer.export` tells of how a model was trained, in its config.json."""
-
-    task_mask: bool = True
-    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
-    tokenizer: Mapping[str, str] = field(default_factory=dict)
-    """name and sha256 of the data's; empty: not known."""
-    length: int | None = None
-    """Of its windows; None: not known."""
-    isolate_documents: bool = False
-    """Whether the documents of a window did not see each other."""
 
 
 def training_in(folder: Path) -> Training:
@@ -74,9 +158,9 @@ def training_in(folder: Path) -> Training:
     Raises:
         UserError: what it says cannot be understood.
     """
-    told = read_object(folder / CONFIG).get(TRAINING, {})
+    content = read_object(folder / CONFIG).get(TRAINING, {})
     try:
-        training = from_json(Training, told, where=TRAINING)
+        training = from_json(Training, content, where=TRAINING)
         if training.tokenizer and training.tokenizer.keys() != {"name", "sha256"}:
             raise ValueError("a tokenizer has name and sha256")
     except ValueError as error:
@@ -87,13 +171,35 @@ def training_in(folder: Path) -> Training:
     return training
 
 
-def vocabulary_in(folder: Path) -> int | None:
-    """Return how many tokens the model in a folder has, if its embedding has rows for no others."""
-    size = read_object(folder / CONFIG).get("vocab_size")
-    return size if isinstance(size, int) else None
+def shape_named(name: str) -> ModelConfig:
+    """Return the shape that `--model` names: as `ModelConfig.named`, or a config.json.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    path = Path(name)
+    is_config = path.name == CONFIG and path.is_file()
+    return shape_in(path.parent) if is_config else ModelConfig.named(name)
 
 
-def objective_in(folder: Path) -> str | None:
-    """Return what the model in a folder was trained for, if its config.json says so."""
-    objective = read_object(folder / CONFIG).get("objective")
-    return objective if objective in (CAUSAL, GLM) else None
+def shape_at(path: Path) -> ModelConfig | None:
+    """Return the shape of a model as what is next to its weights describes it; None: nothing does.
+
+    Args:
+        path: of a run, of one of its checkpoints, or of a published model.
+
+    Raises:
+        UserError: it holds a model of another kind.
+    """
+    if (folder := described_folder(path)) is not None:
+        return shape_in(folder)
+    refuse_foreign(path)
+    # All checkpoints of a run record the same. Lists that cannot be read are reported when the
+    # weights are.
+    for list_of_files in (*sorted(path.glob(_LIST)), *sorted(path.glob(f"step-*/{_LIST}"))):
+        try:
+            model = read_object(list_of_files)["state"]["identity"]["model"]
+            return from_json(ModelConfig, model, where="model")
+        except (UserError, KeyError, TypeError, ValueError):
+            continue
+    return None

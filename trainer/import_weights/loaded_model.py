@@ -22,14 +22,15 @@ from shards.run import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, usable_checkpoint
 from trainer.distributed import DTYPES
 from trainer.import_weights.config_json import (
+    CONFIG,
     Training,
     described_folder,
-    objective_in,
+    shape_at,
+    shape_named,
     training_in,
-    vocabulary_in,
 )
 from trainer.import_weights.load import load_weights
-from trainer.import_weights.shape import shape_at, shape_named
+from trainer.json_file import read_object
 from trainer.load_options import LoadOptions
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
@@ -64,24 +65,16 @@ class LoadedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSource:
-    """What a checkpoint tells of a model, before its weights are read."""
+class ModelSource(Training):
+    """What a checkpoint says of a model, before its weights are read."""
 
     path: Path
     """What `load_weights` takes."""
     shape: ModelConfig
     objective: str
-    tokenizer: Mapping[str, str]
-    """name and sha256 of the data's; empty: not known."""
-    data: tuple[str, ...]
+    data: tuple[str, ...] = ()
     """Folders or addresses of the data that it was trained on, as far as they are known."""
-    step: int | None
-    task_mask: bool = True
-    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
-    length: int | None = None
-    """Of the windows that it was trained on; None: not known."""
-    isolate_documents: bool = False
-    """Whether their documents did not see each other."""
+    step: int | None = None
     vocabulary: int | None = None
     """How many tokens it has, where the rest of its embedding is filled up; None: a token a row."""
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -189,21 +182,17 @@ def source_of_run(
 
 def _published(path: Path, opening: LoadOptions) -> ModelSource:
     """Return what is known of a model that no run of ours is known of."""
-    shape = _shape_given(path, opening)
-    folder = described_folder(path)
-    told = objective_in(folder) if folder else None
-    training = training_in(folder) if folder else Training()
+    shape, folder = _shape_given(path, opening), described_folder(path)
+    content = read_object(folder / CONFIG) if folder else {}
+    objective, vocabulary = content.get("objective"), content.get("vocab_size")
+    if objective not in (CAUSAL, BLANKS):
+        objective = BLANKS if shape.block_positions else CAUSAL
     return ModelSource(
+        **vars(training_in(folder) if folder else Training()),
         path=path,
         shape=shape,
-        objective=told or (BLANKS if shape.block_positions else CAUSAL),
-        tokenizer=training.tokenizer,
-        data=(),
-        step=None,
-        task_mask=training.task_mask,
-        length=training.length,
-        isolate_documents=training.isolate_documents,
-        vocabulary=vocabulary_in(folder) if folder else None,
+        objective=objective,
+        vocabulary=vocabulary if isinstance(vocabulary, int) else None,
     )
 
 

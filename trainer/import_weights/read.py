@@ -1,25 +1,18 @@
-"""The weights in any checkpoint that the trainer knows, by our names and in our layout.
-
-GPT-2 gives all its tokens logits far below 0. The rows that its embedding lacks get the mean of the
-others: rows near 0, whose logit is 0, would take nearly all of the probability.
-"""
+"""The weights in any checkpoint that the trainer knows, by our names and in our layout."""
 
 import io
+import re
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
-from shards.errors import DamageError, UserError
+from shards.errors import UserError
 from trainer.import_weights import gpt2
 from trainer.import_weights.config_json import described_folder, shape_in
 from trainer.import_weights.files import STEMS, find_files, load
-from trainer.import_weights.glm import bare_name
 from trainer.import_weights.weights import Part, Weights, listed
-from trainer.model.model import parameter_shapes
-from trainer.model.sizes import VOCABULARY_MULTIPLE, ModelConfig
 from trainer.torch_file import deepspeed_types, explain_damage, read, weights_only
 
 
@@ -82,9 +75,9 @@ def _read_files(path: Path, *, vocab_size: int) -> Weights:
     source = ranks[0][0] if len(ranks) == len(ranks[0]) == 1 else ranks[0][0].parent
     parts = []
     for shards in ranks:
-        stored = {bare_name(name): value for file in shards for name, value in load(file).items()}
+        stored = {_bare(name): value for file in shards for name, value in load(file).items()}
         if gpt2.is_gpt2(stored):
-            stored = _own_layout(stored, source, vocab_size=vocab_size)
+            stored = gpt2.imported(stored, vocab_size=vocab_size)
         _check_type(stored, source)
         parts.append(stored)
     names = {name for part in parts for name in part}
@@ -97,40 +90,12 @@ def _read_files(path: Path, *, vocab_size: int) -> Weights:
     return Weights(parts={name: [p[name] for p in parts] for name in parts[0]}, source=source)
 
 
-def _own_layout(
-    stored: Mapping[str, Tensor], source: Path, *, vocab_size: int
-) -> dict[str, Tensor]:
-    """Return the weights of a GPT-2 by our names and in our layout.
+def _bare(name: str) -> str:
+    """Return the name of a parameter without what other programs put before it.
 
-    Raises:
-        DamageError: some are missing.
+    `module.` is of DistributedDataParallel, `glm.` of save_pretrained of THUDM/GLM's own class.
     """
-    stored = {name.removeprefix(gpt2.PREFIX): value for name, value in stored.items()}
-    own = _names(gpt2.num_layers(stored))
-    lacking = [name for name in own.values() if name not in stored]
-    if lacking:
-        shown = listed([f"{gpt2.PREFIX}{name}" for name in lacking])
-        raise DamageError(f"{source} has no {shown}, which a GPT-2 has: copy its files again.")
-    found = {}
-    for name, theirs in own.items():
-        value = stored[theirs]
-        if gpt2.is_transposed(name) and value.dim() == 2:  # noqa: PLR2004
-            value = value.t()
-        found[name] = _filled(value, vocab_size) if name == gpt2.WORDS else value
-    return found
-
-
-def _names(layers: int) -> dict[str, str]:
-    """Return the names of a GPT-2's parameters as transformers has them, by ours."""
-    shape = ModelConfig(
-        num_layers=layers,
-        hidden_size=1,
-        num_heads=1,
-        vocab_size=VOCABULARY_MULTIPLE,
-        max_positions=1,
-        block_positions=False,
-    )
-    return {name: gpt2.name_in_transformers(name) for name in parameter_shapes(shape)}
+    return re.sub(r"^((module|glm)\.)*", "", name)
 
 
 def _check_type(stored: Mapping[str, Tensor], source: Path) -> None:
@@ -141,12 +106,3 @@ def _check_type(stored: Mapping[str, Tensor], source: Path) -> None:
                 f"{source} has values of type {value.dtype} ({name}): save the weights without "
                 "quantization."
             )
-
-
-def _filled(words: Tensor, vocab_size: int) -> Tensor:
-    """Return an embedding with the rows of padding that it lacks; of another size, as it is."""
-    missing = vocab_size - len(words) if words.dim() else 0
-    if not 0 < missing < VOCABULARY_MULTIPLE:
-        return words
-    mean = words.float().mean(dim=0).to(words.dtype)
-    return torch.cat([words, mean.expand(missing, -1)])

@@ -68,8 +68,8 @@ class Weights:
         ):
             if names:
                 raise UserError(
-                    f"{self.source} {what}: {listed(sorted(names))}. It was made with another "
-                    "--model: compare layers and block positions."
+                    f"{self.source} {what}: {listed(sorted(names))}. Copy its files again, or give "
+                    "the --model that it was made with: compare layers and block positions."
                 )
         for name, shape in shapes.items():
             parts = [torch.empty(part.shape, device="meta") for part in self.parts[name]]
