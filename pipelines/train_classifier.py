@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.corpus.sources import match_corpora
 from pipelines.steps.classifier import Classifier, line_of, metric_of
 from pipelines.steps.fasttext_model import LABEL_PREFIX, file_hash
-from pipelines.training_texts import Sample, TrainingTexts, check_new, input_options
+from pipelines.training_texts import Held, TextOptions, TrainingTexts, check_new
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
@@ -100,8 +99,8 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions:
-    """Which texts a classifier learns from."""
+class SideOptions:
+    """Which texts a classifier learns to tell apart."""
 
     positive: tuple[str, ...] = option(
         MISSING,
@@ -124,16 +123,6 @@ class TextOptions:
     )
     negative_label: str = option("cc", type=_label, metavar="LABEL")
     """what they get"""
-    corpus: str = option("text", metavar="NAME")
-    """what the input is: a corpus, or a module that holds one"""
-    text_field: str = option("", metavar="NAME")
-    """the field with the text, of corpus text; meta.body means body in meta"""
-    format: str = option("", metavar="FORMAT")
-    """what the files are, of corpus text: json, jsonl, lines and so on"""
-    skip_unreadable: bool = option(False)
-    """go on without files that cannot be read"""
-    sample_bytes: int = option(100_000_000, type=at_least_one, metavar="N")
-    """how much of each input to take; it is held in memory"""
     held_out: float = option(0.1, type=fraction, metavar="F")
     """share that measures the model"""
 
@@ -156,12 +145,10 @@ class TrainOptions:
     """rows for n-grams; a model has 4 bytes times --dimensions for each"""
     min_count: int = option(1, type=at_least_one, metavar="N")
     """least occurrences of a word that gets a row of its own"""
-    seed: int = option(0, type=count, metavar="N")
-    """seed of sample and training"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainClassifier(TrainOptions, TextOptions, Command):
+class TrainClassifier(TrainOptions, TextOptions, SideOptions, Command):
     """Train a fastText classifier that tells the texts of two inputs apart."""
 
     STOPPED = "nothing was written"
@@ -185,6 +172,7 @@ class TrainClassifier(TrainOptions, TextOptions, Command):
                 f"--positive-label and --negative-label are both {self.positive_label}."
             )
         options = {field.name: getattr(self, field.name) for field in fields(TrainOptions)}
+        options["seed"] = self.seed
         sides = [read_side(name, self) for name in (POSITIVE, NEGATIVE)]
         with tempfile.TemporaryDirectory() as folder:
             made = train(sides, Path(folder), options=self)
@@ -240,21 +228,8 @@ def read_side(name: str, options: TrainClassifier) -> Side:
         UserError: They cannot be read, or are too few.
     """
     specs: Sequence[str] = getattr(options, name)
-    module, of_input = input_options(
-        options.corpus,
-        specs,
-        text_field=options.text_field,
-        format=options.format,
-        skip_unreadable=options.skip_unreadable,
-    )
-    files, corpora = match_corpora(module, of_input)
-    sample = Sample(
-        num_bytes=options.sample_bytes,
-        seed=options.seed,
-        held_share=options.held_out,
-        held_bytes=_HELD_BYTES,
-    )
-    texts = TrainingTexts(files, corpora, sample, program="pipelines.train_classifier")
+    held = Held(share=options.held_out, most_bytes=_HELD_BYTES)
+    texts = TrainingTexts(specs, options, holding=held, program="pipelines.train_classifier")
     lines = [line for line in map(_training_line, texts) if line]
     if len(lines) < _LEAST_TEXTS or not texts.held:
         raise UserError(
@@ -275,7 +250,7 @@ def _training_line(text: str) -> str:
     return _LABEL_WORD.sub("", line_of(text)).strip()
 
 
-def train(sides: Iterable[Side], folder: Path, *, options: TrainOptions) -> Path:
+def train(sides: Iterable[Side], folder: Path, *, options: TrainClassifier) -> Path:
     """Return the file of a model in a folder; the same texts and options give the same bytes.
 
     Raises:

@@ -11,16 +11,13 @@ import argparse
 import io
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.corpus.options import Options
-from pipelines.corpus.sources import Corpus, match_corpora
-from pipelines.read.files import InputFile
-from pipelines.training_texts import Sample, TrainingTexts, check_new, input_options
+from pipelines.training_texts import Held, TextOptions, TrainingTexts, check_new
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
@@ -29,13 +26,11 @@ from shards.program import called
 from shards.shown import print_line
 from shards.storage.files import atomic_write
 
-HELD_BACK = 0.02
-"""Share of the sampled records that measure the tokenizer instead of training it."""
+HELD = Held(share=0.02, most_bytes=4 << 20)
+"""Of the sampled records, those that measure the tokenizer instead of training it."""
 
 _LINE_CHARACTERS = 4096
 """SentencePiece drops lines above a limit in bytes, so longer ones are cut for it."""
-
-_HELD_BYTES = 4 << 20
 
 _LEAST_COVERAGE = 0.9
 
@@ -73,7 +68,7 @@ class TrainOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainTokenizer(TrainOptions, Command):
+class TrainTokenizer(TextOptions, TrainOptions, Command):
     """Train a SentencePiece tokenizer on a sample of a corpus."""
 
     STOPPED = "nothing was written"
@@ -85,18 +80,10 @@ class TrainTokenizer(TrainOptions, Command):
     """as for the corpus"""
     corpus: str = option("wudao", metavar="NAME")
     """what the input is: a corpus, or a module that holds one"""
-    text_field: str = option("", metavar="NAME")
-    """the field with the text, of corpus text; meta.body means body in meta"""
-    format: str = option("", metavar="FORMAT")
-    """what the files are, of corpus text: json, jsonl, lines and so on"""
-    skip_unreadable: bool = option(False)
-    """go on without files that cannot be read"""
     output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.model")
     """the model to write"""
     sample_bytes: int = option(50_000_000, type=positive, metavar="N")
     """how much of the input to train on"""
-    seed: int = option(0, type=count, metavar="N")
-    """seed of the sample"""
 
     def run(self) -> None:
         """Train and write a model, and print the closing lines.
@@ -106,21 +93,7 @@ class TrainTokenizer(TrainOptions, Command):
         """
         log_plainly()
         check_new(self.output, ".model", "SentencePiece")
-        module, options = input_options(
-            self.corpus,
-            self.input,
-            text_field=self.text_field,
-            format=self.format,
-            skip_unreadable=self.skip_unreadable,
-        )
-        files, corpora = self._matched(module, options)
-        sample = Sample(
-            num_bytes=self.sample_bytes,
-            seed=self.seed,
-            held_share=HELD_BACK,
-            held_bytes=_HELD_BYTES,
-        )
-        texts = TrainingTexts(files, corpora, sample, program="pipelines.train_tokenizer")
+        texts = self._texts()
         model = train(texts, options=self)
         with atomic_write(self.output) as handle:
             handle.write(model)
@@ -134,18 +107,18 @@ class TrainTokenizer(TrainOptions, Command):
         words += ["--text-field", self.text_field] if self.text_field else []
         words += ["--format", self.format] if self.format else []
         words += ["--tokenizer", f"sentencepiece:{self.output}"]
-        print_line(f"next: python -m {module} {shlex.join(words)}")
+        print_line(f"next: python -m {texts.module} {shlex.join(words)}")
 
-    def _matched(
-        self, module: str, options: Options
-    ) -> tuple[Sequence[InputFile], Mapping[str, Corpus]]:
-        """Return the files of the input, and the corpus of each source.
+    def _texts(self) -> TrainingTexts:
+        """Return the texts to train on.
 
         Raises:
-            UserError: There are none, or they cannot be read.
+            UserError: There are no files, or they cannot be read.
         """
         try:
-            return match_corpora(module, options)
+            return TrainingTexts(
+                self.input, self, holding=HELD, program="pipelines.train_tokenizer"
+            )
         except UserError as error:
             if self.corpus != TrainTokenizer.corpus:
                 raise

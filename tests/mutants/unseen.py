@@ -18,7 +18,6 @@ UNSEEN = {
     "77bedd4e73ae8066": f"shards/view/audit.py, total: {_SAME}, nobody asks for it there",
     "cd0bde41b6ac4845": f"trainer/pretraining.py, return 0: {_SAME}, opening the data reports it",
     "a29f8757d3da33a0": f"pipelines/tokenizers/sentencepiece_model.py, count: {_SAME}, as unused",
-    "2a2df46fd61e84a5": f"pipelines/training_texts.py, sample < limit: {_SAME} but for one in 2^64",
     "571688ba9b0046d4": f"trainer/blanks/text.py, words >> 32: {_SAME} but for one in 2^31",
     "0566c45753b6f809": f"shards/view/records.py, <=: {_SAME}, a record has further columns",
     "b669c20af8b07163": f"pipelines/read/parquet.py, use_threads: {_COST}",

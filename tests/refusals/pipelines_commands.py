@@ -83,10 +83,10 @@ TRAIN_TOKENIZER = (
     "--output a.model --vocab-size 300 --corpus wudao",
     "--output a.model --vocab-size 300 --corpus pile --format jsonl",
     "--output a.model --vocab-size 300 --format csv",
+    "--output a.model --vocab-size 300 --text-field body",
 )
 TRAIN_TOKENIZER_ON = (
     "--output a.model --vocab-size 90000",
-    "--output a.model --vocab-size 300 --text-field body",
     "--output a.model --vocab-size 300 --character-coverage 0.97",
 )
 
