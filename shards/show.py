@@ -31,7 +31,6 @@ USUAL: Mapping[str, Any] = {
     "dedup": "exact",
     "language_threshold": 0.5,
     "languages": ["en", "zh"],
-    "lid_chars": 1024,
     "minhash_threshold": 0.7,
     "pii": "keep",
     "sample": 1.0,

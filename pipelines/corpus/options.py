@@ -116,9 +116,9 @@ class Options(Command):
     lid_model: str = option("", metavar="FILE", decides=SEGMENTS)
     """fastText model: lid.176.bin or .ftz, or any other with its labels (docs/own.md). Default: the
     installed lid.176.ftz."""
-    lid_chars: int | str = option(1024, metavar="N|auto", type=count_or_auto, decides=SEGMENTS)
-    """Characters of a document that language identification reads; 0: all of them; auto: 256, and
-    1024 where they leave doubt."""
+    lid_chars: int | str = option(0, metavar="N|auto", type=count_or_auto, decides=SEGMENTS)
+    """Identify the language by the first N characters of a document, which is faster. 0, the
+    default: by the whole text; auto: by 256 characters, and by 1024 where these leave doubt."""
     quality: tuple[str, ...] = option(
         ("none",), metavar="LIST", type=names, decides=SEGMENTS, group=FILTERS
     )

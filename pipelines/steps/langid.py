@@ -259,7 +259,7 @@ class Identify(Step):
         *,
         threshold: float,
         model: str = "",
-        chars: int | str = 1024,
+        chars: int | str = 0,
     ) -> None:
         """Load the model.
 
@@ -267,7 +267,7 @@ class Identify(Step):
             languages: The model's labels of the languages to keep, or "all".
             threshold: Lowest score.
             model: A fastText model; "" for the installed one.
-            chars: How many characters of a text are read, as --lid-chars.
+            chars: Reads only the first characters of a text, as --lid-chars; 0: the whole text.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.

@@ -173,7 +173,7 @@ class IdentifyLanguage(Steps):
         *languages: str,
         threshold: float = 0.5,
         model: str = "",
-        chars: int | str = 1024,
+        chars: int | str = 0,
     ) -> None:
         """Make the transform.
 
@@ -181,7 +181,7 @@ class IdentifyLanguage(Steps):
             languages: Labels of the languages to keep, as in "zh", "en"; none, or "all": all.
             threshold: Lowest score, as --language-threshold.
             model: A fastText model, as --lid-model; "" for the installed one.
-            chars: How many characters of a text are read, as --lid-chars.
+            chars: Reads only the first characters of a text, as --lid-chars; 0: the whole text.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.

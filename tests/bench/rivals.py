@@ -46,9 +46,9 @@ COMPARED, STARTED = 500, 20
 SLOW_MEGABYTES, LARGE = 10, 300
 """Text that datatrove gets where it has rules; that which the last column is for."""
 RACES: Sequence[tuple[str, str, Sequence[str]]] = (
-    ("en", "bare", ("--quality", "glm", "--lid-chars", "0")),
+    ("en", "bare", ("--quality", "glm")),
     ("en", "fineweb", ("--quality", f"en={FINEWEB}", "--dedup", "minhash")),
-    ("zh", "bare", ("--quality", "glm", "--lid-chars", "0")),
+    ("zh", "bare", ("--quality", "glm")),
     ("zh", "fineweb2", ("--quality", f"zh={FINEWEB2}")),
 )
 """Language, recipe as datatrove_steps.py calls it, and as flags of pipelines.text have it."""

@@ -22,7 +22,7 @@ from tests.bench.table import render
 SLICE_BYTES = 500_000
 TURNS = 8
 """CPU seconds after which a way takes no more slices."""
-LID_CHARS = 1024
+FEW_CHARS = 1024
 FIRST = ["Loads what is loaded on first use. 第一次使用时才加载。"]
 
 Work = Callable[[Sequence[str]], object]
@@ -83,8 +83,9 @@ def _questions(model: Path | None) -> Iterator[tuple[str, str, Callable[[], Work
     for language, spec in (*profiles, ("zh", FINEWEB2)):
         yield spec, language, lambda of=language, spec=spec: _rules(of, spec)
     for language in ("en", "zh"):
-        name = f"language, {LID_CHARS} characters"
-        yield name, language, lambda: load_identifier(model, chars=LID_CHARS).identify
+        yield "language", language, lambda: load_identifier(model).identify
+        name = f"language, {FEW_CHARS} characters"
+        yield name, language, lambda: load_identifier(model, chars=FEW_CHARS).identify
         for near in (False, True):
             name = f"fingerprints{' with signatures' * near}"
             yield name, language, lambda near=near: _fingerprints(near)

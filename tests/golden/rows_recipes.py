@@ -91,7 +91,7 @@ ROWS = (
         corpora=(byte_tokenizer, languages, own_labels),
         commands=(
             f"pipelines.text --input languages --output data {_BYTES}",
-            f"pipelines.text --input languages --output all {_BYTES} {_ALL} --lid-chars 0",
+            f"pipelines.text --input languages --output all {_BYTES} {_ALL} --lid-chars 1024",
             f"pipelines.text --input languages --output auto {_BYTES} --lid-chars auto "
             "--languages de,zh,ja,en --language-threshold 0.9027717113494873",
             f"pipelines.text --input languages --output above {_BYTES} "

@@ -46,7 +46,7 @@ OPTIONS = (
     "--seed 1",
     "--languages zh",
     "--language-threshold 0.6",
-    "--lid-chars 0",
+    "--lid-chars 1024",
     "--quality en=gopher+c4",
     "--pii mask",
     "--keep-dropped",
