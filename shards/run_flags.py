@@ -1,6 +1,7 @@
 """The flags of `shards.run.Run`, whose defaults they have."""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from shards.errors import UserError
@@ -8,6 +9,8 @@ from shards.flags import count, flag_of, option
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
+FIXED: Mapping[str, bool] = {"fixed": True}
+"""Metadata of options that must stay the same when a run resumes."""
 DATA, END, BATCH = "data and windows", "how long the run is", "batches, memory and precision"
 """Titles in `--help`."""
 
@@ -22,15 +25,15 @@ class RunOptions:
         (), nargs="+", action="append", metavar=("POSITION", "DATA")
     )
     """the data from sample POSITION on; may be repeated"""
-    objective: str | None = option(None, metavar="NAME")
+    objective: str | None = option(None, metavar="NAME", metadata=FIXED)
     """glm or causal"""
-    length: int | None = option(None, type=count, metavar="L")
+    length: int | None = option(None, type=count, metavar="L", metadata=FIXED)
     """positions of a window"""
-    slack: int | None = option(None, type=count, metavar="N")
+    slack: int | None = option(None, type=count, metavar="N", metadata=FIXED)
     """tokens by which a cut may move to an end of a text"""
-    scatters: int | None = option(None, type=count, metavar="S")
+    scatters: int | None = option(None, type=count, metavar="S", metadata=FIXED)
     """pieces that the corpus is divided into"""
-    seed: int | None = option(None, type=int, metavar="N")
+    seed: int | None = option(None, type=int, metavar="N", metadata=FIXED)
     """of the order of the windows and of dropout"""
     steps: int | None = option(None, type=count, metavar="N", group=END)
     """number of steps"""

@@ -24,7 +24,7 @@ from shards.flags import flag_of
 from shards.shown import visible
 from tests.python import ROOT, python
 from tests.shards.datasets import put_odd
-from trainer.config import Settings, config_of
+from trainer.config import TrainConfig
 
 MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
 TRAIN = [
@@ -116,7 +116,7 @@ def run(module: str, argv: list[str]) -> int:
         return run_package(module, argv)
     if module == "trainer.train":
         return exit_code(
-            module, lambda: config_of(Settings.read(argv, module), world=1) and None, stopped=""
+            module, lambda: TrainConfig.read(argv, module).prepared(world=1) and None, stopped=""
         )
     return run_module(module, argv)
 

@@ -37,8 +37,9 @@ _MOST_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
 _LIST = "whole-00000.json"
 _UNFINISHED = " is unfinished"
-VERSION = 2
-"""Of the list. Before 2 masks of dropout were made in another way, so such a run cannot resume."""
+VERSION = 3
+"""Of the list. Runs of earlier ones cannot resume: before 2 masks of dropout were made in another
+way, and before 3 other options were recorded."""
 _log = logging.getLogger(__name__)
 
 
@@ -131,11 +132,6 @@ def _names_in(folder: Path) -> list[str]:
 def list_path(folder: Path) -> Path:
     """Return the path of the list in the folder of a checkpoint."""
     return folder / _LIST
-
-
-def was_saved(root: Path) -> bool:
-    """Return whether a checkpoint in a run's folder was ever whole."""
-    return (root / LATEST).exists()
 
 
 class NoCheckpointError(CollectiveError):

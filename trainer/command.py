@@ -5,7 +5,7 @@ import importlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,22 @@ from shards.spelling import expected
 from trainer.deepspeed import presets
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
-from trainer.launcher import check_launcher
 
 _ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
 """Flags that end a run."""
+_STARTED = {
+    "SLURM_STEP_NUM_STARTED": "srun",
+    "OMPI_COMM_WORLD_SIZE": "Open MPI's mpirun",
+    "PMI_SIZE": "mpirun",
+}
+"""Variables with the number of processes that another program started, and the program."""
+_NUMBERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
+_MEETING = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_SCRIPTS = (
+    "Start the run with torchrun (trainer/launch/torchrun.sh on one machine, torchrun-nodes.sh on "
+    "several), deepspeed (trainer/launch/deepspeed.sh) or, under Slurm, sbatch "
+    "trainer/launch/slurm.sbatch"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,3 +148,39 @@ def with_recipe(words: Sequence[str], *, folder: Path, program: str) -> list[str
         finder.add_argument(*_ENDS)
         _, flags = finder.parse_known_args(flags)
     return [*flags, *rest]
+
+
+def check_launcher(environment: Mapping[str, str]) -> None:
+    """Check that a launcher set all of its variables, or none.
+
+    With half of them each process would train the whole run by itself, or wait for others for ever.
+
+    Raises:
+        UserError: Variables are missing or are no numbers; the message names them and the scripts
+            that set them all.
+    """
+    for name in _NUMBERS:
+        value = environment.get(name, "0")
+        if not value.isdecimal():
+            raise UserError(f"{name} is {value!r} in the environment: expected a whole number.")
+    if "RANK" in environment:
+        missing = [name for name in _MEETING if name not in environment]
+        if missing and environment.get("WORLD_SIZE") != "1":
+            raise UserError(
+                f"RANK is {environment['RANK']} in the environment, and {', '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} not set: the ranks cannot find each "
+                f"other. {_SCRIPTS}, or unset RANK to train in this process alone."
+            )
+        return
+    world = environment.get("WORLD_SIZE", "1")
+    if world != "1":
+        raise UserError(
+            f"WORLD_SIZE is {world} in the environment, and RANK is not set. {_SCRIPTS}, or unset "
+            "WORLD_SIZE to train in this process alone."
+        )
+    for name, program in _STARTED.items():
+        if environment.get(name, "1") != "1":
+            raise UserError(
+                f"{program} started {environment[name]} processes ({name}), and RANK is not set: "
+                f"each would train the whole run by itself. {_SCRIPTS}."
+            )

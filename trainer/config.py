@@ -1,13 +1,15 @@
-"""How a run trains: the flags that training and fine-tuning share, those of training, its `Config`.
+"""The configuration of a run: `TrainConfig`, and what fine-tuning shares with it.
 
-A default of None leaves the value to the DeepSpeed JSON or the model. No flag is a prefix of a
-launcher's flags: argparse would take it for theirs even after the name of the script.
+A default of None leaves the value to the DeepSpeed JSON or the model. What is FIXED must stay the
+same when a run resumes, what is REPORTED may change, and a line reports it. No flag is a prefix of
+a launcher's flags: argparse would take it for theirs even after the name of the script.
 """
 
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,12 +23,10 @@ from shards.flags import (
     option,
     options_of,
     positive,
-    same_option,
 )
 from shards.manifest import NAME
-from shards.mixture import parse_data
-from shards.run import Run
-from shards.run_flags import BATCH, DATA, END, RunOptions
+from shards.mixture import parse_mix
+from shards.run_flags import BATCH, DATA, END, FIXED, RunOptions
 from trainer.command import RankCommand, with_recipe
 from trainer.deepspeed import (
     AUTO,
@@ -40,7 +40,6 @@ from trainer.deepspeed import (
     read_json,
 )
 from trainer.import_weights.config_json import shape_at, shape_named
-from trainer.load_options import LoadOptions
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
 
@@ -53,10 +52,8 @@ LOG = "log, and what goes wrong"
 EPOCH = "epoch"
 """What `save_every` and `eval_every` may be instead of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
-MASK, GMASK = "mask", "gmask"
-"""What a benchmark fills in a glm."""
-BATCH_TOKENS = 8192
-"""Of a batch of a benchmark, with its padding, unless a row alone is longer."""
+REPORTED: Mapping[str, bool] = {"reported": True}
+"""Metadata of options that a run may change as it resumes, and then reports."""
 
 
 def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
@@ -104,31 +101,8 @@ def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
     return read
 
 
-def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
-    """Return the files of benchmarks by name.
-
-    Args:
-        flag: what the user gave them with.
-        texts: NAME=FILE.
-
-    Raises:
-        UserError: a text is none, there is no such file, or a name is given twice.
-    """
-    files: dict[str, Path] = {}
-    for text in texts:
-        name, _, file = text.partition("=")
-        if not name or not file:
-            raise UserError(f"{flag} {text}: give NAME=FILE, a task and the file of its items.")
-        if name in files:
-            raise UserError(f"{flag} {text}: {name} is there already, with {files[name]}.")
-        if not Path(file).is_file():
-            raise UserError(f"{flag} {text}: there is no file {file}.")
-        files[name] = Path(file)
-    return files
-
-
 @dataclass(frozen=True, kw_only=True)
-class Learning(RankCommand):
+class RunConfig(RankCommand):
     """How a run learns, whatever it learns: the flags of training and of fine-tuning."""
 
     RECIPES: ClassVar[Path]
@@ -138,7 +112,9 @@ class Learning(RankCommand):
     """Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says."""
     init_from: Path | None = option(None, metavar="PATH", type=local_path)
     """Start from these weights: a published checkpoint, or one of this trainer."""
-    tokenizer: str | None = same_option(LoadOptions, "tokenizer")
+    tokenizer: str | None = option(None, metavar="SPEC")
+    """The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, tiktoken:NAME,
+    hf:FILE). Default: the one that the data hold."""
     dropout: float | None = option(None, metavar="P", type=share)
     """All dropout probabilities, instead of the model's."""
     deepspeed: Mapping[str, Any] | None = option(None, metavar="FILE", type=read_json, group=BATCH)
@@ -152,21 +128,23 @@ class Learning(RankCommand):
     no_compile: bool = option(False)
     """Do not compile layers and loss with torch.compile, as a GPU from Ampere on does at ZeRO 0 to
     2."""
-    lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER)
+    lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER, metadata=REPORTED)
     """Peak learning rate."""
-    schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT))
+    schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT), metadata=REPORTED)
     """How the learning rate decays."""
-    warmup: float = option(0.05, metavar="N", type=amount)
+    warmup: float = option(0.05, metavar="N", type=amount, metadata=REPORTED)
     """Steps of warm-up; below 1: share of the decay steps."""
-    decay_steps: int | None = option(None, type=positive)
+    decay_steps: int | None = option(None, type=positive, metadata=REPORTED)
     """The step from which the rate is constant. Default: the last."""
-    lr_floor: float = option(0.1, metavar="F", type=float)
+    lr_floor: float = option(0.1, metavar="F", type=float, metadata=REPORTED)
     """The last rate as a share of --lr."""
-    betas: tuple[float, ...] = option((0.9, 0.95), metavar="B", nargs=2, type=share)
+    betas: tuple[float, ...] = option(
+        (0.9, 0.95), metavar="B", nargs=2, type=share, metadata=REPORTED
+    )
     """Of AdamW."""
-    eps: float = option(1e-8, metavar="EPS", type=above_zero)
+    eps: float = option(1e-8, metavar="EPS", type=above_zero, metadata=REPORTED)
     """Of AdamW."""
-    weight_decay: float = option(0.1, metavar="F", type=amount)
+    weight_decay: float = option(0.1, metavar="F", type=amount, metadata=REPORTED)
     """Of all weights but biases and LayerNorms."""
     save: Path | None = option(None, metavar="DIR", type=run_folder, group=CHECKPOINTS)
     """Folder of checkpoints and logs, which all nodes see."""
@@ -224,6 +202,22 @@ class Learning(RankCommand):
         )
 
 
+def fixed_options(config: RunConfig) -> dict[str, Any]:
+    """Return the options of a run that must stay the same as it resumes, by name, as JSON."""
+    return _options_with(config, FIXED)
+
+
+def reported_options(config: RunConfig) -> dict[str, Any]:
+    """Return the options of a run that may change as it resumes, by name, as JSON."""
+    return _options_with(config, REPORTED)
+
+
+def _options_with(config: RunConfig, metadata: Mapping[str, bool]) -> dict[str, Any]:
+    marked = (one.name for one in fields(config) if metadata.items() <= one.metadata.items())
+    values = {name: getattr(config, name) for name in marked}
+    return {name: list(x) if isinstance(x, tuple) else x for name, x in values.items()}
+
+
 def _adam_flags(deepspeed: Mapping[str, Any]) -> list[str]:
     """Return what the optimizer of DeepSpeed's JSON says, as flags."""
     words = []
@@ -234,8 +228,8 @@ def _adam_flags(deepspeed: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Learning, RunOptions):
-    """The flags of a training run."""
+class TrainConfig(RunConfig, RunOptions):
+    """A training run."""
 
     USAGE = "%(prog)s --data DIR --model NAME --batch-size N [--epochs N] [--save DIR] [FLAG ...]"
     GROUPS = (DATA, MODEL, END, BATCH, OPTIMIZER, CHECKPOINTS, VALIDATION, LOG)
@@ -247,7 +241,7 @@ class Settings(Learning, RunOptions):
         (), metavar="NAME=VALUE", nargs="+", action="extend", group=DATA
     )
     """Options of blank infilling, as bert_prob=0.5 (trainer/blanks/objective.py lists them)."""
-    isolate_documents: bool = option(False)
+    isolate_documents: bool = option(False, metadata=FIXED)
     """Documents in one window do not see each other."""
     follow: bool = option(False)
     """After each checkpoint, take newer manifests of the data, as a growing dataset has them."""
@@ -288,93 +282,74 @@ class Settings(Learning, RunOptions):
                 "written: give both."
             )
 
-    def prepared(self, *, world: int) -> "Config":
-        """Return the run."""
-        return config_of(self, world=world)
+    @property
+    def model_name(self) -> str:
+        """What the model is called in messages."""
+        return self.model or str(self.init_from)
 
+    @cached_property
+    def shape(self) -> ModelConfig:
+        """The shape of the model that --model names, or that --init-from describes."""
+        folder = self.init_from
+        if self.model:
+            shape: ModelConfig | None = shape_named(self.model)
+        else:
+            shape = None if folder is None else shape_at(folder)
+        if shape is None:
+            start = f"--init-from {folder} does not say its shape. Say" if folder else "say"
+            raise UserError(
+                f"{start} which model to train: --model NAME, one of {', '.join(SIZES)}, or "
+                "FILE.json."
+            )
+        if self.dropout is None:
+            return shape
+        return replace(shape, hidden_dropout=self.dropout, attention_dropout=self.dropout)
 
-@dataclass(frozen=True, kw_only=True)
-class Config:
-    """A run as the command line describes it."""
+    def prepared(self, *, world: int) -> Self:
+        """Return the run with nothing left open but its steps, where --epochs says the end.
 
-    run: Run
-    """What it trains on; `steps` is None before it starts where `--epochs` says the end."""
-    settings: Settings
-    shape: ModelConfig
-    """Of the model, as `--model` says."""
+        Args:
+            world: The number of ranks.
 
+        Raises:
+            UserError: A flag is missing, or a value is invalid.
+        """
+        positions, config = self.shape.max_positions, self._with_end()
+        size = batch_size_of(self.deepspeed or {}, self.micro_batch, world=world)
+        config = replace(
+            config,
+            length=positions if self.length is None else self.length,
+            batch_size=self.batch_size or (() if size is None else (str(size),)),
+        )
+        if config.max_tokens is not None:
+            uncapped = replace(config, steps=1, max_epochs=()).as_run()
+            last = uncapped.step_of((config.max_tokens - 1) // uncapped.length)
+            config = replace(config, steps=last + 1)
+        run = config.as_run()
+        for mix in run.mixes:
+            parse_mix(mix)  # reports at once what cannot be read from here
+        return replace(config, objective=run.objective, scatters=run.scatters, seed=run.seed)
 
-def config_of(settings: Settings, *, world: int) -> Config:
-    """Return the run that flags describe.
+    def _with_end(self) -> Self:
+        """Return the run with one epoch, where no flag says when it ends.
 
-    Args:
-        settings: The flags.
-        world: The number of ranks.
-
-    Raises:
-        UserError: A flag is missing, or a value is invalid.
-    """
-    model, shape = _model_of(settings)
-    settings = _with_end(replace(settings, model=model))
-    if settings.dropout is not None:
-        rate = settings.dropout
-        shape = replace(shape, hidden_dropout=rate, attention_dropout=rate)
-    length = shape.max_positions if settings.length is None else settings.length
-    settings = replace(settings, length=length, batch_size=_batch_size(settings, world=world))
-    if settings.max_tokens is not None:
-        uncapped = replace(settings, steps=1, max_epochs=()).as_run()
-        last = uncapped.step_of((settings.max_tokens - 1) // uncapped.length)
-        settings = replace(settings, steps=last + 1)
-    run = settings.as_run()
-    for mix in run.mixes:
-        for text in mix.data:
-            parse_data(text)  # reports at once what cannot be read from here
-    return Config(run=run, settings=settings, shape=shape)
-
-
-def _model_of(settings: Settings) -> tuple[str, ModelConfig]:
-    """Return the model that --model names, or that --init-from describes, and its shape."""
-    folder = settings.init_from
-    if settings.model:
-        return settings.model, shape_named(settings.model)
-    if folder is not None and (shape := shape_at(folder)) is not None:
-        return str(folder), shape
-    start = f"--init-from {folder} does not say its shape. Say" if folder else "say"
-    raise UserError(
-        f"{start} which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
-    )
-
-
-def _with_end(settings: Settings) -> Settings:
-    """Return the flags with one epoch, where none says when the run ends.
-
-    Raises:
-        UserError: Several say it, or the data are such that they have no epochs.
-    """
-    steps = settings.steps if settings.max_steps is None else settings.max_steps
-    ends = {
-        "--max-steps": steps,
-        "--max-tokens": settings.max_tokens,
-        "--epochs": settings.epochs,
-    }
-    said = [flag for flag, value in ends.items() if value is not None]
-    if len(said) > 1:
-        raise UserError(f"{' and '.join(said)} both say when the run ends: give one of them.")
-    settings = replace(settings, steps=steps, epochs=settings.epochs if said else 1.0)
-    without_epochs = {
-        "--follow takes text that is not there yet": settings.follow,
-        "--data-from changes the data on the way": settings.data_from,
-        "--max-epochs caps how often text is read until the run ends": settings.max_epochs,
-    }
-    for why, is_given in without_epochs.items():
-        if is_given and settings.epochs is not None:
-            raise UserError(f"{why}: say when the run ends with --max-steps N or --max-tokens N.")
-    return settings
-
-
-def _batch_size(settings: Settings, *, world: int) -> tuple[str, ...]:
-    """Return --batch-size, or what --micro-batch and the DeepSpeed JSON imply."""
-    if settings.batch_size:
-        return settings.batch_size
-    size = batch_size_of(settings.deepspeed or {}, settings.micro_batch, world=world)
-    return () if size is None else (str(size),)
+        Raises:
+            UserError: Several say it, or the data are such that they have no epochs.
+        """
+        steps = self.steps if self.max_steps is None else self.max_steps
+        ends = {"--max-steps": steps, "--max-tokens": self.max_tokens, "--epochs": self.epochs}
+        given = [flag for flag, value in ends.items() if value is not None]
+        if len(given) > 1:
+            raise UserError(f"{' and '.join(given)} both say when the run ends: give one of them.")
+        without_epochs = {
+            "--follow takes text that is not there yet": self.follow,
+            "--data-from changes the data on the way": self.data_from,
+            "--max-epochs caps how often text is read until the run ends": self.max_epochs,
+        }
+        epochs = self.epochs if given else 1.0
+        for why, is_given in without_epochs.items():
+            if is_given and epochs is not None:
+                raise UserError(
+                    f"{why}: say when the run ends with --max-steps N or --max-tokens N."
+                )
+        return replace(self, steps=steps, epochs=epochs)

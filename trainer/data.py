@@ -22,7 +22,7 @@ from shards.run import GLM, Run
 from shards.spelling import expected
 from shards.storage.hub import HubName
 from trainer.blanks.objective import BlankInfilling, BlankOptions
-from trainer.config import Config
+from trainer.config import TrainConfig
 from trainer.distributed import Ranks
 from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.metrics import CAUSAL_TASK
@@ -114,35 +114,39 @@ class RunData:
         return {**batch, **pieces, "task": task}
 
 
-def open_data(config: Config) -> RunData:
+def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:
     """Return the data of a run, checked against its model.
+
+    Args:
+        config: says how windows become what is learnt.
+        run: says which windows.
+        shape: of the model; a named one gets the vocabulary of the data's tokenizer.
 
     Raises:
         UserError: data are missing, or do not fit each other, the window or the model.
     """
-    run, settings = config.run, config.settings
     sampler = run.sampler()
     dataset = datasets_of(sampler.streams)[0]
-    shape = _shape(config, dataset)
-    _check_window(run, shape, settings.model)
+    shape = _with_vocabulary(shape, dataset, config.model_name)
+    _check_window(run, shape, config.model_name)
     blanks = None
     if run.objective == GLM:
         blanks = BlankInfilling(
             dataset.manifest.tokenizer.special,
-            blank_options(settings.blanks),
+            blank_options(config.blanks),
             max_positions=shape.max_positions,
             sentence_ends=dataset.vocabulary.sentence_end,
-            isolate=settings.isolate_documents,
+            isolate=config.isolate_documents,
         )
     held_out = _validation_streams(run, sampler)
     return RunData(
         run=run,
         sampler=sampler,
-        held_out=OnePass(held_out, window=run.window, at_most=settings.eval_samples or None)
+        held_out=OnePass(held_out, window=run.window, at_most=config.eval_samples or None)
         if held_out
         else None,
         blanks=blanks,
-        isolate=settings.isolate_documents,
+        isolate=config.isolate_documents,
         shape=shape,
     )
 
@@ -172,18 +176,18 @@ def source_names(streams: Sequence[Stream]) -> tuple[str, ...]:
     return tuple(stream.name.split("/")[1] for stream in streams)
 
 
-def _shape(config: Config, dataset: Dataset) -> ModelConfig:
+def _with_vocabulary(shape: ModelConfig, dataset: Dataset, model: str) -> ModelConfig:
     """Return the model's shape; a named one gets the vocabulary of the data's tokenizer."""
     tokenizer = dataset.manifest.tokenizer
-    if config.settings.model in SIZES:
-        return config.shape.with_vocabulary(tokenizer.vocabulary_size)
-    if config.shape.vocab_size < tokenizer.vocabulary_size:
+    if model in SIZES:
+        return shape.with_vocabulary(tokenizer.vocabulary_size)
+    if shape.vocab_size < tokenizer.vocabulary_size:
         raise UserError(
             f"{dataset.directory} was made with tokenizer {tokenizer.name}, whose vocabulary has "
-            f"{tokenizer.vocabulary_size:,} ids, and {config.settings.model} has room for "
-            f"{config.shape.vocab_size:,}: set its vocab_size to that or more."
+            f"{tokenizer.vocabulary_size:,} ids, and {model} has room for "
+            f"{shape.vocab_size:,}: set its vocab_size to that or more."
         )
-    return config.shape
+    return shape
 
 
 def _check_window(run: Run, shape: ModelConfig, model: str) -> None:

@@ -82,20 +82,6 @@ class Ranks:
         """Whether this process reports on behalf of all."""
         return self.rank == 0
 
-    def ranks_of_node(self) -> range:
-        """Return the ranks of this rank's node: ranks are numbered node by node.
-
-        Both launchers count the processes of a node from 0.
-        """
-        local_ranks = self.gather(self.local_rank)
-        firsts = [rank for rank, local in enumerate(local_ranks) if local == 0]
-        ends = [*firsts[1:], self.world]
-        return next(
-            range(first, end)
-            for first, end in zip(firsts, ends, strict=True)
-            if first <= self.rank < end
-        )
-
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Return the sum over all ranks of a small tensor, on the CPU."""
         # Ascend's NPUs cannot reduce float64.

@@ -11,10 +11,10 @@ of a generator has to be saved.
 """
 
 import io
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,12 +29,12 @@ from shards.order.permutation import derive, text_key
 from shards.program import called
 from shards.shown import visible_line
 from trainer.checkpoint import steps_in
-from trainer.config import Learning
+from trainer.config import RunConfig
 from trainer.deepspeed import FP32, precision_of, stage_of
 from trainer.distributed import DTYPES, Ranks
 from trainer.loader import Tensors
 from trainer.log import TRAIN
-from trainer.metrics import LossTally
+from trainer.metrics import LossTally, StepResult
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -46,29 +46,13 @@ _MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "piece
 _MONITORS = {"wandb": "wandb", "comet": "comet_ml", "tensorboard": "tensorboard"}
 """Sections of DeepSpeed's JSON, and the package that each needs."""
 _ROWS = (*_MODEL_INPUTS, "source", "task")
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepResult:
-    """The outcome of a step, the same on every rank."""
-
-    loss: float
-    """Of the global batch, in nats; 0 without tokens with loss."""
-    num_tokens: int
-    """Of the global batch, padding not counted."""
-    num_samples: int
-    applied: bool
-    """Whether the weights changed; they do not if the loss or a gradient was not finite."""
-    grad_norm: float
-    """Before clipping."""
-    flops: float = 0.0
-    waited: float = 0.0
-    """Seconds, for its batch."""
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether the loss is finite."""
-        return math.isfinite(self.loss)
+_AMPERE = (8, 0)
+"""The first CUDA capability that Triton still supports and that computes in bf16."""
+_MAX_STAGE = 2
+"""Of ZeRO, to be compiled: at stage 3 weights are gathered within what would be compiled."""
+_LONGEST = 200
+"""Characters of an error that a line repeats."""
+_log = logging.getLogger(__name__)
 
 
 MicroBatchLoss = Callable[[], Tensor]
@@ -168,7 +152,7 @@ class DeepSpeedEngine:
         self,
         model: GLM,
         *,
-        settings: Learning,
+        config: RunConfig,
         deepspeed: Mapping[str, Any],
         compiles: bool,
         ranks: Ranks,
@@ -177,7 +161,7 @@ class DeepSpeedEngine:
 
         Args:
             model: of `make_model`.
-            settings: of the optimizer.
+            config: of the optimizer.
             deepspeed: complete settings (`trainer.deepspeed`).
             compiles: compile layers and loss.
             ranks: all of them call this.
@@ -192,13 +176,13 @@ class DeepSpeedEngine:
         with redirect_stdout(io.StringIO()):
             self.wrapped: Any = library.initialize(
                 model=model,
-                optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
+                optimizer=_optimizer(model, config, deepspeed, device=ranks.device),
                 config=dict(deepspeed),
             )[0]
         if compiles:
             model.compile_parts()
 
-    def __call__(
+    def train_step(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
     ) -> tuple[StepResult, LossTally]:
         """Train on this rank's part of a global batch; return its tally too.
@@ -438,12 +422,50 @@ def seed_of(seed: int, purpose: str, *place: int) -> int:
     return int(key[0])
 
 
+def is_compiled(*, stage: int, ranks: Ranks) -> bool:
+    """Return whether a run is compiled; all ranks call this, and compile if each of them can.
+
+    Why not, the first one reports, but for a CPU, of which nobody expects it.
+
+    Args:
+        stage: of ZeRO.
+        ranks: of the run.
+    """
+    problems = ranks.gather(_problem(ranks.device, stage=stage))
+    problem = next((problem for problem in problems if problem is not None), None)
+    if problem and ranks.is_first:
+        _log.warning("the model is not compiled, which is slower: %s", problem)
+    return problem is None
+
+
+def _problem(device: torch.device, *, stage: int) -> str | None:
+    """Return why a device does not compile, None if it does; "" where it is no GPU."""
+    if device.type != "cuda" or torch.version.cuda is None:
+        return ""
+    if stage > _MAX_STAGE:
+        return f"at ZeRO stage {stage} weights are gathered module by module"
+    major, minor = torch.cuda.get_device_capability(device)
+    if (major, minor) < _AMPERE:
+        return f"the GPU's compute capability is {major}.{minor}, and Triton needs 8.0"
+    return _problem_of_trial(device)
+
+
+def _problem_of_trial(device: torch.device) -> str | None:
+    """Return what goes wrong when something small is compiled: Triton, a compiler, its headers."""
+    try:
+        torch.compile(torch.nn.functional.gelu)(torch.ones(64, device=device))
+    except Exception as error:  # noqa: BLE001  of torch, Triton or the compiler: it is reported
+        text = " ".join(str(error).split()) or type(error).__name__
+        return f"torch.compile does not work here ({text[:_LONGEST]})"
+    return None
+
+
 def _optimizer(
-    model: GLM, settings: Learning, deepspeed: Mapping[str, Any], *, device: torch.device
+    model: GLM, config: RunConfig, deepspeed: Mapping[str, Any], *, device: torch.device
 ) -> torch.optim.Optimizer:
     """Return AdamW, or DeepSpeed's CPU Adam where the optimizer is offloaded."""
-    groups = model.parameter_groups(settings.weight_decay)
-    options: dict[str, Any] = {"lr": settings.lr, "betas": settings.betas, "eps": settings.eps}
+    groups = model.parameter_groups(config.weight_decay)
+    options: dict[str, Any] = {"lr": config.lr, "betas": config.betas, "eps": config.eps}
     zero = deepspeed.get("zero_optimization", {})
     if zero.get("offload_optimizer", {}).get("device") in ("cpu", "nvme"):
         from deepspeed.ops.adam import DeepSpeedCPUAdam  # noqa: PLC0415 - compiles when it is made

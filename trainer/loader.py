@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
-from shards.batch import Batch, read_batch
+from shards.batch import read_batch
 from shards.errors import DamageError, UserError
 from shards.mixture import check_tokenizers
 from shards.order.onepass import OnePass
@@ -314,7 +314,9 @@ class WindowReader:
         self._windows = windows
         self._boundaries = boundaries
         self._blanks = blanks
-        self._marks = _common_marks(datasets_of(windows.streams))
+        datasets = datasets_of(windows.streams)
+        check_tokenizers(datasets)
+        self._vocabulary = WindowVocabulary.of(datasets[0])
         self._open: dict[tuple[int, int], Shard] = {}
 
     def locate(self, positions: _Integers) -> Located:
@@ -337,11 +339,18 @@ class WindowReader:
             located.windows,
             phases=located.phases,
             spec=self._windows.window,
-            vocabulary=self._marks,
+            vocabulary=self._vocabulary,
             boundaries=self._boundaries,
         )
         if self._blanks is None:
-            arrays = {**_arrays(batch), "source": located.streams}
+            names = ("tokens", "targets", "loss_mask", "lengths")
+            arrays = {name: getattr(batch, name) for name in names} | {"source": located.streams}
+            if batch.pieces is not None:
+                starts = {
+                    "piece_windows": batch.pieces.windows,
+                    "piece_starts": batch.pieces.starts,
+                }
+                arrays |= {"cu_seqlens": batch.cu_seqlens(), **starts}
         else:
             arrays = dict(vars(self._blanks(batch, located.keys, sources=located.streams)))
         arrays["keys"] = located.keys.view(np.int64)
@@ -355,27 +364,6 @@ class WindowReader:
         return self._open[key]
 
 
-def _arrays(batch: Batch) -> dict[str, NDArray[Any] | None]:
-    arrays: dict[str, NDArray[Any] | None] = {
-        name: getattr(batch, name) for name in ("tokens", "targets", "loss_mask", "lengths")
-    }
-    if batch.pieces is not None:
-        arrays["cu_seqlens"] = batch.cu_seqlens()
-        arrays["piece_windows"] = batch.pieces.windows
-        arrays["piece_starts"] = batch.pieces.starts
-    return arrays
-
-
 def datasets_of(streams: Sequence[Stream]) -> list[Dataset]:
     """Return the datasets of streams, each once."""
     return list({id(stream.dataset): stream.dataset for stream in streams}.values())
-
-
-def _common_marks(datasets: Sequence[Dataset]) -> WindowVocabulary:
-    """Return the marks of the datasets' common vocabulary.
-
-    Raises:
-        UserError: two of them have different tokenizers.
-    """
-    check_tokenizers(datasets)
-    return WindowVocabulary.of(datasets[0])

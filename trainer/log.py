@@ -166,11 +166,6 @@ class RunLog:
                 output.close()
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the events in a log, without a line that a crash cut short, or that is no event."""
-    return [event for event in map(_event, path.read_bytes().splitlines()) if event is not None]
-
-
 def _event(line: bytes) -> dict[str, Any] | None:
     try:
         event = json.loads(line)
@@ -182,7 +177,7 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 
 def read_run_log(folder: Path) -> list[dict[str, Any]]:
-    """Return the events in the log of a run's folder.
+    """Return the events in the log of a run's folder, without lines that are none.
 
     Raises:
         UserError: it has no log.
@@ -190,7 +185,7 @@ def read_run_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / NAME
     if not path.is_file():
         raise UserError(f"{folder} has no {NAME}: name the folder that a run was given as --save.")
-    return read_log(path)
+    return [event for event in map(_event, path.read_bytes().splitlines()) if event is not None]
 
 
 def _move_later_events(path: Path, step: int) -> None:

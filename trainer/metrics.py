@@ -1,5 +1,6 @@
 """What a run measures: loss by source and objective, speed, the share of a device's peak."""
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trainer.distributed import Ranks
+from trainer.distributed import DTYPES, Ranks
 from trainer.model.loss import LossSums
 
 TASKS = ("spans", "sentences", "generation", "causal")
@@ -92,6 +93,29 @@ def _figures(sums: NDArray[np.float64]) -> dict[str, float]:
     return {"loss": loss / targets, "accuracy": correct / targets}
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """The outcome of a step, the same on every rank."""
+
+    loss: float
+    """Of the global batch, in nats; 0 without tokens with loss."""
+    num_tokens: int
+    """Of the global batch, padding not counted."""
+    num_samples: int
+    applied: bool
+    """Whether the weights changed; they do not if the loss or a gradient was not finite."""
+    grad_norm: float
+    """Before clipping."""
+    flops: float = 0.0
+    waited: float = 0.0
+    """Seconds, for its batch."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the loss is finite."""
+        return math.isfinite(self.loss)
+
+
 class Meter:
     """Speed since the last reading, and the share of time spent waiting."""
 
@@ -104,13 +128,13 @@ class Meter:
         self.steps = self._tokens = self._samples = 0
         self._flops = self._waited = 0.0
 
-    def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
-        """Count a step; `waited` is how long, in seconds, it waited for its batch."""
+    def add(self, result: StepResult) -> None:
+        """Count a step."""
         self.steps += 1
-        self._tokens += tokens
-        self._samples += samples
-        self._flops += flops
-        self._waited += waited
+        self._tokens += result.num_tokens
+        self._samples += result.num_samples
+        self._flops += result.flops
+        self._waited += result.waited
 
     def pause(self, seconds: float) -> None:
         """Exclude time that was not spent training."""
@@ -125,7 +149,7 @@ class Meter:
             "samples_per_second": self._samples / seconds,
             "waiting": self._waited / seconds,
         }
-        if peak_flops:
+        if peak_flops and self._flops:
             figures["mfu"] = self._flops / seconds / peak_flops
         self.restart()
         return figures
@@ -171,3 +195,12 @@ def peak_flops(device_name: str, dtype: torch.dtype) -> float | None:
         if re.search(pattern, device_name):
             return tera * 1e12 if dtype in dtypes else None
     return None
+
+
+def peak_flops_of(ranks: Ranks, precision: str) -> float | None:
+    """Return the peak FLOP/s of the devices of all ranks together, None if it is not known."""
+    if ranks.device.type != "cuda":
+        return None
+    name = torch.cuda.get_device_name(ranks.device)
+    peak = peak_flops(name, DTYPES[precision])
+    return None if peak is None else peak * ranks.world

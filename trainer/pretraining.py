@@ -1,117 +1,227 @@
 """A run that learns the windows of a dataset."""
 
-import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-
+from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.mixture import WeightedData, open_mixture
 from shards.order.cells import Cells
-from shards.order.onepass import OnePass
 from shards.program import called
+from shards.progress import counted
 from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
-from trainer.config import EPOCH, Config
-from trainer.data import RunData, open_data, source_names
-from trainer.distributed import DTYPES, Ranks, Stop
-from trainer.engine import StepResult, make_model
-from trainer.follow import DatasetWatcher, run_of
+from trainer.checkpoint import Checkpoint
+from trainer.config import EPOCH, TrainConfig
+from trainer.data import RunData, source_names
+from trainer.distributed import Ranks, Stop
+from trainer.engine import micro_batches
+from trainer.follow import DatasetWatcher, open_everywhere, resolve_run
+from trainer.loader import Tensors
 from trainer.log import VALIDATION, RunLog
-from trainer.metrics import LossTally, peak_flops
+from trainer.metrics import LossTally, StepResult
+from trainer.model.loss import LossSums
 from trainer.model.model import GLM
-from trainer.resume import check_same_run, check_state, find_resume_point
+from trainer.resume import find_resume_point
 from trainer.saver import run_folder_locked
-from trainer.train_state import (
-    RunSpec,
-    TrainState,
-    agreed_micro_batch,
-    batch_line,
-    init_train_state,
-    open_log,
-    span_line,
-)
+from trainer.train_state import RunSpec, TrainState, init_train_state
 from trainer.trainer import Hook, Trainer, TrainingTask
-from trainer.validation import evaluate
-
-_log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PretrainState(TrainState):
-    """A run that is ready to learn windows."""
+@dataclass(kw_only=True, eq=False)
+class PretrainTask(TrainingTask):
+    """The windows of a dataset, in the order of the run."""
 
-    config: Config
-    """Its run has all switches that are decided."""
+    config: TrainConfig
+    state: TrainState
     data: RunData
-    """From the first step on, up to the next switch."""
+    """From the next step on, up to the next switch."""
     epoch: int
     """Samples in an epoch: as many as the data that the run begins with have windows; 0 where that
     decides nothing."""
+    watcher: DatasetWatcher
+    hooks: Sequence[Hook] = ()
+    _batches: Iterator[Tensors] = field(init=False)
+    _tally: LossTally = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._batches = self.data.batches(self.state.step, self.state.ranks)
+        self._tally = LossTally.empty(source_names(self.data.sampler.streams))
+
+    def train_step(self, step: int, *, lr: float) -> StepResult:
+        """Take a step."""
+        asked = time.perf_counter()
+        batch = next(self._batches)
+        waited = time.perf_counter() - asked
+        result, tally = self.state.engine.train_step(
+            batch, lr=lr, seed=self.data.run.seed, step=step, sources=self._tally.sources
+        )
+        if result.is_finite:
+            self._tally += tally
+        length = result.num_tokens // result.num_samples
+        share = tally.num_targets / max(1, result.num_tokens)
+        flops = self.data.shape.flops_per_token(length, target_share=share)
+        return replace(result, flops=result.num_tokens * flops, waited=waited)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return loss and accuracy since the last call."""
+        figures = self._tally.figures()
+        self._tally = LossTally.empty(self._tally.sources)
+        return figures
+
+    def position(self, step: int) -> int:
+        """Return the number of samples up to a step."""
+        return self.data.run.position_of(step)
+
+    def before_step(self, step: int, log: RunLog, *, is_saved: bool) -> None:
+        """Read the data that are decided for the step after one; a checkpoint decides."""
+        if is_saved:
+            self.watcher.poll(self.data, self.position(step), say=log.say)
+        run = self.watcher.run_before(self.position(step + 1))
+        if run.mixes == self.data.run.mixes:
+            self.data = replace(self.data, run=run)
+            return
+        self.data = self.watcher.open(run)
+        self._batches = self.data.batches(step, self.state.ranks)
+        self._tally = self._tally.with_sources(source_names(self.data.sampler.streams))
+        log.say(f"from step {step + 1:,} on: {_describe_numbers(run)}")
+
+    def should_save(self, step: int) -> bool:
+        """Return whether a checkpoint is due."""
+        return self._is_due(self.config.save_every, step)
+
+    def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:
+        """Validate, and do what the hooks do, if that is due; return whether anything was."""
+        if bad_streak is None:
+            return False
+        validates = self._is_due(self.config.eval_every, step)
+        hooks = [hook for hook in self.hooks if self._is_due(hook.every, step)]
+        if validates:
+            engine, ranks = self.state.engine, self.state.ranks
+            tally = evaluate(
+                engine.losses,
+                self.data,
+                at_once=engine.micro_batch,
+                ranks=ranks,
+                stop=stop.exit_code,
+            )
+            if tally is not None:
+                log.write(VALIDATION, step, tally.figures(), samples=self.position(step))
+        for hook in hooks:
+            hook.act(step, log, stop)
+        return validates or bool(hooks)
+
+    def _is_due(self, every: int | str, step: int) -> bool:
+        """Return whether what is done so often, and after the last step, is done after a step.
+
+        Args:
+            every: steps, 0 for never; EPOCH.
+            step: the last one.
+        """
+        if every == EPOCH:
+            begin, end = self.position(step - 1), self.position(step)
+            return step == self.state.steps or begin // self.epoch < end // self.epoch
+        every = int(every)
+        return every > 0 and (step == self.state.steps or step % every == 0)
+
+    def checkpoint_state(self, step: int) -> dict[str, Any]:
+        """Return what a checkpoint records of the run and its data."""
+        run = self.data.run
+        position = run.position_of(step)
+        if run.followed is not None:
+            # A run that resumes may still switch here.
+            run = replace(run, followed=max(0, min(run.followed, position - 1)))
+        return {
+            "loader": self.data.sampler.state_dict(position),
+            "run": to_json(run.with_data(WeightedData.absolute)),
+        }
+
+    def debug_hint(self, step: int) -> str:
+        """Return how to see what a step trained on."""
+        folder = self.config.save
+        run = "RUN" if folder is None else folder / "run.json"
+        return f" To see what a step trains on: {called('shards trace')} {run} --step {step - 1}."
 
     def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
-        shape = self.data.shape
-        held_out = "none" if self.data.held_out is None else _shown(self.data.held_out)
+        shape, state, held_out = self.data.shape, self.state, self.data.held_out
+        windows = "none" if held_out is None else f"{len(held_out):,} windows"
+        if held_out is not None and len(held_out) < held_out.num_windows:
+            windows = f"{len(held_out):,} of {held_out.num_windows:,} windows"
+        size = self.data.run.batch_size(state.step)
         return [
-            f"{self.config.settings.model}: {shape.num_parameters():,} parameters, vocabulary "
-            f"{shape.vocab_size:,}, {self.precision}, ZeRO stage {self.engine.stage}",
-            f"{batch_line(self, self.config.run.batch_size(self.step))}; validation: {held_out}",
-            span_line(self, self._epochs()),
+            f"{self.config.model_name}: {shape.num_parameters():,} parameters, vocabulary "
+            f"{shape.vocab_size:,}, {state.precision}, ZeRO stage {state.engine.stage}",
+            f"{state.describe_batch(size)}; validation: {windows}",
+            state.describe_range(self._epochs()),
             *self._data_lines(),
         ]
 
     def _epochs(self) -> str:
-        """Return what is said of epochs where they decide something."""
-        settings = self.config.settings
-        if settings.epochs is not None:
-            ends = "one epoch" if settings.epochs == 1 else f"{settings.epochs:g} epochs"
+        """Return how many windows an epoch has, where that decides something."""
+        if self.config.epochs is not None:
+            epochs = self.config.epochs
+            ends = "one epoch" if epochs == 1 else f"{epochs:g} epochs"
             return f", {ends} of {self.epoch:,} windows"
-        if settings.counts_epochs:
-            return f"; an epoch is {self.epoch:,} windows"
-        return ""
+        return f"; an epoch is {self.epoch:,} windows" if self.epoch else ""
 
     def _data_lines(self) -> list[str]:
-        """Return what a run says that follows its data, or could."""
+        """Return what a run reads that follows its data, or could."""
         numbers = numbers_of(self.data.run)
-        shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
-        if self.config.settings.follow:
+        shown = _describe_numbers(self.data.run)
+        if self.config.follow:
             return [f"the data are {shown}; newer manifests are taken after each checkpoint"]
         newest = {directory: read_manifest(any_path(directory)).number for directory in numbers}
         if newest == numbers:
             return []
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
-    def state(self, step: int, data: RunData, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint after a step records about the run and its data then.
 
-        Args:
-            step: that was taken last.
-            data: that it was taken with.
-            bad_losses: how many were not finite so far.
-        """
-        position = data.run.position_of(step)
-        return {
-            "loader": data.sampler.state_dict(position),
-            "run": to_json(_found_anywhere(_undecided_at(data.run, position))),
-            **self.resume_fingerprint,
-            "bad_losses": bad_losses,
-        }
+def _describe_numbers(run: Run) -> str:
+    """Return the datasets that a run reads, with their manifest numbers."""
+    return ", ".join(f"{directory}@{number}" for directory, number in numbers_of(run).items())
 
 
-def _shown(held_out: OnePass) -> str:
-    """Return how many validation windows are read, and of how many."""
-    read, there = len(held_out), held_out.num_windows
-    return f"{read:,} windows" if read == there else f"{read:,} of {there:,} windows"
+def evaluate(
+    losses: Callable[[Tensors], LossSums],
+    data: RunData,
+    *,
+    at_once: int,
+    ranks: Ranks,
+    stop: Callable[[], int] = lambda: 0,
+) -> LossTally | None:
+    """Return the tally of the validation windows, None without any, or if stopped.
+
+    They are the same windows with the same blanks each time, each counted once.
+
+    Args:
+        losses: what the model gives of windows, without gradients.
+        data: holds the windows.
+        at_once: windows that a rank computes at once.
+        ranks: all of them call this; each computes its part.
+        stop: called between batches, with the same result on all ranks; nonzero: return None.
+    """
+    if data.held_out is None:
+        return None
+    tally = LossTally.empty(source_names(data.held_out.streams))
+    size = at_once * ranks.world
+    batches = data.validation(size, ranks)
+    if ranks.is_first:
+        total = math.ceil(len(data.held_out) / size) * size
+        batches = counted("validation", batches, total=total, weight=lambda _: size, unit="windows")
+    for batch in batches:
+        for part in micro_batches(batch, at_once):
+            tally = tally.plus(part, losses(part))
+        if stop():
+            return None
+    return tally.summed_over(ranks)
 
 
 class LoadWeights(Protocol):
@@ -121,10 +231,10 @@ class LoadWeights(Protocol):
         """Load the weights at a path; the model may have more positions if that is said."""
 
 
-def start(
-    config: Config, ranks: Ranks, *, load_weights: LoadWeights, trains: bool = False
-) -> PretrainState:
-    """Return a run that is ready to learn windows; all ranks call this.
+def open_task(
+    config: TrainConfig, ranks: Ranks, *, load_weights: LoadWeights, trains: bool = True
+) -> PretrainTask:
+    """Return the windows of a run that is ready to learn them; all ranks call this.
 
     Args:
         config: the run.
@@ -135,43 +245,66 @@ def start(
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
-    settings = config.settings
-    checkpoint = find_resume_point(settings, ranks, check=check_state)
-    if checkpoint is not None and settings.init_from is not None and ranks.is_first:
-        source, folder = settings.init_from, checkpoint.folder
-        _log.info("--init-from %s is not read: the run resumes from %s", source, folder)
-    run = run_of(config.run, settings, checkpoint=checkpoint, ranks=ranks)
-    epoch = ranks.run_on_all_ranks(lambda: _epoch(run)) if settings.counts_epochs else 0
-    run = _ended(run, settings.epochs, epoch=epoch)
-    config = replace(config, run=run)
-    micro = agreed_micro_batch(settings, [batch.size for batch in run.batches], ranks)
+    parts = {"loader": dict, "loader.position": int, "loader.shards": dict, "run": dict}
+    checkpoint = find_resume_point(config, ranks, parts=parts)
+    run = resolve_run(config, ranks, checkpoint=checkpoint)
+    counts = config.epochs is not None or EPOCH in (config.save_every, config.eval_every)
+    epoch = ranks.run_on_all_ranks(lambda: _epoch(run)) if counts else 0
+    if run.steps is None:
+        # The last step is filled with windows of the next epoch.
+        windows = max(1, math.ceil((config.epochs or 0) * epoch))
+        run = replace(run, steps=run.step_of(windows - 1) + 1)
     now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
-    data = ranks.run_on_all_ranks(lambda: open_data(replace(config, run=now)))
-    ranks.run_on_all_ranks(lambda: data.check_layout(ranks))
-    init = settings.init_from
+    data = open_everywhere(config, now, ranks)
+    init = config.init_from
 
     def load(model: GLM) -> None:
         if init is not None:
-            load_weights(init, model, extend_positions=settings.extend_positions, ranks=ranks)
+            load_weights(init, model, extend_positions=config.extend_positions, ranks=ranks)
 
     spec = RunSpec(
-        make=partial(make_model, data.shape, seed=run.seed),
+        shape=data.shape,
+        seed=run.seed,
         load_weights=None if init is None else load,
-        micro=micro,
-        size=run.batch_size(0),
+        sizes=[batch.size for batch in run.batches],
         steps=run.steps or 0,
-        bad_losses=int(checkpoint.state["bad_losses"]) if checkpoint else 0,
         identity={
-            "model": to_json(data.shape),
-            "objective": run.objective,
             "blanks": None if data.blanks is None else to_json(data.blanks.options),
-            "isolate_documents": data.isolate,
             "tokenizer": data.tokenizer,
         },
-        check=partial(check_same_run, data=data),
+        check=lambda checkpoint: _check_same_data(checkpoint, data),
     )
-    state = init_train_state(settings, spec, checkpoint=checkpoint, ranks=ranks, trains=trains)
-    return PretrainState(**vars(state), config=config, data=data, epoch=epoch)
+    state = init_train_state(config, spec, checkpoint=checkpoint, ranks=ranks, trains=trains)
+    watcher = DatasetWatcher(config, run, ranks=ranks)
+    return PretrainTask(config=config, state=state, data=data, epoch=epoch, watcher=watcher)
+
+
+def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
+    """Check that a run reads what it read up to a checkpoint, and continues there.
+
+    Raises:
+        UserError: its data, or its batches so far, are others.
+    """
+    loader, run, step = checkpoint.state["loader"], data.run, checkpoint.step
+    if missing := sorted(set(loader["shards"]) - set(data.sampler.names)):
+        folders = ", ".join(str(dataset.directory) for dataset in data.datasets)
+        raise UserError(
+            f"this run cannot resume from {checkpoint.folder}: it was trained on "
+            f"{', '.join(missing)}, and {folders} has no such text: these are other data, or they "
+            "were overwritten or compacted since. Give the data as they were, or start a new run "
+            f"from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )
+    try:
+        position = data.sampler.load_state_dict(loader)
+    except UserError as error:
+        raise UserError(f"{checkpoint.folder}: {error}") from error
+    if run.position_of(step) != position:
+        raise UserError(
+            f"at step {step:,} of {checkpoint.folder} the run had taken {position:,} samples; "
+            f"with the current --batch-size it would have taken {run.position_of(step):,}. "
+            "Give the earlier batch size first, and start the new one at this step: --batch-size "
+            f"SIZE {step}:SIZE."
+        )
 
 
 def _epoch(run: Run) -> int:
@@ -186,177 +319,30 @@ def _epoch(run: Run) -> int:
     return sum(cells.windows_of_streams)
 
 
-def _ended(run: Run, epochs: float | None, *, epoch: int) -> Run:
-    """Return a run with its number of steps; the last one is filled with windows of the next epoch.
-
-    Args:
-        run: with or without it.
-        epochs: when it ends, where it has none.
-        epoch: samples in one.
-    """
-    if run.steps is not None or epochs is None:
-        return run
-    return replace(run, steps=run.step_of(max(1, math.ceil(epochs * epoch)) - 1) + 1)
-
-
-def _found_anywhere(run: Run) -> Run:
-    """Return a run whose data are found from every folder that a command may be started in."""
-    return run.with_data(WeightedData.absolute)
-
-
-def _undecided_at(run: Run, position: int) -> Run:
-    """Return a run that may still switch at a position, which is after those of earlier steps."""
-    if run.followed is None:
-        return run
-    return replace(run, followed=max(0, min(run.followed, position - 1)))
-
-
-MakeHooks = Callable[[PretrainState, RunLog, Stop], Sequence[Hook]]
-"""Makes the hooks of a run that is ready; all ranks call it."""
-
-
-@dataclass(eq=False)
-class PretrainTask(TrainingTask):
-    """The `run.TrainingTask` of a dataset: its windows, in the order of the run."""
-
-    started: PretrainState
-    _: KW_ONLY
-    hooks: Sequence[Hook]
-    watcher: DatasetWatcher
-    log: RunLog
-    stop: Stop
-
-    def __post_init__(self) -> None:
-        self._settings, self._ranks = self.started.config.settings, self.started.ranks
-        self._data = self.started.data
-        self._batches = self._data.batches(self.started.step, self._ranks)
-        self._tally = LossTally.empty(source_names(self._data.sampler.streams))
-
-    def train_step(self, step: int, *, lr: float) -> StepResult:
-        """Take a step."""
-        asked = time.perf_counter()
-        batch = next(self._batches)
-        waited = time.perf_counter() - asked
-        outcome, tally = self.started.engine(
-            batch, lr=lr, seed=self._data.run.seed, step=step, sources=self._tally.sources
-        )
-        if outcome.is_finite:
-            self._tally += tally
-        length = outcome.num_tokens // outcome.num_samples
-        share = tally.num_targets / max(1, outcome.num_tokens)
-        flops = self._data.shape.flops_per_token(length, target_share=share)
-        return replace(outcome, flops=outcome.num_tokens * flops, waited=waited)
-
-    def metrics(self) -> Mapping[str, float]:
-        """Return loss and accuracy since the last call."""
-        figures = self._tally.figures()
-        self._tally = LossTally.empty(self._tally.sources)
-        return figures
-
-    def position(self, step: int) -> int:
-        """Return the number of samples up to a step."""
-        return self._data.run.position_of(step)
-
-    def before_step(self, step: int, *, is_saved: bool) -> None:
-        """Read the data that are decided for the step after one; a checkpoint decides."""
-        if is_saved:
-            self.watcher.poll(self._data, self.position(step))
-        run = self.watcher.run_before(self.position(step + 1))
-        if run.mixes == self._data.run.mixes:
-            self._data = replace(self._data, run=run)
-            return
-        self._data = self.watcher.open(run)
-        self._batches = self._data.batches(step, self._ranks)
-        self._tally = self._tally.with_sources(source_names(self._data.sampler.streams))
-        shown = ", ".join(f"{folder}@{number}" for folder, number in numbers_of(run).items())
-        self.log.say(f"from step {step + 1:,} on: {shown}")
-
-    def should_save(self, step: int) -> bool:
-        """Return whether a checkpoint is due."""
-        return self._is_due(self._settings.save_every, step)
-
-    def evaluate(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
-        """Validate, and do what the hooks do, if that is due; return whether anything was."""
-        if not is_taken:
-            return False
-        validates = self._is_due(self._settings.eval_every, step)
-        hooks = [hook for hook in self.hooks if self._is_due(hook.every, step)]
-        if validates:
-            self._validate(step)
-        for hook in hooks:
-            hook.act(step)
-        return validates or bool(hooks)
-
-    def _is_due(self, every: int | str, step: int) -> bool:
-        """Return whether what is done so often, and after the last step, is done after a step.
-
-        Args:
-            every: steps, 0 for never; EPOCH.
-            step: the last one.
-        """
-        if every == EPOCH:
-            size = self.started.epoch
-            begin, end = self.position(step - 1), self.position(step)
-            return step == self.started.steps or begin // size < end // size
-        every = int(every)
-        return every > 0 and (step == self.started.steps or step % every == 0)
-
-    def _validate(self, step: int) -> None:
-        engine = self.started.engine
-        tally = evaluate(
-            engine.losses,
-            self._data,
-            at_once=engine.micro_batch,
-            ranks=self._ranks,
-            stop=self.stop.exit_code,
-        )
-        if tally is not None:
-            samples = self.position(step)
-            self.log.write(VALIDATION, step, tally.figures(), samples=samples)
-
-    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint records of the run and its data."""
-        return self.started.state(step, self._data, bad_losses=bad_losses)
-
-    def debug_hint(self, step: int) -> str:
-        """Return how to see what a step trained on."""
-        folder = self._settings.save
-        run = "RUN" if folder is None else folder / "run.json"
-        return f" To see what a step trains on: {called('shards trace')} {run} --step {step - 1}."
-
-
-def train(config: Config, ranks: Ranks, *, load_weights: LoadWeights, make_hooks: MakeHooks) -> int:
+def train(
+    config: TrainConfig,
+    ranks: Ranks,
+    *,
+    load_weights: LoadWeights,
+    make_hooks: Callable[[PretrainTask, Stop], Sequence[Hook]],
+) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it.
 
     Args:
         config: the run.
         ranks: of the run.
         load_weights: loads what --init-from names.
-        make_hooks: makes what is done every so many steps besides validation.
+        make_hooks: makes what is done every so many steps besides validation; all ranks call it.
     """
 
-    def open_run() -> PretrainState:
-        return start(config, ranks, load_weights=load_weights, trains=True)
+    def start() -> PretrainTask:
+        return open_task(config, ranks, load_weights=load_weights)
 
-    with run_folder_locked(config.settings.save, ranks, start=open_run) as started:
-        return _train(started, make_hooks)
-
-
-def _train(started: PretrainState, make_hooks: MakeHooks) -> int:
-    ranks = started.ranks
-    with Stop(ranks) as stop, closing(open_log(started, started.lines())) as log:
-        hooks = make_hooks(started, log, stop)
-        watcher = DatasetWatcher(started.config, folder=started.folder, ranks=ranks, say=log.say)
-        watcher.save()
-        task = PretrainTask(started, hooks=hooks, watcher=watcher, log=log, stop=stop)
-        state = replace(started, peak_flops=_peak_flops(started))
-        return Trainer(state, task, log=log, stop=stop).run()
-
-
-def _peak_flops(started: PretrainState) -> float | None:
-    """Return the peak FLOP/s of all devices together, None if it is not known."""
-    if started.ranks.device.type != "cuda":
-        return None
-    name = torch.cuda.get_device_name(started.ranks.device)
-    peak = peak_flops(name, DTYPES[started.precision])
-    return None if peak is None else peak * started.ranks.world
+    with (
+        run_folder_locked(config.save, ranks, start=start) as task,
+        Stop(ranks) as stop,
+        closing(task.state.open_log(task.lines())) as log,
+    ):
+        task.hooks = make_hooks(task, stop)
+        task.watcher.save()
+        return Trainer(task.state, task, log=log, stop=stop).run()

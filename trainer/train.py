@@ -8,11 +8,11 @@ import sys
 from dataclasses import dataclass
 
 from shards.console import run_module
-from trainer.config import Settings
+from trainer.config import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Settings):
+class Train(TrainConfig):
     """Trains GLM on token shards."""
 
     PROGRAM = "trainer.train"

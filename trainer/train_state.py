@@ -7,15 +7,11 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from shards.records import from_json, to_json
-from trainer.checkpoint import (
-    Checkpoint,
-)
-from trainer.compilation import agreed_problem
-from trainer.config import Learning
+from shards.records import to_json
+from trainer.checkpoint import Checkpoint
+from trainer.config import RunConfig, fixed_options, reported_options
 from trainer.deepspeed import (
     FP32,
     engine_settings,
@@ -25,11 +21,11 @@ from trainer.deepspeed import (
     with_precision,
 )
 from trainer.distributed import CollectiveError, Ranks
-from trainer.engine import DeepSpeedEngine, check_settings
+from trainer.engine import DeepSpeedEngine, check_settings, is_compiled, make_model
 from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.resume import differences
+from trainer.resume import differences, refuse_changes
 from trainer.room import check_disk, check_memory, free_memory, keeps_elsewhere
 from trainer.schedule import Schedule
 from trainer.universal import convert, needs_conversion, remove
@@ -38,87 +34,78 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TrainState:
-    """What every run has that is ready to take its next step."""
+class RunSpec:
+    """What a run learns, as far as its start has to know."""
 
+    shape: ModelConfig
+    seed: int
+    """Of its weights, where none are loaded."""
+    make: Callable[..., GLM] = GLM
+    """Makes the model of a shape."""
+    load_weights: Callable[[GLM], None] | None
+    """Loads the weights that it begins with; None: they are drawn."""
+    sizes: Sequence[int]
+    """Of its batches, the first one first."""
+    steps: int
+    identity: Mapping[str, Any]
+    """What must stay the same throughout the run, besides model, precision and fixed options."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What may change when it resumes, besides the options that are reported."""
+    check: Callable[[Checkpoint], None]
+    """Checks that the run can resume from a checkpoint of itself."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainState:
+    """A run that is ready to take its next step."""
+
+    config: RunConfig
+    ranks: Ranks
     engine: DeepSpeedEngine
     schedule: Schedule
-    ranks: Ranks
-    folder: Path | None
-    """Where it is saved; None: nowhere."""
+    precision: str
+    """bf16, fp16 or fp32."""
     step: int
     """The last step taken; 0 at the beginning."""
     steps: int
     """The last step of the run."""
     bad_losses: int
     """NaN and infinite losses so far."""
-    is_saved: bool = False
-    """Whether the checkpoint of `step` lies where the run is saved."""
-    settings: Learning
-    """How it learns."""
-    peak_flops: float | None = None
-    """FLOP/s of all devices together, where it is known."""
-    precision: str
-    """bf16, fp16 or fp32."""
+    is_saved: bool
+    """Whether the checkpoint of `step` is in the folder where the run is saved."""
     resume_fingerprint: Mapping[str, Any]
-    """What all its checkpoints record, as `identity` and `schedule`."""
+    """What all its checkpoints record: `identity` and `options`."""
 
+    def describe_batch(self, size: int) -> str:
+        """Return how the ranks share a batch of a size."""
+        micro, world = self.engine.micro_batch, self.ranks.world
+        times = size // (micro * world)
+        return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"
 
-def batch_line(state: TrainState, size: int) -> str:
-    """Return how the ranks of a run share a batch of a size."""
-    micro, world = state.engine.micro_batch, state.ranks.world
-    times = size // (micro * world)
-    return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"
+    def describe_range(self, epochs: str) -> str:
+        """Return where the run begins and ends, in steps and `epochs`, and is saved."""
+        begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
+        folder = self.config.save
+        saved = f"; it is saved to {folder}" if folder else "; it is not saved"
+        return f"the run {begin} and ends after step {self.steps:,}{epochs}{saved}"
 
-
-def span_line(state: TrainState, epochs: str) -> str:
-    """Return where a run begins and ends, with what is said of its epochs, and is saved."""
-    begin = f"resumes after step {state.step:,}" if state.step else "starts from the beginning"
-    saved = f"; it is saved to {state.folder}" if state.folder else "; it is not saved"
-    return f"the run {begin} and ends after step {state.steps:,}{epochs}{saved}"
-
-
-def open_log(state: TrainState, lines: Sequence[str]) -> RunLog:
-    """Return the log of a run, open, with lines that were said first."""
-    ranks = state.ranks
-    log = RunLog(
-        state.folder if ranks.is_first else None,
-        step=state.step,
-        steps=state.steps,
-        show=ranks.is_first,
-        monitor=state.engine.monitor,
-    )
-    for line in lines:
-        log.say(line)
-    return log
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RunSpec:
-    """What a run learns, as far as its start has to know."""
-
-    make: Callable[..., GLM]
-    """`make_model` with shape and seed."""
-    load_weights: Callable[[GLM], None] | None
-    """Loads the weights that it begins with; None: they are drawn."""
-    micro: int
-    """Samples that a rank computes at once."""
-    size: int
-    """Of its first batch."""
-    steps: int
-    bad_losses: int
-    identity: Mapping[str, Any]
-    """What must stay the same throughout the run, besides the precision."""
-    check: Callable[[Checkpoint, Mapping[str, Any]], None]
-    """Checks that a checkpoint belongs to the run, whose whole identity it takes."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """What may change when it resumes, besides learning rate and optimizer."""
-    records: Mapping[str, Any] = field(default_factory=dict)
-    """What else all its checkpoints record."""
+    def open_log(self, lines: Sequence[str]) -> RunLog:
+        """Return the log of the run, after showing lines that describe it."""
+        is_first = self.ranks.is_first
+        log = RunLog(
+            self.config.save if is_first else None,
+            step=self.step,
+            steps=self.steps,
+            show=is_first,
+            monitor=self.engine.monitor,
+        )
+        for line in lines:
+            log.say(line)
+        return log
 
 
 def init_train_state(
-    settings: Learning,
+    config: RunConfig,
     spec: RunSpec,
     *,
     checkpoint: Checkpoint | None,
@@ -128,7 +115,7 @@ def init_train_state(
     """Return a run that is ready; all ranks call this.
 
     Args:
-        settings: of the run.
+        config: of the run.
         spec: what it learns.
         checkpoint: to resume from; None: the run begins.
         ranks: of the run.
@@ -137,153 +124,138 @@ def init_train_state(
     Raises:
         UserError: the options, the model, the ranks or the checkpoint do not fit.
     """
-    deepspeed, precision = _with_agreed_precision(settings, ranks)
-    schedule = ranks.run_on_all_ranks(lambda: settings.schedule_of(spec.steps))
-    resume_fingerprint = {
-        "identity": {**spec.identity, "precision": precision},
-        "schedule": {
-            **to_json(schedule),
-            "betas": list(settings.betas),
-            "eps": settings.eps,
-            "weight_decay": settings.weight_decay,
-            **spec.options,
+    deepspeed = _complete_settings(config, spec, ranks)
+    precision = precision_of(deepspeed) or FP32
+    schedule = ranks.run_on_all_ranks(lambda: config.schedule_of(spec.steps))
+    fingerprint = {
+        "identity": {
+            **fixed_options(config),
+            "model": to_json(spec.shape),
+            "precision": precision,
+            **spec.identity,
         },
-        **spec.records,
+        "options": {**reported_options(config), "decay_steps": schedule.decay, **spec.options},
     }
-    if checkpoint is not None:
-        ranks.run_on_all_ranks(lambda: spec.check(checkpoint, resume_fingerprint["identity"]))
-        if trains and checkpoint.step > spec.steps:
-            raise CollectiveError(
-                f"the run in {checkpoint.folder.parent} has taken {checkpoint.step:,} steps, and "
-                f"would end after {spec.steps:,}: give it more, or another --save."
-            )
-        changed = differences(checkpoint.state["schedule"], resume_fingerprint["schedule"])
-        for name, before, now in changed if ranks.is_first else ():
-            first = checkpoint.step + 1
-            _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
-    deepspeed = engine_settings(
-        deepspeed,
-        micro=spec.micro,
-        size=spec.size,
-        world=ranks.world,
-    )
     step = 0 if checkpoint is None else checkpoint.step
-    saves = settings.save if trains and step < spec.steps else None
-    shape = from_json(ModelConfig, spec.identity["model"], where="model")
-    _check_room(shape.num_parameters(), deepspeed, precision, folder=saves, ranks=ranks)
+    if checkpoint is not None:
+        _check_resumed(checkpoint, spec, fingerprint, ranks)
+        if trains and step > spec.steps:
+            raise CollectiveError(
+                f"the run in {checkpoint.folder.parent} has taken {step:,} steps, and would end "
+                f"after {spec.steps:,}: give it more, or another --save."
+            )
+    _check_room(config, spec, deepspeed, ranks=ranks, saves=trains and step < spec.steps)
     return TrainState(
-        engine=make_engine(spec, settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
-        schedule=schedule,
+        config=config,
         ranks=ranks,
-        folder=settings.save,
+        engine=_open_engine(config, spec, deepspeed, checkpoint=checkpoint, ranks=ranks),
+        schedule=schedule,
+        precision=precision,
         step=step,
         steps=spec.steps,
-        bad_losses=spec.bad_losses,
-        is_saved=checkpoint is not None and checkpoint.folder.parent == settings.save,
-        settings=settings,
-        precision=precision,
-        resume_fingerprint=resume_fingerprint,
+        bad_losses=int(checkpoint.state["bad_losses"]) if checkpoint else 0,
+        is_saved=checkpoint is not None and checkpoint.folder.parent == config.save,
+        resume_fingerprint=fingerprint,
     )
 
 
-def _check_room(
-    parameters: int,
-    deepspeed: Mapping[str, Any],
-    precision: str,
-    *,
-    folder: Path | None,
-    ranks: Ranks,
-) -> None:
-    """Check that a model fits into memory, and its checkpoints on a disk; all ranks call this."""
-    stage, machine = stage_of(deepspeed), socket.gethostname()
-    here = ranks.gather(machine).count(machine)
-    is_cpu = ranks.device.type == "cpu" and not keeps_elsewhere(deepspeed)
-
-    def check() -> None:
-        if folder is not None:
-            check_disk(folder, parameters)
-        if is_cpu:
-            wide, free = precision == FP32, free_memory()
-            check_memory(
-                parameters, stage=stage, wide=wide, here=here, world=ranks.world, free=free
-            )
-
-    ranks.run_on_all_ranks(check)
-
-
-def _with_agreed_precision(settings: Learning, ranks: Ranks) -> tuple[dict[str, Any], str]:
-    """Return DeepSpeed's settings with a precision that all ranks have, and its name.
+def _complete_settings(config: RunConfig, spec: RunSpec, ranks: Ranks) -> dict[str, Any]:
+    """Return DeepSpeed's settings, with a precision that all ranks have and sizes of batches.
 
     Raises:
-        CollectiveError: what is asked for does not fit the settings, or the devices.
+        CollectiveError: what is given does not fit the devices, or the ranks.
     """
-    given, asked, supported = settings.deepspeed or {}, settings.precision, ranks.precisions()
-    content = ranks.run_on_all_ranks(lambda: with_precision(given, asked, supported=supported))
-    precision = precision_of(content) or FP32
-    if asked is None and ranks.is_first and ranks.device.type == "cpu" and precision != FP32:
+    supported = ranks.precisions()
+
+    def complete() -> dict[str, Any]:
+        given, world = config.deepspeed or {}, ranks.world
+        content = with_precision(given, config.precision, supported=supported)
+        micro = micro_batch_of(given, config.micro_batch, sizes=spec.sizes, world=world)
+        return engine_settings(content, micro=micro, size=spec.sizes[0], world=world)
+
+    content = ranks.run_on_all_ranks(complete)
+    is_slow = config.precision is None and ranks.device.type == "cpu"
+    if is_slow and ranks.is_first and (precision := precision_of(content) or FP32) != FP32:
         _log.warning(
             "the DeepSpeed JSON computes in %s, which a CPU does many times more slowly than in "
             "fp32: give --precision fp32",
             precision,
         )
-    return content, precision
+    ranks.run_on_all_ranks(lambda: check_settings(content))
+    return content
 
 
-def agreed_micro_batch(settings: Learning, sizes: Sequence[int], ranks: Ranks) -> int:
-    """Return how many samples a rank computes at once; all ranks call this.
-
-    Args:
-        settings: of the run.
-        sizes: of its batches.
-        ranks: of the run.
+def _check_resumed(
+    checkpoint: Checkpoint, spec: RunSpec, fingerprint: Mapping[str, Any], ranks: Ranks
+) -> None:
+    """Check that a checkpoint belongs to a run, and report what has changed since.
 
     Raises:
-        CollectiveError: the micro-batches of all ranks do not make up a batch.
+        CollectiveError: it does not; the message names what differs.
     """
-    return ranks.run_on_all_ranks(
-        lambda: micro_batch_of(
-            settings.deepspeed or {}, settings.micro_batch, sizes=sizes, world=ranks.world
-        )
-    )
+    before = checkpoint.state
+
+    def check() -> None:
+        refuse_changes(differences(before["identity"], fingerprint["identity"]), checkpoint)
+        spec.check(checkpoint)
+
+    ranks.run_on_all_ranks(check)
+    changed = differences(before["options"], fingerprint["options"])
+    for name, former, now in changed if ranks.is_first else ():
+        _log.warning("from step %d on %s is %s; it was %s", checkpoint.step + 1, name, now, former)
 
 
-def make_engine(
+def _check_room(
+    config: RunConfig, spec: RunSpec, deepspeed: Mapping[str, Any], *, ranks: Ranks, saves: bool
+) -> None:
+    """Check that a model fits into memory, and its checkpoints on a disk; all ranks call this."""
+    machine, parameters = socket.gethostname(), spec.shape.num_parameters()
+    here = ranks.gather(machine).count(machine)
+
+    def check() -> None:
+        if config.save is not None and saves:
+            check_disk(config.save, parameters)
+        if ranks.device.type == "cpu" and not keeps_elsewhere(deepspeed):
+            check_memory(
+                parameters,
+                stage=stage_of(deepspeed),
+                wide=precision_of(deepspeed) in (None, FP32),
+                here=here,
+                world=ranks.world,
+                free=free_memory(),
+            )
+
+    ranks.run_on_all_ranks(check)
+
+
+def _open_engine(
+    config: RunConfig,
     spec: RunSpec,
-    settings: Learning,
     deepspeed: Mapping[str, Any],
     *,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> DeepSpeedEngine:
-    """Return the engine of a model, with the weights that the run resumes or starts with.
-
-    Args:
-        spec: what the run learns.
-        settings: of the run.
-        deepspeed: complete settings.
-        checkpoint: to resume from; None: the run begins.
-        ranks: all of them call this.
-
-    Raises:
-        UserError: DeepSpeed does not take the settings, or the weights do not fit.
-    """
-    ranks.run_on_all_ranks(lambda: check_settings(deepspeed))
-    model = spec.make(
-        checkpoint_activations=settings.checkpoint_activations, deepspeed=deepspeed, ranks=ranks
+    """Return the engine of a model, with the weights that the run resumes or starts with."""
+    stage = stage_of(deepspeed)
+    model = make_model(
+        spec.shape,
+        seed=spec.seed,
+        checkpoint_activations=config.checkpoint_activations,
+        deepspeed=deepspeed,
+        ranks=ranks,
+        make=spec.make,
     )
     converts = checkpoint is not None and needs_conversion(
-        checkpoint, world=ranks.world, stage=stage_of(deepspeed)
+        checkpoint, world=ranks.world, stage=stage
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
     if checkpoint is None and spec.load_weights is not None:
         spec.load_weights(model)
+    compiles = not config.no_compile and is_compiled(stage=stage, ranks=ranks)
     engine = DeepSpeedEngine(
-        model,
-        settings=settings,
-        deepspeed=deepspeed,
-        compiles=_compiles(settings, deepspeed, ranks),
-        ranks=ranks,
+        model, config=config, deepspeed=deepspeed, compiles=compiles, ranks=ranks
     )
     if checkpoint is not None:
         tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
@@ -291,16 +263,3 @@ def make_engine(
         if converts:
             remove(checkpoint, ranks=ranks)
     return engine
-
-
-def _compiles(settings: Learning, deepspeed: Mapping[str, Any], ranks: Ranks) -> bool:
-    """Return whether layers and loss are compiled; all ranks call this, and the first says why not.
-
-    --no-compile says it without a line.
-    """
-    if settings.no_compile:
-        return False
-    problem = agreed_problem(stage=stage_of(deepspeed), ranks=ranks)
-    if problem and ranks.is_first:
-        _log.warning("the model is not compiled, which is slower: %s", problem)
-    return problem is None

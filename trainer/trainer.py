@@ -1,9 +1,9 @@
 """The steps of a run, whatever it learns, from where it starts to its end.
 
-    take a step ─▶ judge when due ─▶ save when due ─▶ prepare the next step ─▶ …
+    take a step ─▶ evaluate when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
-What is learnt is a `TrainingTask`: the windows of a dataset (training.py), or the items of a task
-(finetune/task.py).
+What is learnt is a `TrainingTask`: the windows of a dataset (pretraining.py), or the items of a
+task (finetune/task.py).
 """
 
 import time
@@ -16,9 +16,8 @@ import torch
 
 from trainer.checkpoint import BAD_STREAK, steps_in
 from trainer.distributed import CollectiveError, Stop
-from trainer.engine import StepResult
 from trainer.log import SPEED, TRAIN, RunLog
-from trainer.metrics import Meter
+from trainer.metrics import Meter, StepResult, peak_flops_of
 from trainer.saver import Saver
 from trainer.train_state import TrainState
 
@@ -32,7 +31,7 @@ class Hook:
 
     every: int | str
     """Steps, 0 for never; EPOCH."""
-    act: Callable[[int], None]
+    act: Callable[[int, RunLog, Stop], None]
     """Takes the last step; all ranks call it."""
 
 
@@ -48,32 +47,35 @@ class TrainingTask(Protocol):
     def position(self, step: int) -> int:
         """Return how many samples were taken up to a step."""
 
-    def before_step(self, step: int, *, is_saved: bool) -> None:  # noqa: ARG002
+    def before_step(self, step: int, log: RunLog, *, is_saved: bool) -> None:  # noqa: ARG002
         """Prepare the step after one.
 
         Args:
             step: the last one.
+            log: of the run.
             is_saved: whether there is a checkpoint of it, so that newer data may be taken.
         """
         return
 
-    def evaluate(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:
-        """Judge the model and log figures if that is due; return whether it was.
+    def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:
+        """Evaluate the model and log figures if that is due; return whether it was.
 
         Args:
             step: the last one.
-            is_taken: whether this start took it.
-            bad_streak: how many losses in a row were not finite.
+            log: of the run.
+            stop: looked at meanwhile.
+            bad_streak: how many losses in a row were not finite; None: this start did not take the
+                step.
         """
 
     def should_save(self, step: int) -> bool:
         """Return whether a checkpoint is due after a step."""
 
-    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint records of the run."""
+    def checkpoint_state(self, step: int) -> dict[str, Any]:
+        """Return what a checkpoint records of the task."""
 
     def after_save(self) -> None:
-        """Hear that a checkpoint is whole."""
+        """Use a checkpoint that is complete."""
         return
 
     def debug_hint(self, step: int) -> str:  # noqa: ARG002
@@ -85,28 +87,25 @@ class Trainer:
     """The steps of a run."""
 
     def __init__(self, state: TrainState, task: TrainingTask, *, log: RunLog, stop: Stop) -> None:
-        """Take over a run that is state."""
-        self._state, self._task = state, task
+        """Take over a run that is ready."""
+        self._state, self._task, self._config = state, task, state.config
         self._log, self._stop = log, stop
         self.step = state.step
         """The last one taken."""
         self._is_saved = True
-        self._bad_losses, self._bad_streak = state.bad_losses, 0
-        self._skipped = 0
+        self._bad_losses, self._bad_streak, self._skipped = state.bad_losses, 0, 0
+        self._peak_flops = peak_flops_of(state.ranks, state.precision)
         self._meter, self._speed = Meter(), Meter()
         self._warm = state.step + min(_WARM_UP, (state.steps - state.step) // 2)
-        self._saver = (
-            None
-            if state.folder is None
-            else Saver(
-                state.engine.wrapped, state.folder, keep=state.settings.keep, ranks=state.ranks
-            )
-        )
+        self._saver: Saver | None = None
+        if (folder := self._config.save) is not None:
+            keep = self._config.keep
+            self._saver = Saver(state.engine.wrapped, folder, keep=keep, ranks=state.ranks)
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
         self._task.after_save()
-        code = self._evaluate()
+        code = self._evaluate(None)
         self._before_step(is_saved=True)
         with self._profiler() as after_step:
             while self.step < self._state.steps and not code:
@@ -125,46 +124,41 @@ class Trainer:
         self.step += 1
         self._is_saved = False
         lr = self._state.schedule.rate(self.step)
-        outcome = self._task.train_step(self.step, lr=lr)
-        self._count(outcome)
+        result = self._task.train_step(self.step, lr=lr)
+        self._count(result)
         for meter in (self._meter, self._speed):
-            meter.add(
-                tokens=outcome.num_tokens,
-                samples=outcome.num_samples,
-                flops=outcome.flops,
-                waited=outcome.waited,
-            )
+            meter.add(result)
         if self.step == self._warm:
             self._speed.restart()
         self._log.advance(self.step)
-        if self.step % self._state.settings.log_every == 0 or self.step == self._state.steps:
+        if self.step % self._config.log_every == 0 or self.step == self._state.steps:
             samples = self._task.position(self.step)
             figures = {
                 **self._task.metrics(),
                 "lr": lr,
-                "grad_norm": outcome.grad_norm,
+                "grad_norm": result.grad_norm,
                 "skipped": self._skipped,
                 "bad_losses": self._bad_losses,
                 "samples": samples,
-                **self._meter.read(peak_flops=self._state.peak_flops),
+                **self._meter.read(peak_flops=self._peak_flops),
             }
             self._skipped = 0
             self._log.write(TRAIN, self.step, figures, samples=samples)
 
-    def _count(self, outcome: StepResult) -> None:
+    def _count(self, result: StepResult) -> None:
         """Count what went wrong in a step.
 
         Raises:
             CollectiveError: too many losses in a row were not finite.
         """
-        self._skipped += not outcome.applied
-        if outcome.is_finite:
+        self._skipped += not result.applied
+        if result.is_finite:
             self._bad_streak = 0
             return
         self._bad_losses += 1
         self._bad_streak += 1
-        self._log.say(f"step {self.step:,}: the loss is {outcome.loss}; its batch is skipped")
-        if self._bad_streak >= self._state.settings.max_bad_losses:
+        self._log.say(f"step {self.step:,}: the loss is {result.loss}; its batch is skipped")
+        if self._bad_streak >= self._config.max_bad_losses:
             self._give_up()
 
     def _give_up(self) -> None:
@@ -172,7 +166,7 @@ class Trainer:
         last = self.step - self._bad_streak
         if self._saver is not None:
             self._saver.update_state(last, {BAD_STREAK: self._bad_streak})
-        folder = self._state.folder
+        folder = self._config.save
         is_before = folder is not None and any(step < last for step in steps_in(folder))
         again = (
             f"Run it again, and {folder} resumes from the newest checkpoint before that,"
@@ -186,10 +180,10 @@ class Trainer:
         )
 
     def _between_steps(self) -> int:
-        """Judge and save when due; return the exit code if asked to stop, else 0."""
+        """Evaluate and save when due; return the exit code if asked to stop, else 0."""
         with self._uncounted():
             self._prune()
-            code = self._evaluate(is_taken=True)
+            code = self._evaluate(self._bad_streak)
             is_due = not code and self._task.should_save(self.step)
             if is_due and not self._is_saved:
                 self._save()
@@ -204,26 +198,28 @@ class Trainer:
         for meter in (self._meter, self._speed):
             meter.pause(time.perf_counter() - begin)
 
-    def _evaluate(self, *, is_taken: bool = False) -> int:
-        """Judge when due; return the exit code if that was stopped, else 0."""
-        if not self._task.evaluate(self.step, is_taken=is_taken, bad_streak=self._bad_streak):
+    def _evaluate(self, bad_streak: int | None) -> int:
+        """Evaluate when due; return the exit code if that was stopped, else 0."""
+        if not self._task.evaluate(self.step, self._log, self._stop, bad_streak=bad_streak):
             return 0
         self._is_saved = False
         code = self._stop.exit_code()
-        if not is_taken and not code:
+        if bad_streak is None and not code:
             self._save()
         return code
 
     def _before_step(self, *, is_saved: bool) -> None:
         if self.step < self._state.steps:
-            self._task.before_step(self.step, is_saved=is_saved)
+            self._task.before_step(self.step, self._log, is_saved=is_saved)
 
     def _save(self) -> None:
         self._is_saved = True
         if self._saver is None:
             return
         state = {
-            **self._task.state(self.step, bad_losses=self._bad_losses),
+            **self._state.resume_fingerprint,
+            **self._task.checkpoint_state(self.step),
+            "bad_losses": self._bad_losses,
             BAD_STREAK: self._bad_streak,
         }
         if self._state.is_saved and self.step == self._state.step:
@@ -242,7 +238,7 @@ class Trainer:
         steps = self._speed.steps
         if not steps:
             return
-        speed = self._speed.read(peak_flops=self._state.peak_flops)
+        speed = self._speed.read(peak_flops=self._peak_flops)
         mfu = f", MFU {speed['mfu']:.1%}" if "mfu" in speed else ""
         line = (
             f"{speed['samples_per_second']:,.1f} samples/s, {speed['tokens_per_second']:,.0f} "
@@ -257,8 +253,8 @@ class Trainer:
 
         Yields what to call after each step.
         """
-        folder, rank = self._state.folder, self._state.ranks.rank
-        if not self._state.settings.profile or folder is None:
+        folder, rank = self._config.save, self._state.ranks.rank
+        if not self._config.profile or folder is None:
             yield lambda: None
             return
         path = folder / "profile" / f"rank-{rank:05d}.json"

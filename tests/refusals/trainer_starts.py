@@ -102,7 +102,7 @@ _STATE = (
     ("loader", GONE),
     ("identity", None),
     ("identity.tokenizer.sha256", "0" * 64),
-    ("schedule", 5),
+    ("options", 5),
     ("bad_losses", "0"),
     ("loader.position", -1),
     ("loader.position", 2**62),

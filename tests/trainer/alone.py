@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import torch
 
-from trainer.config import Config, Settings, config_of
+from trainer.config import TrainConfig
 from trainer.distributed import Ranks
 from trainer.finetune.command import Finetune
 
 ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 
 
-def configured(words: Sequence[str], *, world: int = 1) -> Config:
+def configured(words: Sequence[str], *, world: int = 1) -> TrainConfig:
     """Return the training run that a command line describes."""
-    return config_of(Settings.read(words, "python -m trainer.train"), world=world)
+    return TrainConfig.read(words, "python -m trainer.train").prepared(world=world)
 
 
 def tuning(words: Sequence[str], *, world: int = 1) -> Finetune:

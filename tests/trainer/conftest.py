@@ -5,16 +5,16 @@ import pytest
 from tests.trainer.alone import configured
 from tests.trainer.runs import Trial
 from tests.trainer.saved import TOKENIZER
-from trainer.config import Config
+from trainer.config import TrainConfig
 from trainer.tokenizer import TextTokenizer
 
 
 @pytest.fixture(scope="session")
-def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]:
+def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TrainConfig]:
     """Return a function from flags to the run of a small model on a small dataset."""
     flags = Trial.on_corpus(tmp_path_factory.mktemp("configured")).flags
 
-    def configure(*more: str) -> Config:
+    def configure(*more: str) -> TrainConfig:
         return configured([*flags, "--batch-size", "4", "--max-steps", "3", *more])
 
     return configure

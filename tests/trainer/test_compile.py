@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.config import Settings
+from trainer.config import TrainConfig
 from trainer.engine import DeepSpeedEngine
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
@@ -68,7 +68,7 @@ def test_two_graphs_for_all_widths_and_no_break(
     )
     settings = {"train_micro_batch_size_per_gpu": 2}
     engine = DeepSpeedEngine(
-        model, settings=Settings(model=""), deepspeed=settings, compiles=True, ranks=ALONE
+        model, config=TrainConfig(), deepspeed=settings, compiles=True, ranks=ALONE
     )
     counters.clear()
     graphs = []

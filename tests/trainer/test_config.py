@@ -6,7 +6,7 @@ import pytest
 from torch.distributed.run import get_args_parser
 
 from tests.trainer.alone import configured
-from trainer.config import Settings
+from trainer.config import TrainConfig
 from trainer.data import blank_options
 from trainer.deepspeed import presets
 
@@ -29,7 +29,7 @@ def deepspeed_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = Settings.parser("python -m trainer.train")._option_string_actions
+    ours = TrainConfig.parser("python -m trainer.train")._option_string_actions
     torchrun, deepspeed = get_args_parser()._option_string_actions, deepspeed_flags(monkeypatch)
     assert {"--model", "--max-steps", "--resume", "--blanks", "--scatters"} <= set(ours)
     assert {"--log-dir", "--max-restarts"} <= set(torchrun)
@@ -42,16 +42,15 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_given_wins_over_recipe_and_json() -> None:
     plain = configured(["--recipe", "glm-large", "--data", "x"], world=4)
-    settings = plain.settings
-    assert (settings.model, settings.lr, settings.betas) == ("glm-large", 2e-4, (0.9, 0.98))
-    assert plain.run.batch_size(0) == 1024
-    assert plain.settings.deepspeed["train_micro_batch_size_per_gpu"] == 16
+    assert (plain.model, plain.lr, plain.betas) == ("glm-large", 2e-4, (0.9, 0.98))
+    assert plain.as_run().batch_size(0) == 1024
+    assert plain.deepspeed["train_micro_batch_size_per_gpu"] == 16
     changed = configured(
         ["--lr", "1e-3", "--recipe", "glm-large", "--data", "x", "--blanks", "bert_prob=0.5"],
         world=4,
     )
-    assert changed.settings.lr == 1e-3
-    options = blank_options(changed.settings.blanks)
+    assert changed.lr == 1e-3
+    options = blank_options(changed.blanks)
     assert (options.bert_prob, options.task_mask) == (0.5, False)
 
 
@@ -71,18 +70,18 @@ def test_the_end_that_is_given_wins_over_a_recipe_s(
     path = tmp_path / "mine.args"
     path.write_text(f"--model tiny --batch-size 8 {recipe} --betas 0.8 0.9\n")
     config = configured(["--recipe", str(path), "--data", "x", *flags])
-    assert config.run.steps == steps
-    assert config.settings.betas == (0.8, 0.9)
+    assert config.steps == steps
+    assert config.betas == (0.8, 0.9)
 
 
 @pytest.mark.parametrize("name", presets("args"))
 def test_recipes(name: str) -> None:
     config = configured(["--recipe", name, "--data", "x"], world=8)
-    assert config.run.steps is not None
-    schedule = config.settings.schedule_of(config.run.steps)
-    assert schedule.decay <= config.run.steps
-    assert config.run.length <= config.shape.max_positions
-    blank_options(config.settings.blanks)
+    assert config.steps is not None
+    schedule = config.schedule_of(config.steps)
+    assert schedule.decay <= config.steps
+    assert (config.length or 0) <= config.shape.max_positions
+    blank_options(config.blanks)
 
 
 def test_launchers_may_tell_the_local_rank() -> None:

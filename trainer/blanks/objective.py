@@ -4,7 +4,7 @@ Each sample has one objective, drawn from its own key like everything else about
 
     0  token spans   15 % of the text in short blanks               `trainer.blanks.spans`
     1  sentences     15 % of the text in whole sentences            `trainer.blanks.sentences`
-    2  generation    the end of the text, or a long run inside it   `trainer.blanks.generation`
+    2  generation    the end of the text, or a long run inside it   `trainer.blanks.spans`
 
 Some texts are shortened first (`trainer.blanks.sentences`); `[dBLOCK]` comes last
 (`trainer.blanks.spans`); `trainer.blanks.batch` shows the resulting rows.
@@ -27,9 +27,14 @@ from shards.batch import Batch
 from shards.errors import UserError
 from shards.order.permutation import Words
 from trainer.blanks.batch import WIDTH_MULTIPLE, Blanks, GlmBatch, assemble
-from trainer.blanks.generation import GenerationBlanks, choose_generation_blanks
 from trainer.blanks.sentences import choose_sentences, find_sentences, shorten_texts
-from trainer.blanks.spans import choose_token_spans, noise_in_blanks, noise_in_context
+from trainer.blanks.spans import (
+    GenerationBlanks,
+    choose_generation_blanks,
+    choose_token_spans,
+    noise_in_blanks,
+    noise_in_context,
+)
 from trainer.blanks.text import (
     Flags,
     Integers,
@@ -204,10 +209,21 @@ class BlankInfilling:
         tasks[(tasks == Objective.SENTENCES) & has_none] = Objective.SPANS
         budgets = self._budgets(text, runs.in_rows(tasks != Objective.GENERATION))
         for_spans = runs.in_rows(tasks == Objective.SPANS)
-        spans = self._token_spans(for_spans, budgets, rng)
-        generated = self._generation_blanks(text, runs.in_rows(tasks == Objective.GENERATION), rng)
+        options, longest = self.options, self.max_positions - 1
+        is_single = happens(rng.words(Purpose.IS_SINGLE), options.single_span_prob)
+        spans = choose_token_spans(
+            for_spans, np.where(is_single, 1, budgets), rng=rng, longest=longest
+        )
+        generated = choose_generation_blanks(
+            text,
+            runs.in_rows(tasks == Objective.GENERATION),
+            min_ratio=options.gpt_min_ratio,
+            infill_prob=options.infill_prob,
+            longest=longest,
+            rng=rng,
+        )
         whole_sentences = choose_sentences(sentences, budgets, rng)
-        all_spans, is_end = _join(spans, whole_sentences, generated=generated)
+        all_spans, is_end = _join(spans, whole_sentences, generated)
         inputs = self._add_noise(text, for_spans, spans, rng)
         return Blanks(all_spans, is_end, self._masks[tasks], tasks), inputs
 
@@ -230,21 +246,6 @@ class BlankInfilling:
         budgets: Integers = np.maximum((self.options.span_ratio * lengths).astype(np.int64), 1)
         return budgets
 
-    def _token_spans(self, runs: Spans, budgets: Integers, rng: SampleRng) -> Spans:
-        words = rng.words(Purpose.IS_SINGLE)
-        budgets = np.where(happens(words, self.options.single_span_prob), 1, budgets)
-        return choose_token_spans(runs, budgets, rng=rng, longest=self.max_positions - 1)
-
-    def _generation_blanks(self, text: TextRows, runs: Spans, rng: SampleRng) -> GenerationBlanks:
-        return choose_generation_blanks(
-            text,
-            runs,
-            min_ratio=self.options.gpt_min_ratio,
-            infill_prob=self.options.infill_prob,
-            longest=self.max_positions - 1,
-            rng=rng,
-        )
-
     def _add_noise(self, text: TextRows, runs: Spans, blanks: Spans, rng: SampleRng) -> Integers:
         """Return the tokens with noise in and near these blanks."""
         options, tokens = self.options, text.tokens
@@ -266,13 +267,11 @@ class BlankInfilling:
         rows.position_ids[:, 0] += np.where(inside, shifts, 0)
 
 
-def _join(*parts: Spans, generated: GenerationBlanks) -> tuple[Spans, Flags]:
+def _join(spans: Spans, sentences: Spans, generated: GenerationBlanks) -> tuple[Spans, Flags]:
     """Return all blanks, sorted by row, then start, and which are the end of a text."""
-    spans = [part for part in (*parts, generated.spans) if len(part.rows)]
-    is_end = np.zeros(sum(len(part.rows) for part in spans), np.bool_)
-    is_end[len(is_end) - len(generated.is_end) :] = generated.is_end
-    if len(spans) <= 1:
-        return (spans or parts)[0], is_end
-    rows, starts, sizes = (np.concatenate(columns) for columns in zip(*spans, strict=True))
+    columns = zip(spans, sentences, generated.spans, strict=True)
+    rows, starts, sizes = (np.concatenate(column) for column in columns)
+    is_end = np.zeros(len(rows), np.bool_)
+    is_end[len(rows) - len(generated.is_end) :] = generated.is_end
     order = np.argsort(rows, kind="stable")  # a row comes from one part, which is sorted
     return Spans(rows[order], starts[order], sizes[order]), is_end[order]

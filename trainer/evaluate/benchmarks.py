@@ -18,14 +18,14 @@ from torch import Tensor
 from shards.errors import UserError
 from shards.run import CAUSAL
 from shards.shown import print_line
-from trainer.config import GMASK, MASK, parse_tasks
 from trainer.distributed import Ranks
+from trainer.evaluate.command import GMASK, MASK, parse_tasks
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, source_of_run
 from trainer.load_options import LoadOptions
 from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
-from trainer.pretraining import PretrainState
+from trainer.pretraining import PretrainTask
 from trainer.tasks.collate import placed
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ def open_benchmarks(
     )
 
 
-def benchmarks_of(started: PretrainState) -> "Benchmarks | None":
+def benchmarks_of(started: PretrainTask) -> "Benchmarks | None":
     """Return the benchmarks of a run in training, None without any; as `open_benchmarks`."""
-    settings = started.config.settings
-    files = parse_tasks("--eval-task", settings.eval_task)
-    opening = LoadOptions(tokenizer=settings.tokenizer)
+    config, state = started.config, started.state
+    files = parse_tasks("--eval-task", config.eval_task)
+    opening = LoadOptions(tokenizer=config.tokenizer)
     data = tuple(str(dataset.directory) for dataset in started.data.datasets)
-    identity = started.resume_fingerprint["identity"]
-    source = source_of_run(identity, path=Path(data[0]), data=data, step=started.step)
-    return open_benchmarks(files, source, opening, ranks=started.ranks)
+    identity = state.resume_fingerprint["identity"]
+    source = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
+    return open_benchmarks(files, source, opening, ranks=state.ranks)
 
 
 def answers_of(model: GLM) -> "Answer":

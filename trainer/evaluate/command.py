@@ -18,11 +18,15 @@ from shards.errors import UserError
 from shards.flags import WORD, count, flag_of, given, local_path, option, positive
 from shards.program import called
 from trainer.command import RankCommand
-from trainer.config import BATCH_TOKENS, GMASK, MASK, Settings, parse_tasks
+from trainer.config import TrainConfig
 from trainer.load_options import OPENED, LoadOptions
 
 _OF_RUNS = ("--resume", "--save", "--init-from")
 """Flags of which a run's command line has one: they say where its weights are."""
+MASK, GMASK = "mask", "gmask"
+"""What a benchmark fills in a glm."""
+BATCH_TOKENS = 8192
+"""Of a batch of a benchmark, with its padding, unless a row alone is longer."""
 _ASKED = "what is asked, and how"
 _OF_TASKS = ("length", "blank", "tokenizer")
 
@@ -33,8 +37,31 @@ def evaluated(_module: str, words: Sequence[str]) -> type[RankCommand]:
     return EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
 
 
+def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
+    """Return the files of benchmarks by name.
+
+    Args:
+        flag: what the user gave them with.
+        texts: NAME=FILE.
+
+    Raises:
+        UserError: a text is none, there is no such file, or a name is given twice.
+    """
+    files: dict[str, Path] = {}
+    for text in texts:
+        name, _, file = text.partition("=")
+        if not name or not file:
+            raise UserError(f"{flag} {text}: give NAME=FILE, a task and the file of its items.")
+        if name in files:
+            raise UserError(f"{flag} {text}: {name} is there already, with {files[name]}.")
+        if not Path(file).is_file():
+            raise UserError(f"{flag} {text}: there is no file {file}.")
+        files[name] = Path(file)
+    return files
+
+
 @dataclass(frozen=True, kw_only=True)
-class EvaluateRun(Settings):
+class EvaluateRun(TrainConfig):
     """Evaluate a checkpoint of a run."""
 
     PROGRAM = "trainer.evaluate"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from shards.shown import print_line
-from trainer.config import Config
+from trainer.config import TrainConfig
 from trainer.data import brought
 from trainer.distributed import CollectiveError, Ranks
 from trainer.evaluate.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
@@ -13,17 +13,16 @@ from trainer.import_weights.load import broadcast_weights
 from trainer.import_weights.loaded_model import load_model, resolve_model
 from trainer.load_options import LoadOptions
 from trainer.metrics import LossTally
-from trainer.pretraining import start
-from trainer.validation import evaluate
+from trainer.pretraining import evaluate, open_task
 
 
-def evaluate_run(config: Config, ranks: Ranks) -> int:
+def evaluate_run(config: TrainConfig, ranks: Ranks) -> int:
     """Print the figures of a run's newest checkpoint."""
-    started = start(config, ranks, load_weights=broadcast_weights)
-    benchmarks = ranks.run_on_all_ranks(lambda: benchmarks_of(started))
-    engine = started.engine
-    tally = evaluate(engine.losses, started.data, at_once=engine.micro_batch, ranks=ranks)
-    _print_tally(tally, f"step {started.step:,}", ranks)
+    task = open_task(config, ranks, load_weights=broadcast_weights, trains=False)
+    benchmarks = ranks.run_on_all_ranks(lambda: benchmarks_of(task))
+    engine = task.state.engine
+    tally = evaluate(engine.losses, task.data, at_once=engine.micro_batch, ranks=ranks)
+    _print_tally(tally, f"step {task.state.step:,}", ranks)
     print_figures(benchmarks, engine.answer)
     return 0
 

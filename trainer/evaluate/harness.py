@@ -26,8 +26,8 @@ import torch
 
 from shards.errors import UserError
 from shards.progress import counted
-from trainer.config import BATCH_TOKENS
 from trainer.distributed import Ranks
+from trainer.evaluate.command import BATCH_TOKENS
 from trainer.model.loss import LossSums
 from trainer.tasks.collate import collate
 from trainer.tasks.rows import Row

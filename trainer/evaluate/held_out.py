@@ -11,7 +11,7 @@ from shards.mixture import Mix
 from shards.records import from_json
 from shards.run import CAUSAL, BatchSize, Run
 from shards.switches import before_later_switches
-from trainer.config import Config, Settings
+from trainer.config import TrainConfig
 from trainer.data import RunData, open_data
 from trainer.import_weights.loaded_model import ModelSource
 
@@ -34,7 +34,7 @@ def held_out_run(origin: ModelSource, data: Sequence[str]) -> Run:
             "flags of a run: --data DIR --batch-size N --max-steps 1 --init-from "
             f"{origin.path}."
         )
-    if "tuning" in origin.state:
+    if "progress" in origin.state:
         raise UserError(
             f"{origin.path} was fine-tuned by trainer.finetune: it has no held-out text. Give what "
             "it is to be asked: --task NAME=FILE."
@@ -76,9 +76,8 @@ def open_held_out(origin: ModelSource, run: Run, *, eval_samples: int) -> RunDat
         UserError: the data cannot be read, or do not fit the model.
     """
     with _state_of_run(origin):
-        settings = _settings(origin, eval_samples=eval_samples)
-    config = Config(run=run, settings=settings, shape=origin.shape)
-    opened = open_data(config)
+        config = _config_of(origin, eval_samples=eval_samples)
+    opened = open_data(config, run, origin.shape)
     sha256 = origin.tokenizer.get("sha256", opened.tokenizer["sha256"])
     if opened.tokenizer["sha256"] != sha256:
         own = origin.tokenizer["name"], sha256
@@ -102,11 +101,11 @@ def _state_of_run(origin: ModelSource) -> Iterator[None]:
         ) from error
 
 
-def _settings(origin: ModelSource, *, eval_samples: int) -> Settings:
-    """Return the settings of a run that decide how its text is read."""
+def _config_of(origin: ModelSource, *, eval_samples: int) -> TrainConfig:
+    """Return what decides how the text of a run is read."""
     identity: dict[str, Any] = origin.state["identity"] if origin.state else {}
     blanks = identity.get("blanks") or {}
-    return Settings(
+    return TrainConfig(
         model=str(origin.path),
         blanks=tuple(f"{name}={value}" for name, value in blanks.items()),
         isolate_documents=origin.isolate_documents,

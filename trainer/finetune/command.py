@@ -28,7 +28,7 @@ from trainer.config import (
     EPOCH,
     MODEL,
     OPTIMIZER,
-    Learning,
+    RunConfig,
     amount,
     run_folder,
     share,
@@ -61,7 +61,7 @@ def _seed(text: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finetune(Learning, PromptOptions):
+class Finetune(RunConfig, PromptOptions):
     """Trains a model on a task."""
 
     PROGRAM = "trainer.finetune"
@@ -97,13 +97,13 @@ class Finetune(Learning, PromptOptions):
     """Divide a choice's score by (its tokens)^P; 0: do not."""
     label_smoothing: float = option(0.0, metavar="E", type=share)
     """Of texts: the share of each target that is spread over the vocabulary."""
-    dropout: float = same_option(Learning, "dropout", default=0.1)
+    dropout: float = same_option(RunConfig, "dropout", default=0.1)
     seed: int = option(1234, metavar="S", type=_seed)
     """Of the order and of dropout."""
-    lr: float = same_option(Learning, "lr", default=1e-5, group=OPTIMIZER)
-    schedule: str = same_option(Learning, "schedule", default=LINEAR)
-    warmup: float = same_option(Learning, "warmup", default=0.1)
-    betas: tuple[float, ...] = same_option(Learning, "betas", default=(0.9, 0.999))
+    lr: float = same_option(RunConfig, "lr", default=1e-5, group=OPTIMIZER)
+    schedule: str = same_option(RunConfig, "schedule", default=LINEAR)
+    warmup: float = same_option(RunConfig, "warmup", default=0.1)
+    betas: tuple[float, ...] = same_option(RunConfig, "betas", default=(0.9, 0.999))
     beams: int = same_option(Decoding, "beams", group=WRITING)
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
     min_answer: int = option(0, type=count)
@@ -115,8 +115,8 @@ class Finetune(Learning, PromptOptions):
     test.jsonl."""
     save: Path = option(MISSING, metavar="DIR", type=run_folder, group=CHECKPOINTS)
     """Folder of checkpoints, log and predictions."""
-    save_every: int | str = same_option(Learning, "save_every", default=EPOCH)
-    keep: int = same_option(Learning, "keep", default=1)
+    save_every: int | str = same_option(RunConfig, "save_every", default=EPOCH)
+    keep: int = same_option(RunConfig, "keep", default=1)
 
     def __post_init__(self) -> None:
         task = self.described_task

@@ -42,8 +42,6 @@ class Progress:
     """The last epoch that was evaluated; 0: none."""
     bests: tuple[Best, ...] = ()
     """The best epoch, if one was evaluated."""
-    bad_losses: int = 0
-    """NaN and infinite losses so far."""
     steps: int = 0
     loss: float = 0.0
     accuracy: float = 0.0

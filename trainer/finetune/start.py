@@ -15,7 +15,6 @@ from trainer.finetune.scoring import are_chosen
 from trainer.import_weights.loaded_model import ModelSource
 from trainer.import_weights.weights import listed
 from trainer.model.sizes import ModelConfig
-from trainer.resume import differences, refuse_changes
 from trainer.tasks.figures import rouge
 from trainer.tasks.rows import Example
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
@@ -26,20 +25,6 @@ KNOWN = "known"
 _LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
 _JUDGING = ("by_loss", "beams", "no_repeat_ngram", "min_answer", "max_answer")
 _DECISIVE = ("seed", *_LEARNING, *_JUDGING)
-
-
-def check_state(checkpoint: Checkpoint) -> None:
-    """Check that a checkpoint is one of fine-tuning.
-
-    Raises:
-        UserError: it is not.
-    """
-    parts = ("tuning", "identity", "schedule", "progress")
-    if any(not isinstance(checkpoint.state.get(name), dict) for name in parts):
-        raise UserError(
-            f"{checkpoint.folder} is no checkpoint of trainer.finetune: --save is where this run "
-            "writes its own; give another folder. The model to start from is --init-from PATH."
-        )
 
 
 def read_examples(
@@ -143,13 +128,10 @@ def _check_positions(
             )
 
 
-def identity_of(
-    source: ModelSource, shape: ModelConfig, tokenizer: TextTokenizer
-) -> dict[str, Any]:
+def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]:
     """Return what a checkpoint of trainer.train records, so that this one opens like those."""
     name = source.tokenizer.get("name", tokenizer.spec)
     return {
-        "model": to_json(shape),
         "objective": source.objective,
         "blanks": {"task_mask": source.task_mask},
         "isolate_documents": True,
@@ -158,7 +140,7 @@ def identity_of(
 
 
 def decisive(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
-    """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
+    """Return what decides what is learnt and how it is judged, by flag: it stays the same."""
     return {
         "task": flags.described_task.name,
         **to_json(flags.prompt_options),
@@ -177,21 +159,7 @@ def _fingerprint(examples: Sequence[Example]) -> str:
     return digest.hexdigest()[:16]
 
 
-def check_same_run(
-    checkpoint: Checkpoint, identity: Mapping[str, Any], *, tuning: Mapping[str, Any], order: Order
-) -> None:
-    """Check that a checkpoint belongs to this run.
-
-    Raises:
-        UserError: the run differs in something that decides what is learnt; the message names it.
-    """
-    changed = differences(checkpoint.state["identity"], identity)
-    changed += differences(checkpoint.state["tuning"], tuning)
-    refuse_changes(changed, checkpoint, otherwise="start a new run: give another --save.")
-    _check_no_items_lost(checkpoint, order)
-
-
-def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
+def check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
     """Check that the next step begins with the item behind the last one of a checkpoint.
 
     Across epochs, the last batch of a run that has ended may be short, and the next begins where a
@@ -200,7 +168,7 @@ def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
     Raises:
         UserError: a run of more epochs would leave out what is between.
     """
-    epochs = int(checkpoint.state["schedule"].get("epochs", order.epochs))
+    epochs = int(checkpoint.state["options"].get("epochs", order.epochs))
     lost = checkpoint.step * order.batch_size - epochs * order.num_items
     if order.across_epochs and order.epochs > epochs and lost > 0:
         raise UserError(

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from shards.errors import UserError
 from trainer.distributed import CollectiveError, Ranks
-from trainer.engine import DeepSpeedEngine, StepResult
+from trainer.engine import DeepSpeedEngine
 from trainer.finetune.scoring import NONE, Prediction, Scoring, losses
+from trainer.metrics import StepResult
 from trainer.model.loss import LossSums
 from trainer.tasks.collate import collate, pack, placed
 from trainer.tasks.rows import Example, Row, rows_of

@@ -9,7 +9,7 @@ RUN/log.jsonl            losses, and the metrics of each epoch
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,15 +18,13 @@ from shards.shown import json_text
 from shards.storage.files import atomic_write
 from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop
-from trainer.engine import StepResult, make_model
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
 from trainer.finetune.progress import Best, Progress, better, keep
 from trainer.finetune.scoring import Prediction, Scoring, are_chosen
 from trainer.finetune.start import (
     KNOWN,
-    check_same_run,
-    check_state,
+    check_no_items_lost,
     decisive,
     identity_of,
     read_examples,
@@ -39,21 +37,14 @@ from trainer.import_weights.load import broadcast_weights
 from trainer.import_weights.loaded_model import find_tokenizer, resolve_model
 from trainer.load_options import LoadOptions
 from trainer.log import RunLog
+from trainer.metrics import StepResult
 from trainer.model.model import GLM
 from trainer.resume import find_resume_point
 from trainer.saver import run_folder_locked
 from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
-from trainer.train_state import (
-    RunSpec,
-    TrainState,
-    agreed_micro_batch,
-    batch_line,
-    init_train_state,
-    open_log,
-    span_line,
-)
+from trainer.train_state import RunSpec, TrainState, init_train_state
 from trainer.trainer import Trainer, TrainingTask
 
 EVALUATION = "evaluation"
@@ -76,15 +67,15 @@ class FinetuneTask(TrainingTask):
     writer: RankWriter
     progress: Progress
     """How far the run has come, but for its losses that are not finite."""
-    log: RunLog = field(init=False)
+    data: Sequence[str]
+    """What the model was pretrained on, so that its tokenizer is found."""
     _kept: Best | None = None
     """The best whose checkpoint is known to be kept."""
 
     def __post_init__(self) -> None:
         self._task = self.flags.described_task
-        self.log = open_log(self.train_state, self._lines())
 
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
         flags, task, shape = self.flags, self._task, self.writer.shape
         counts = ", ".join(f"{len(self.examples[s]):,} {s}" for s in SPLITS if s in self.examples)
@@ -92,8 +83,8 @@ class FinetuneTask(TrainingTask):
         lines = [
             f"{task.name}: {counts}; the model has {shape.num_parameters():,} parameters, "
             f"{self.train_state.precision}, ZeRO stage {self.train_state.engine.stage}",
-            batch_line(self.train_state, flags.batch_size),
-            span_line(self.train_state, f", {flags.epochs} epochs"),
+            self.train_state.describe_batch(flags.batch_size),
+            self.train_state.describe_range(f", {flags.epochs} epochs"),
         ]
         if shortened:
             lines.append(f"{shortened:,} rows are shortened to fit")
@@ -126,22 +117,22 @@ class FinetuneTask(TrainingTask):
         """Return how many items were taken up to a step, short batches as whole ones."""
         return step * self.flags.batch_size
 
-    def evaluate(self, step: int, *, is_taken: bool, bad_streak: int) -> bool:  # noqa: ARG002
+    def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:  # noqa: ARG002
         """Evaluate an epoch that has ended, in this start or before it, and was not evaluated."""
         epoch = self.order.ended_epoch(step)
         if epoch is None or epoch <= self.progress.evaluated:
             return False
         if not bad_streak:
-            self._evaluate(epoch, step)
+            self._evaluate(epoch, step, log)
             return True
         self.progress = replace(self.progress, evaluated=epoch)
-        self.log.say(
+        log.say(
             f"epoch {epoch:,}/{self.flags.epochs:,} is not evaluated: the loss was not finite "
             f"{bad_streak} times in a row at its end"
         )
         return True
 
-    def _evaluate(self, epoch: int, step: int) -> None:
+    def _evaluate(self, epoch: int, step: int, log: RunLog) -> None:
         """Evaluate an epoch and note if it is the best, unless the run is asked to stop."""
         metrics = self._metrics()
         if metrics is None:
@@ -159,7 +150,7 @@ class FinetuneTask(TrainingTask):
                 return
         shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
         note = f"  ({_rank_note(here, best)})" if is_judged else ""
-        self.log.write(
+        log.write(
             EVALUATION,
             step,
             {"epoch": epoch, **metrics},
@@ -184,10 +175,10 @@ class FinetuneTask(TrainingTask):
         is_due = every != EPOCH and step % int(every) == 0
         return is_due or self.order.ended_epoch(step) is not None
 
-    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:  # noqa: ARG002
-        """Return what a checkpoint records of the run."""
-        progress = replace(self.progress, bad_losses=bad_losses)
-        return {**self.train_state.resume_fingerprint, "progress": to_json(progress)}
+    def checkpoint_state(self, step: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a checkpoint records of the task."""
+        run = {"mixes": [{"data": list(self.data)}]}
+        return {"progress": to_json(self.progress), "run": run}
 
     def after_save(self) -> None:
         """Keep the checkpoint of the best epoch, once it is whole."""
@@ -282,7 +273,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
     """
-    checkpoint = find_resume_point(flags, ranks, check=check_state)
+    checkpoint = find_resume_point(flags, ranks, parts={"progress": dict})
     path = flags.init_from if checkpoint is None else checkpoint.folder
     opening = LoadOptions(model=flags.model or None, tokenizer=flags.tokenizer)
     origin = ranks.run_on_all_ranks(lambda: resolve_model(path, opening))
@@ -296,25 +287,20 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         seed=flags.seed,
         across_epochs=flags.across_epochs,
     )
-    micro = agreed_micro_batch(flags, [flags.batch_size], ranks)
     progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
-    decided = decisive(flags, examples)
     spec = RunSpec(
-        make=partial(
-            make_model, shape, seed=flags.seed, make=partial(GLM, smoothing=flags.label_smoothing)
-        ),
+        shape=shape,
+        seed=flags.seed,
+        make=partial(GLM, smoothing=flags.label_smoothing),
         # The newest of a run's checkpoints, where the flag names its folder.
         load_weights=lambda model: broadcast_weights(
             origin.path, model, extend_positions=False, ranks=ranks
         ),
-        micro=micro,
-        size=flags.batch_size,
+        sizes=[flags.batch_size],
         steps=order.steps,
-        bad_losses=progress.bad_losses,
-        identity=identity_of(origin, shape, tokenizer),
+        identity={**identity_of(origin, tokenizer), **decisive(flags, examples)},
         options={"epochs": flags.epochs},
-        records={"tuning": decided, "run": {"mixes": [{"data": list(origin.data)}]}},
-        check=partial(check_same_run, tuning=decided, order=order),
+        check=partial(check_no_items_lost, order=order),
     )
     state = init_train_state(flags, spec, checkpoint=checkpoint, ranks=ranks)
     scoring = Scoring(
@@ -339,6 +325,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         tuner=Tuner(engine=state.engine, scoring=scoring, loss=flags.loss, ranks=ranks),
         writer=writer,
         progress=progress,
+        data=origin.data,
     )
 
 
@@ -347,15 +334,15 @@ def finetune(flags: Finetune, ranks: Ranks) -> int:
     stop = Stop(ranks)
     with run_folder_locked(
         flags.save, ranks, start=lambda: open_items(flags, ranks, stop=stop)
-    ) as items:
-        return _finetune(items, stop)
+    ) as task:
+        return _finetune(task, stop)
 
 
-def _finetune(items: FinetuneTask, stop: Stop) -> int:
-    save = items.flags.save
-    with stop, closing(items.log) as log:
-        code = Trainer(items.train_state, items, log=log, stop=stop).run()
-        best = items.progress.best
+def _finetune(task: FinetuneTask, stop: Stop) -> int:
+    save = task.flags.save
+    with stop, closing(task.train_state.open_log(task.lines())) as log:
+        code = Trainer(task.train_state, task, log=log, stop=stop).run()
+        best = task.progress.best
         if best is not None and not code:
             log.say(f"the best is {best.folder(save)}")
     if best is None and not code:

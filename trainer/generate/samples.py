@@ -16,7 +16,7 @@ from trainer.generate.writer import GeneratedText
 from trainer.import_weights.loaded_model import find_tokenizer, source_of_run
 from trainer.load_options import LoadOptions
 from trainer.log import RunLog
-from trainer.pretraining import PretrainState
+from trainer.pretraining import PretrainTask
 from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 
@@ -55,7 +55,7 @@ class Samples:
                 log.write_sample(step, number, prompt=found.prompt, text=found.text)
 
 
-def open_samples(started: PretrainState, *, stop: Stop) -> Samples | None:
+def open_samples(started: PretrainTask, *, stop: Stop) -> Samples | None:
     """Return the samples of a run, None if it has none; all ranks call this.
 
     Args:
@@ -65,8 +65,8 @@ def open_samples(started: PretrainState, *, stop: Stop) -> Samples | None:
     Raises:
         CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.
     """
-    settings, ranks = started.config.settings, started.ranks
-    path = settings.sample_prompts
+    config, state, ranks = started.config, started.state, started.state.ranks
+    path = config.sample_prompts
     if path is None:
         return None
 
@@ -74,22 +74,22 @@ def open_samples(started: PretrainState, *, stop: Stop) -> Samples | None:
         if not ranks.is_first:
             return None, []
         data = tuple(str(dataset.directory) for dataset in started.data.datasets)
-        identity = started.resume_fingerprint["identity"]
-        origin = source_of_run(identity, path=Path(data[0]), data=data, step=started.step)
-        tokenizer = find_tokenizer(origin, LoadOptions(tokenizer=settings.tokenizer))
+        identity = state.resume_fingerprint["identity"]
+        origin = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
+        tokenizer = find_tokenizer(origin, LoadOptions(tokenizer=config.tokenizer))
         return tokenizer, [
             make_prompt(text, tokenizer, origin.prompt_format) for text in read_prompts(path)
         ]
 
     tokenizer, prompts = ranks.run_on_all_ranks(prepare)
     writer = RankWriter(
-        engine=started.engine,
+        engine=state.engine,
         shape=started.data.shape,
         decoding=Decoding(
-            max_new_tokens=settings.sample_tokens,
+            max_new_tokens=config.sample_tokens,
             temperature=TEMPERATURE,
             top_k=TOP_K,
-            seed=started.config.run.seed,
+            seed=started.data.run.seed,
         ),
         ranks=ranks,
         stop=stop,

@@ -4,10 +4,10 @@ from dataclasses import replace
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.config import Config
+from trainer.config import TrainConfig
 from trainer.data import open_data
 from trainer.model.loss import LossSums
-from trainer.validation import evaluate
+from trainer.pretraining import evaluate
 
 
 def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:
@@ -16,8 +16,9 @@ def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:
     return LossSums(2.0 * counts, counts // 2, counts)
 
 
-def test_validation_ends_when_asked_to(configure: Callable[..., Config]) -> None:
-    data = open_data(configure("--objective", "causal"))
+def test_validation_ends_when_asked_to(configure: Callable[..., TrainConfig]) -> None:
+    config = configure("--objective", "causal")
+    data = open_data(config, config.as_run(), config.shape)
     tally = evaluate(losses, data, at_once=4, ranks=ALONE)
     assert tally is not None
     assert tally.loss == 2

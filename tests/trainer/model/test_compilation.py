@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.compilation import agreed_problem
+from trainer.engine import is_compiled
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,8 @@ def test_a_gpu_on_which_all_works_compiles(
     stage: int,
     error: str | None,
     told: str | None,
+    *,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def compiled(function: object) -> object:
         if error is not None:
@@ -37,4 +39,6 @@ def test_a_gpu_on_which_all_works_compiles(
     monkeypatch.setattr(torch, "compile", compiled)
     monkeypatch.setattr(torch, "ones", lambda size, **_: ones(size))
     ranks = replace(ALONE, device=torch.device(device))
-    assert agreed_problem(stage=stage, ranks=ranks) == told
+    assert is_compiled(stage=stage, ranks=ranks) is (told is None)
+    shown = f"the model is not compiled, which is slower: {told}"
+    assert caplog.messages == ([shown] if told else [])
