@@ -1,4 +1,4 @@
-"""Compaction: all generations become one, which holds the same documents.
+"""Compaction: all generations become one, which holds the same documents but the removed ones.
 
     generations ── ranges of the order ──> shards, validation, audit, rejects, dropped
                 ── ranges of the hash ───> signatures
@@ -8,6 +8,8 @@ shard, however many generations there are, and leaves a record, so that the same
 where another was killed. The manifest comes last; until then the dataset is what it was. The files
 of the old generations stay: readers may have them open (`prune` deletes them).
 
+Documents that were removed are left out of every table (erasure.py), so that no removal is left.
+
 A dataset that was compacted has a new lineage: as of older numbers it no longer exists.
 """
 
@@ -15,11 +17,9 @@ import hashlib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
-
-import numpy as np
 
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
@@ -28,7 +28,6 @@ from shards.manifest import (
     VALIDATION,
     WORK,
     Generation,
-    Removal,
     ShardEntry,
     SourceEntry,
     TableEntry,
@@ -37,11 +36,9 @@ from shards.manifest import (
 from shards.merged import (
     MergedSource,
     OrderedTable,
-    merged_order,
     merged_signatures,
     merged_tables,
     num_signature_files,
-    rows_among,
     write_merged_shard,
 )
 from shards.paths import FOLDERS, check_links, within
@@ -51,7 +48,6 @@ from shards.prune import remove_work
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
-from shards.removals import Rows, removed_rows, write_removal
 from shards.storage.files import (
     FileEntry,
     canonical,
@@ -69,9 +65,6 @@ LEDGER = "ledger.json"
 
 FOLDER = "compact"
 """The folder in .work that holds the records of finished parts."""
-
-LEAST = 2
-"""Fewer generations are not worth compacting."""
 
 TABLES = ("audit", "rejects", "dropped")
 SIGNATURES = "signatures"
@@ -107,8 +100,6 @@ class PartRecord:
     """As it prints itself."""
     shards: tuple[ShardEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
-    removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Rows of the shard by path of the removal that has them."""
 
     def files(self) -> Iterator[tuple[str, FileEntry]]:
         """Yield path in the dataset and entry of each of its files."""
@@ -121,33 +112,24 @@ class PartRecord:
 class Compaction:
     """The generations of a dataset as they become one; the dataset must be locked."""
 
-    def __init__(self, dataset: Dataset, *, erasure: Erasure | None = None) -> None:
-        """Prepare it.
-
-        Args:
-            dataset: The dataset.
-            erasure: What is left out of everything, together with all removals.
-        """
-        self.dataset = dataset
+    def __init__(self, dataset: Dataset) -> None:
+        """Prepare it."""
         self.directory = dataset.directory
         self.manifest = dataset.manifest
         self.members = self.manifest.generations
-        self._erasure = erasure
-        self.erased: Mapping[str, Rows] = erasure.rows if erasure else {}
+        self.erasure = Erasure(dataset)
         self.number = self.manifest.number + 1
         identity: list[Any] = ["compact", *(member.fingerprint for member in self.members)]
-        if erasure is not None:
-            identity.append({path: rows.tolist() for path, rows in self.erased.items()})
+        if self.erasure.rows:
+            identity.append({path: rows.tolist() for path, rows in self.erasure.rows.items()})
         self.fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         self.name = f"g{self.number:04d}-{self.fingerprint[:8]}"
         self._folder = self.directory / self.name
-        # Records name the files of this folder, and rows of the removals that there are.
-        removals = [removal.documents.path for removal in self.manifest.removals]
-        state = hashlib.sha256(canonical([self.name, self.fingerprint, *removals])).hexdigest()
-        self._records = self.directory / WORK / FOLDER / state[:16]
+        # Records name the files of this folder.
+        self._records = self.directory / WORK / FOLDER / self.name
         self._written: dict[Part, PartRecord] = {}
         self._sources = {
-            name: MergedSource(dataset, name, self.erased) for name in self.manifest.sources()
+            name: MergedSource(dataset, name, self.erasure.rows) for name in self.manifest.sources()
         }
 
     # What is read
@@ -180,16 +162,6 @@ class Compaction:
     def _files(self) -> Iterator[tuple[str, FileEntry]]:
         alone = replace(self.manifest, removals=())
         return (pair for pair in alone.files() if pair[0] != self.manifest.vocabulary.path)
-
-    @cached_property
-    def removed(self) -> Mapping[str, Mapping[str, Rows]]:
-        """The rows of each removal by its path, then by the path of their shard's entry."""
-        return {
-            removal.documents.path: removed_rows(
-                self.directory, replace(self.manifest, removals=(removal,))
-            )
-            for removal in self.manifest.removals
-        }
 
     # What is written
 
@@ -234,7 +206,7 @@ class Compaction:
         for member, folder in itertools.product(self.members, TABLES):
             for entry in getattr(member, folder):
                 where = {"folder": folder, "generation": member.name, "source": entry.source}
-                kept = partial(self._erasure.rows_to_keep, **where) if self._erasure else None
+                kept = partial(self.erasure.rows_to_keep, **where)
                 table = OrderedTable(self.directory / entry.path, kept)
                 tables[folder, entry.source].append(table)
         return tables
@@ -275,7 +247,7 @@ class Compaction:
     def _write(self, part: Part) -> PartRecord:
         """Write the files of a part, then its record."""
         if part.folder in (TRAIN, VALIDATION):
-            record = self._write_shard(part)
+            record = PartRecord(part=str(part), shards=(self._write_shard(part),))
         elif part.folder == SIGNATURES:
             record = PartRecord(part=str(part), tables=(self._write_signatures(part),))
         else:
@@ -283,24 +255,13 @@ class Compaction:
         write_json(self._record_path(part), sealed(record))
         return record
 
-    def _write_shard(self, part: Part) -> PartRecord:
-        slices, places = self._sources[part.name].slices(part.folder, part.within)
+    def _write_shard(self, part: Part) -> ShardEntry:
         prefix = "validation-" if part.folder == VALIDATION else ""
-        shard = write_merged_shard(
+        return write_merged_shard(
             within(self._folder, part.name, f"{prefix}{part.index:05}"),
-            slices,
+            self._sources[part.name].slices(part.folder, part.within),
             directory=self.directory,
             dtype=self.manifest.tokenizer.token_dtype,
-        )
-        ranked = merged_order(slices)
-        removed = {
-            removal: np.flatnonzero(rows_among(places, rows)[ranked])
-            for removal, rows in self.removed.items()
-        }
-        return PartRecord(
-            part=str(part),
-            shards=(shard,),
-            removed={path: tuple(rows.tolist()) for path, rows in removed.items() if len(rows)},
         )
 
     def _write_table(self, part: Part) -> tuple[TableEntry, ...]:
@@ -319,9 +280,7 @@ class Compaction:
             for index, entry in enumerate(entries):
                 if Range.of(index, len(entries)).overlaps(part.within):
                     rows = open_between(self.directory / entry.path, _HASHES[kind], **edges)
-                    if self._erasure is not None:
-                        rows = self._erasure.without(rows, kind=kind, generation=member.name)
-                    tables.append(rows)
+                    tables.append(self.erasure.without(rows, kind=kind, generation=member.name))
         rows = merged_signatures(tables, part.within)
         path = within(self._folder, SIGNATURES, f"{part.name}-{part.index:05}.arrow")
         return write_entry(path, rows, directory=self.directory)
@@ -329,7 +288,7 @@ class Compaction:
     # The end
 
     def commit(self) -> Generation:
-        """Write the removals and the manifest, and return the new generation; the records go."""
+        """Write the manifest, and return the new generation; the records go."""
         generation = Generation(
             number=self.number,
             name=self.name,
@@ -343,21 +302,15 @@ class Compaction:
                 for source in self._sources
             },
             **{folder: self._made("tables", folder) for folder in (*TABLES, SIGNATURES)},
-            accounting=added(
-                [
-                    self._erasure.accounting(member) if self._erasure else member.accounting
-                    for member in self.members
-                ]
-            ),
+            accounting=added([self.erasure.accounting(member) for member in self.members]),
             libraries=self._libraries(),
         )
-        removals = () if self._erasure else self.manifest.removals
         manifest = replace(
             self.manifest,
             number=self.number,
             lineage=hashlib.sha256(f"{self.fingerprint}:{self.number}".encode()).hexdigest(),
             generations=(generation,),
-            removals=tuple(self._translated(removal) for removal in removals),
+            removals=(),
         )
         write_manifest(self.directory, manifest)
         remove_work(self.directory / WORK, FOLDER)
@@ -383,16 +336,6 @@ class Compaction:
             for name in names
         }
         return {name: " and ".join(sorted(found)) for name, found in versions.items()}
-
-    def _translated(self, removal: Removal) -> Removal:
-        """Write a removal with the rows of the new shards, and return its entry."""
-        rows = [
-            (self.name, part.name, part.folder, part.index, row)
-            for part, record in self._written.items()
-            for row in record.removed.get(removal.documents.path, ())
-        ]
-        documents = write_removal(self.directory, self.number, rows)
-        return replace(removal, number=self.number, documents=documents)
 
 
 def added(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 
 from shards import compact, place, prune, show, trace
 from shards.command import Command
-from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.exports.megatron import blends
 from shards.flags import WORD, Either, count, counts, local_path, option
@@ -134,51 +134,41 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
 
 @dataclass(frozen=True, kw_only=True)
 class Compact(Command):
-    """Make one generation of many, with the same documents."""
+    """Make one generation of many, without the documents that were removed."""
 
     dataset: str = dataset_word("a dataset")
     erase: bool = option(False)
-    """without what was removed, and delete every file that had it"""
+    """delete every older file at once: those that have what was removed"""
 
     def run(self) -> None:
         """Write the generation and commit it."""
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
         with held(directory):
-            if self.erase:
-                _erase(directory)
-                return
-            dataset = Dataset.open(directory)
-            members = dataset.manifest.generations
-            if len(members) < compact.LEAST:
-                print_line(f"{directory}: nothing to compact: it has {len(members)} generation")
-                return
-            compaction = compact.Compaction(dataset)
-            for line in compaction.write():
+            for line in self._compact(directory):
                 print_line(line, flush=True)
-            made = compaction.commit()
-        print_line(
-            f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones "
-            f"go on until {called('shards prune')} {directory} deletes them"
-        )
+            if self.erase:
+                _delete_leftovers(directory, days=0)
 
-
-def _erase(directory: AnyPath) -> None:
-    """Compact a dataset without its removed documents, and delete every file that has them."""
-    dataset = Dataset.open(directory)
-    erasure = Erasure(dataset)
-    if number := erasure.num_documents:
-        compaction = compact.Compaction(dataset, erasure=erasure)
-        for line in compaction.write():
-            print_line(line, flush=True)
-        for line in erasure.clear_report():  # before the manifest, which then knows no removal
-            print_line(line)
+    def _compact(self, directory: AnyPath) -> Iterator[str]:
+        """Compact a dataset if there is a reason to; yield a line for what is done."""
+        compaction = compact.Compaction(Dataset.open(directory))
+        members, number = len(compaction.members), compaction.erasure.num_documents
+        if members == 1 and not number:
+            yield f"{directory}: nothing to compact: one generation, no document is removed"
+            return
+        yield from compaction.write()
+        if number:  # before the manifest, which then knows no removal
+            yield from compaction.erasure.clear_report()
         made = compaction.commit()
         erased = "1 document" if number == 1 else f"{number:,} documents"
-        print_line(f"{directory}: {erased} erased; all others are in {made.name}")
-    else:
-        print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
-    _delete_leftovers(directory, days=0)
+        without = f", {erased} left out" if number else ""
+        yield f"{directory}: generations: {members}, now one, {made.name}{without}"
+        if not self.erase:
+            yield (
+                f"readers of the older files go on until {called('shards prune')} {directory} "
+                "deletes them"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

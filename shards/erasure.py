@@ -1,6 +1,5 @@
-"""What goes with the removed documents of a dataset when their bytes are erased.
+"""What the tables of a dataset have of its removed documents, which compaction leaves out.
 
-    shards        their rows and tokens
     audit         their rows
     rejects       rows from the same places of the input
     dropped       these, all texts that are equal to one of theirs, and all near-duplicates, because
@@ -10,9 +9,10 @@
     report        every example: texts of the run, whichever documents they are of
 
 The hash of a text is found by the order of its document, in the tables of its generation. What was
-erased before has the order 0 there, by which later runs know it: they keep no copy of it.
+erased before has the order BARE there.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import cached_property
@@ -24,11 +24,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from shards.format import ARROW, shard_file
-from shards.manifest import REPORT, Generation, ShardEntry
+from shards.manifest import REPORT, Generation
 from shards.reader import Dataset
 from shards.removals import Rows
-from shards.storage.arrow import check_values, damage_told, read_all
+from shards.storage.arrow import read_all
 from shards.storage.files import (
     FileEntry,
     read_json,
@@ -38,14 +37,11 @@ from shards.storage.files import (
     write_json,
 )
 from shards.storage.remote import AnyPath
-from shards.tables import column, plain
-from shards.text_hash import digest, fold, whole
+from shards.tables import column
+from shards.text_hash import BARE, digest, fold, whole
 
 PAGE = "report.html"
-"""Like REPORT about the run that made a dataset, no part of it: `pipelines.report` writes them."""
-
-BARE = 0
-"""The order that stands beside the hash of an erased text."""
+"""Like REPORT about the run that made a dataset: `pipelines.report` writes them."""
 
 _PLACE = ("path", "position")
 _NEAR_DUPLICATE = "near-duplicate"
@@ -66,54 +62,42 @@ class Erasure:
         return sum(len(rows) for rows in self.rows.values())
 
     @cached_property
-    def _documents(self) -> dict[tuple[str, str], pa.Table]:
-        """Order and place of the erased documents, by name of their generation and source."""
-        return {
-            (generation.name, name): self._table((*source.shards, *source.validation))
-            for generation, name, source in self.dataset.manifest.source_entries()
-        }
+    def _documents(self) -> Mapping[tuple[str, str], list[dict[str, Any]]]:
+        """Order and place of the documents, by name of their generation and source."""
+        found: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for home in self.dataset.manifest.homes():
+            if home.entry.path in self.rows:
+                rows = self.dataset.rows(home.entry, self.rows[home.entry.path], ("order", *_PLACE))
+                found[home.generation.name, home.source] += rows
+        return found
 
-    def _table(self, shards: Iterable[ShardEntry]) -> pa.Table:
-        tables = [pa.table({"order": pa.array([], pa.uint64())})]
-        schema = tables[0].schema
-        for shard in shards:
-            if shard.path in self.rows:
-                path = shard_file(self.dataset.directory / shard.path, ARROW)
-                with damage_told(path):
-                    documents = self.dataset.table(shard)
-                    names = [name for name in ("order", *_PLACE) if name in documents.column_names]
-                    rows = documents.select(names).take(self.rows[shard.path])
-                    chosen = check_values(rows, path)
-                    tables.append(pa.table([plain(chosen[name]) for name in names], names))
-                    schema = pa.unify_schemas([schema, tables[-1].schema])
-        return pa.concat_tables(tables, promote_options="default")
-
-    def orders(self, generation: str, source: str | None = None) -> np.ndarray:
-        """Return the orders (uint64) of the erased documents of a generation, or a source of it."""
+    def orders(self, generation: str, source: str | None = None) -> NDArray[np.uint64]:
+        """Return the orders of the documents of a generation, or of one source of it."""
         orders = [
-            column(table, "order")
-            for (of, name), table in self._documents.items()
+            row["order"]
+            for (of, name), rows in self._documents.items()
             if of == generation and source in (None, name)
+            for row in rows
         ]
-        return np.concatenate([np.zeros(0, np.uint64), *orders])
+        return np.array(orders, np.uint64)
 
     @cached_property
-    def _places(self) -> dict[str, set[tuple[str, int]]]:
-        """Path and position of the erased documents by source, whatever their generation."""
-        places: dict[str, set[tuple[str, int]]] = {}
-        for (_, source), table in self._documents.items():
-            if set(_PLACE) <= set(table.column_names):
-                pairs = zip(*(table[name].to_pylist() for name in _PLACE), strict=True)
-                places.setdefault(source, set()).update(pairs)
+    def _places(self) -> Mapping[str, set[tuple[Any, ...]]]:
+        """Path and position of the documents by source, whatever their generation."""
+        places: defaultdict[str, set[tuple[Any, ...]]] = defaultdict(set)
+        for (_, source), rows in self._documents.items():
+            places[source].update(
+                tuple(row[name] for name in _PLACE) for row in rows if row.keys() >= {*_PLACE}
+            )
         return places
 
     @cached_property
     def _digests(self) -> frozenset[bytes]:
-        """The hashes of the erased texts."""
+        """The hashes of the texts."""
         found: list[bytes] = []
         for generation in self.dataset.manifest.generations:
             orders = self.orders(generation.name)
-            for entry in generation.signatures:
+            for entry in generation.signatures if len(orders) else ():
                 if entry.source == "exact":
                     path = self.dataset.directory / entry.path
                     table = read_all(whole_bytes(path, entry), path)
@@ -136,6 +120,8 @@ class Erasure:
             generation: The generation that has the table.
             source: The source whose table it is.
         """
+        if not self.rows:
+            return np.ones(len(rows), np.bool_)
         stay = ~np.isin(column(rows, "order"), self.orders(generation, source))
         if folder == "audit":
             return stay
@@ -175,26 +161,17 @@ class Erasure:
         return rows.set_column(index, rows.schema.field(index), bare)
 
     def accounting(self, generation: Generation) -> dict[str, Any]:
-        """Return the accounting of a generation with the erased documents as such."""
-        return {
-            source: self._account(generation, source, account)
-            for source, account in generation.accounting.items()
-        }
-
-    def _account(
-        self, generation: Generation, source: str, account: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        orders = self.orders(generation.name, source)
-        if not len(orders):
-            return account
-        changed = deepcopy(dict(account))
-        changed["erased"] = changed.get("erased", 0) + len(orders)
-        changed["kept"] -= len(orders)
-        for entry in generation.audit:
-            if entry.source == source:
-                for row in _kept_rows(self.dataset.directory / entry.path, entry, orders):
-                    _move(changed, row)
-        return changed
+        """Return the accounting of a generation, which counts the documents as erased."""
+        accounts: dict[str, Any] = deepcopy(dict(generation.accounting))
+        for source, account in accounts.items():
+            orders = self.orders(generation.name, source)
+            if len(orders):
+                _move(account, len(orders))
+            for entry in generation.audit if len(orders) else ():
+                if entry.source == source:
+                    for row in _kept_rows(self.dataset.directory / entry.path, entry, orders):
+                        _move_text(account, row)
+        return accounts
 
     def clear_report(self) -> list[str]:
         """Take texts, and groups, out of the report; return a line for each change.
@@ -219,7 +196,7 @@ class Erasure:
         return changed
 
 
-def _kept_rows(path: AnyPath, entry: FileEntry, orders: np.ndarray) -> list[dict[str, Any]]:
+def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> list[dict[str, Any]]:
     """Return group and bytes of the kept rows of an audit table with one of some orders."""
     with pq.ParquetFile(pa.py_buffer(whole_bytes(path, entry))) as file:
         present = set(file.schema_arrow.names)
@@ -229,13 +206,17 @@ def _kept_rows(path: AnyPath, entry: FileEntry, orders: np.ndarray) -> list[dict
     return [row for row in rows if row["verdict"] == "kept"]
 
 
-def _move(account: dict[str, Any], row: Mapping[str, Any]) -> None:
+def _move(sums: dict[str, Any], number: int) -> None:
+    """Count what was kept as erased."""
+    sums["kept"] -= number
+    sums["erased"] = sums.get("erased", 0) + number
+
+
+def _move_text(account: dict[str, Any], row: Mapping[str, Any]) -> None:
     """Count the text of an erased document no longer as kept."""
     num_bytes = row.get("bytes") or 0
-    sums = account.get("bytes", {})
-    if "kept" in sums:
-        sums["kept"] -= num_bytes
-        sums["erased"] = sums.get("erased", 0) + num_bytes
+    if "kept" in (sums := account.get("bytes", {})):
+        _move(sums, num_bytes)
     groups, name = account.get("groups", {}), row.get("group")
     if kept := groups.get(name, {}).get("kept"):
         kept["rows"] -= 1

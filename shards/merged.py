@@ -101,17 +101,6 @@ _BIN_BITS = 16
 """Tokens are counted in so many bits of the order, to find how many shards there must be."""
 
 
-Place = tuple[str, Rows]
-"""Where a slice is from: the path of a shard's entry, and its rows."""
-
-
-def rows_among(places: Sequence[Place], rows: Mapping[str, Rows]) -> np.ndarray:
-    """Return which documents (bool[n]) of slices are among rows, given by path."""
-    none = np.zeros(0, np.int64)
-    masks = [np.isin(of_slice, rows.get(path, none)) for path, of_slice in places]
-    return np.concatenate([np.zeros(0, bool), *masks])
-
-
 class MergedSource:
     """The shards of one source in all generations, and how many become of them."""
 
@@ -173,20 +162,19 @@ class MergedSource:
             return 0
         return max(1, -(-self.num_shards * validation // max(1, train + validation)))
 
-    def slices(self, split: str, within: Range) -> tuple[list[ShardSlice], list[Place]]:
-        """Return what the shards of a split have in a range, and where each slice is from."""
-        slices, places = [], []
+    def slices(self, split: str, within: Range) -> list[ShardSlice]:
+        """Return what the shards of a split have in a range."""
+        slices = []
         for shard in self.entries[split]:
             span = self._spans.get(shard.path)
             if span is not None and span.overlaps(within):
                 table, rows = self._table(shard)
                 inside = between(column(table, "order")[rows], within.low, within.high)
                 slices.append(self._slice(shard, table, rows[inside]))
-                places.append((shard.path, rows[inside]))
         if not slices:  # the columns must come from somewhere
             shard = self.entries[split][0]
             slices.append(self._slice(shard, self._table(shard)[0], np.zeros(0, np.int64)))
-        return slices, places
+        return slices
 
     def _slice(self, shard: ShardEntry, table: pa.Table, rows: np.ndarray) -> ShardSlice:
         directory = self._dataset.directory

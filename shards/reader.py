@@ -360,6 +360,18 @@ class Dataset:
         path = shard_file(self.directory / entry.path, ARROW)
         return _documents(map_bytes(path), path, entry.documents)
 
+    def rows(self, entry: ShardEntry, rows: Rows, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return rows of the documents of a shard, those of some columns that it has.
+
+        Raises:
+            DamageError: the file is missing or damaged.
+        """
+        path = shard_file(self.directory / entry.path, ARROW)
+        table = self.table(entry)
+        table = table.select([name for name in names if name in table.column_names])
+        with damage_told(path):
+            return list(check_values(table.take(rows), path).to_pylist())
+
     def shard(self, entry: ShardEntry) -> Shard:
         """Open one of the dataset's shards, with its removed rows.
 

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 
 from shards.errors import UserError
-from shards.format import ARROW, shard_file
 from shards.manifest import Home, Manifest, Removal, write_manifest
 from shards.names import Hits, Names
 from shards.program import called
 from shards.reader import Dataset
 from shards.removals import write_removal
-from shards.storage.arrow import check_values
 from shards.storage.remote import AnyPath
 from shards.trace import ORIGIN, described
 
@@ -122,12 +120,9 @@ def _documents(
     """Yield the documents of a shard that were found."""
     entry = home.entry
     rows, starts = np.unique(hits.rows, return_index=True)
-    path = shard_file(dataset.directory / entry.path, ARROW)
-    table = check_values(dataset.table(entry).take(rows), path)
-    table = table.select([name for name in ("tokens", *ORIGIN) if name in table.column_names])
     removed = np.isin(rows, dataset.removed.get(entry.path, []))
     found = np.split(hits.names, starts[1:])
-    for i, values in enumerate(table.to_pylist()):
+    for i, values in enumerate(dataset.rows(entry, rows, ("tokens", *ORIGIN))):
         yield SelectedDocument(
             shard=entry.path,
             row=int(rows[i]),

@@ -7,6 +7,9 @@ import numpy as np
 
 DIGEST_BYTES = 16
 
+BARE = 0
+"""The order next to the hash of a text that was erased: later runs keep no copy of such a text."""
+
 
 def fold(text: str) -> str:
     """Return a text with every run of white space made one space, and none at its ends.

@@ -22,12 +22,12 @@ from pipelines.dedup.near import Members, look_up
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
-from shards.erasure import BARE
 from shards.range import EVERYTHING, Range
 from shards.storage.arrow import damage_told
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 from shards.tables import between, column, open_between
+from shards.text_hash import BARE
 
 CANDIDATES = pa.schema(
     [

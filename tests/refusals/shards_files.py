@@ -19,7 +19,7 @@ from tests.refusals.scenes_shards import (
 
 _SHOW = "shards inspect data --doc 0 --source notes"
 _TRACE = (
-    "shards trace --data data:notes --objective causal --length 64 --batch-size 4 --steps 40"
+    "shards trace --data data:notes --objective causal --length 64 --batch-size 400 --steps 1"
     " --step 0"
 )
 _SHARD = "data/g0001-*/notes/00000"

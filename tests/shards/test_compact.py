@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pyarrow import parquet
 
 from pipelines.job.command import main as run_corpus
@@ -53,6 +54,24 @@ def test_what_could_not_be_read_of_an_erased_record_goes(
     (gone,) = found[0] - found[1]
     assert gone[0] == "part-1.json"
     assert found[1]
+
+
+@pytest.mark.parametrize("flags", [[], ["--erase"]])
+def test_the_same_crawl_brings_nothing_back(
+    flags: list[str], grown: Path, original: Grown, tmp_path: Path
+) -> None:
+    assert {*Plain(grown).removed()}
+    assert main(["compact", str(grown), *flags]) == 0
+    assert Plain(grown).removed() == set()
+    before = [one.place for one in Plain(grown).stored()]
+    folder = tmp_path / "in"
+    shutil.copytree(original.input, folder)
+    (folder / "part-3.json").unlink()  # the one that the dataset has not seen
+    for number in (1, 2):
+        shutil.copy(folder / f"part-{number}.json", folder / f"part-{number + 7}.json")
+    command = ["--input", str(folder), "--output", str(grown), "--append", *FLAGS]
+    assert run_corpus(MODULE, command) == 0
+    assert [one.place for one in Plain(grown).stored()] == before
 
 
 def test_an_erased_text_that_comes_again_is_in_no_file(
