@@ -1,18 +1,33 @@
-"""A model that reads prompts, and then tokens one after another, and says what may follow."""
+"""A model that reads prompts, and then tokens one after another, and says what may follow.
+
+What it has read need not be read again: it keeps the keys and values of every layer.
+
+    row 0   [CLS] A cat [MASK] eos  sop  sat   on
+    row 1   [CLS] [MASK] eos        sop  Dogs   .      .      .
+                                    ^ lengths[1] = 3 before sop, 5 after Dogs
+
+Rows hold any number of tokens each. Positions are embedded before the layers, so a token's slot in
+its row says nothing but how many were read before it. What is beyond a row's length is never
+seen, and the next tokens overwrite it.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from shards.errors import UserError
-from trainer.generate.cache import Cache
 from trainer.generate.prompt import Prompt
+from trainer.model.model import NewTokens
 from trainer.model.sizes import ModelConfig
 
-Forward = Callable[[Cache], Tensor]
+Forward = Callable[[NewTokens], Tensor]
 """`GLM.forward`, or an engine around it."""
+_STEP = 128
+"""Slots are made in multiples of this many."""
 
 
 class InputToken(NamedTuple):
@@ -24,20 +39,29 @@ class InputToken(NamedTuple):
 
 
 class CachedDecoder:
-    """A model and what each of its rows has read."""
+    """A model and what each of its rows has read; it is the `NewTokens` that the model reads."""
+
+    tokens: Tensor
+    """The new ones, int64[b, n]."""
+    position_ids: Tensor
+    """Theirs, int64[b, 2, n]."""
 
     def __init__(self, forward: Forward, shape: ModelConfig, device: torch.device) -> None:
         """Hold no rows yet."""
-        self._forward = forward
-        self._num_layers = shape.num_layers
-        self._device = device
-        self._cache = Cache(num_layers=shape.num_layers, num_rows=0)
+        self._forward, self._device = forward, device
         self.positions = shape.position_rows
         """How many the model has."""
+        self._open(0)
+
+    def _open(self, num_rows: int) -> None:
+        self.lengths: NDArray[np.int64] = np.zeros(num_rows, np.int64)
+        """How many tokens of each row have been read."""
+        self._stores: dict[int, Tensor] = {}
+        """Keys and values of each layer, [2, b, heads, slots, width]."""
 
     def open(self, prompts: Sequence[Prompt]) -> None:
         """Read the contexts of prompts, a row for each; a GLM sees all of one at once."""
-        self._cache = Cache(num_layers=self._num_layers, num_rows=len(prompts))
+        self._open(len(prompts))
         rows = [
             [InputToken(token, position, 0) for position, token in enumerate(prompt.context)]
             for prompt in prompts
@@ -65,16 +89,66 @@ class CachedDecoder:
 
         What a row has read beyond its length is forgotten.
         """
-        self._cache.select([number for number, _ in rows])
-        self._cache.cut([length for _, length in rows])
+        numbers = [number for number, _ in rows]
+        if numbers != list(range(len(self.lengths))):
+            index = torch.tensor(numbers, device=self._device)
+            self._stores = {n: one.index_select(1, index) for n, one in self._stores.items()}
+        self.lengths = np.array([length for _, length in rows], np.int64)
 
     @torch.no_grad()
     def _read(self, rows: Sequence[Sequence[InputToken]], *, sees_ahead: bool) -> Tensor:
-        sizes = [len(row) for row in rows]
+        self._sizes, self._starts = np.array([len(row) for row in rows]), self.lengths
+        self._width, self._sees_ahead = int(self._sizes.max()), sees_ahead
         padding = InputToken(0, 0, 0)
-        padded = [[*row, *[padding] * (max(sizes) - len(row))] for row in rows]
+        padded = [[*row, *[padding] * (self._width - len(row))] for row in rows]
         fed = torch.tensor(padded).to(self._device)
-        self._cache.begin(
-            fed[..., 0], fed[..., 1:].transpose(1, 2), sizes=sizes, sees_ahead=sees_ahead
-        )
-        return self._forward(self._cache).float()
+        self.tokens, self.position_ids = fed[..., 0], fed[..., 1:].transpose(1, 2)
+        self.lengths = self._starts + self._sizes
+        self._places = torch.from_numpy(self._slots).to(self._device)
+        return self._forward(self).float()
+
+    @property
+    def last(self) -> Tensor:
+        """The last new token of each row, int64[b]; the first one for rows that get none."""
+        return torch.from_numpy(np.maximum(self._sizes - 1, 0))
+
+    @property
+    def _slots(self) -> NDArray[np.int64]:
+        """The slots of the new tokens, padding included, int64[b, n]."""
+        return self._starts[:, None] + np.arange(self._width)
+
+    def mask(self, device: torch.device) -> Tensor:
+        """Return which slots the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
+        slots = np.arange(int(self._starts.max()) + self._width)
+        # Slot 0, for rows without tokens: a softmax over nothing gives NaN.
+        ahead = slots < np.maximum(self.lengths, 1)[:, None, None, None]
+        seen = ahead if self._sees_ahead else slots <= self._slots[:, None, :, None]
+        return torch.from_numpy(seen).to(device)
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the new tokens of a layer, [b, heads, n, width], and return those of all slots.
+
+        Every slot beyond a row's length holds numbers, if only zeros: a weight of 0 makes them
+        nothing, which it does not do to NaN.
+        """
+        new, first = torch.stack([keys, values]), int(self._starts[0])
+        extent = int(self._starts.max()) + self._width
+        store = self._stores[layer] = _with_room(self._stores.get(layer), new, extent)
+        if (self._starts == first).all():
+            store[:, :, :, first:extent] = new
+        else:
+            rows = torch.arange(len(self._places), device=store.device)[:, None]
+            store[:, rows, :, self._places] = new.permute(1, 3, 0, 2, 4)
+        return store[0, :, :, :extent], store[1, :, :, :extent]
+
+
+def _with_room(store: Tensor | None, like: Tensor, extent: int) -> Tensor:
+    """Return a store of keys and values with so many slots or more."""
+    have = 0 if store is None else store.shape[3]
+    if store is not None and have >= extent:
+        return store
+    size = -(-max(extent, have + have // 2) // _STEP) * _STEP
+    grown = like.new_zeros(*like.shape[:3], size, like.shape[4])
+    if store is not None:
+        grown[:, :, :, :have] = store
+    return grown

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from trainer.distributed import Ranks, Stop
 from trainer.engine import WEIGHTS_SPLIT, DeepSpeedEngine
-from trainer.generate.cache import Cache
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt
 from trainer.generate.search import Completion, fill
+from trainer.model.model import NewTokens
 from trainer.model.sizes import ModelConfig
 
 _NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
@@ -82,7 +82,7 @@ class RankWriter:
     def _is_split(self) -> bool:
         return self.engine.stage == WEIGHTS_SPLIT and self.ranks.world > 1
 
-    def _call(self, cache: Cache) -> Tensor:
+    def _call(self, new: NewTokens) -> Tensor:
         """Return what the model gives, at ZeRO stage 3 in a call that all ranks make.
 
         Raises:
@@ -92,7 +92,7 @@ class RankWriter:
             raise _StoppedError
         if self._is_split:
             self.ranks.sum(torch.ones(1, dtype=torch.int64))
-        logits: Tensor = self.engine.wrapped(cache)
+        logits: Tensor = self.engine.wrapped(new)
         return logits
 
     def _join_remaining_calls(self) -> None:

@@ -40,7 +40,7 @@ Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class NewTokens(Protocol):
-    """Tokens that follow others, whose keys and values it holds (`trainer.generate.cache`)."""
+    """Tokens that follow others, whose keys and values it holds (`trainer.generate.decoder`)."""
 
     tokens: Tensor
     """int64[b, n]"""

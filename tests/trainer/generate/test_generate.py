@@ -8,7 +8,7 @@ import torch
 
 from shards.console import run_module
 from tests.trainer.finetune.lessons import write_model
-from trainer.generate.cache import Cache
+from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import make_prompt
 from trainer.generate.writer import Writer, text_of
@@ -41,7 +41,7 @@ class Speller:
     def __init__(self, tokens: list[int]) -> None:
         self.left = iter(tokens)
 
-    def __call__(self, _: Cache) -> torch.Tensor:
+    def __call__(self, _: CachedDecoder) -> torch.Tensor:
         return 9.0 * torch.nn.functional.one_hot(torch.tensor([next(self.left)]), 4096)
 
 

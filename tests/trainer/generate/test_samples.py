@@ -17,7 +17,7 @@ from tests.trainer.runs import Trial, events, losses
 from tests.trainer.saved import SHAPE, TOKENIZER
 from trainer.distributed import Stop
 from trainer.engine import WEIGHTS_SPLIT
-from trainer.generate.cache import Cache
+from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt
 from trainer.generate.rank_writer import RankWriter
@@ -52,7 +52,9 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
 
 
-def writer_of(model: Callable[[Cache], Tensor], stop: Stop, *, stage: int = 0) -> RankWriter:
+def writer_of(
+    model: Callable[[CachedDecoder], Tensor], stop: Stop, *, stage: int = 0
+) -> RankWriter:
     engine: Any = SimpleNamespace(stage=stage, wrapped=model, answering=nullcontext)
     return RankWriter(
         engine=engine,
@@ -67,7 +69,7 @@ def writer_of(model: Callable[[Cache], Tensor], stop: Stop, *, stage: int = 0) -
 def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def diverged(cache: Cache) -> Tensor:
+    def diverged(cache: CachedDecoder) -> Tensor:
         return torch.full((len(cache.tokens), SHAPE.vocab_size), math.nan)
 
     writer = writer_of(diverged, Stop(ALONE))
@@ -83,7 +85,7 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
 def test_a_signal_is_obeyed_before_the_next_token(stage: int, calls: int) -> None:
     read: list[int] = []
 
-    def signalled(cache: Cache) -> Tensor:
+    def signalled(cache: CachedDecoder) -> Tensor:
         read.append(len(cache.tokens))
         if len(read) == calls:
             signal.raise_signal(signal.SIGTERM)
