@@ -191,14 +191,14 @@ for run in ("glm", "left"):
     decoding = Decoding(max_new_tokens=6, top_k=5, seed=3)
     for found in generate_texts(
         trained.model, trained.tokenizer, ["The river", "The"], decoding=decoding,
-        prompt_format=trained.prompt_format,
+        prompt_format=trained.source.prompt_format,
     ):
-        print(run, trained.objective, trained.step, found)
+        print(run, trained.source.objective, trained.source.step, found)
     task = find_task("prompted" if run == "left" else "copa")
     questions = task.examples(
         Path("more-said" if run == "left" else "more-copa"), split="val",
         tokenizer=trained.tokenizer, options=PromptOptions(length=70),
-        prompt_format=trained.prompt_format,
+        prompt_format=trained.source.prompt_format,
     )
     given = [one.answer for one in predict(trained.model, questions)]
     print(given, task.metrics(questions, given))

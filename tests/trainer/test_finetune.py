@@ -78,7 +78,7 @@ def test_the_example_of_the_page_opens_the_best_epoch(
     opened = f'open_model("{run}/best", LoadOptions(tokenizer="{TOKENIZER}", device="cpu"))'
     code = code.replace('open_model("runs/copa")', opened)
     code = code.replace('"data/copa"', f'"{trial.folder / "short"}"')
-    facts = "print(trained.step, trained.model.attention, trained.model.training)"
+    facts = "print(trained.source.step, trained.model.attention, trained.model.training)"
     exec(f"from trainer import LoadOptions\n{code}\n{facts}", {})
     shown = f"{ {'accuracy': best['accuracy']} }\n{best['step']} sdpa False\n"
     assert capsys.readouterr().out == shown

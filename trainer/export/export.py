@@ -29,7 +29,7 @@ from shards.storage.files import atomic_write, files, make_folder, sync_folder, 
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
 from trainer.distributed import DTYPES
-from trainer.export.options import SAFETENSORS, TRANSFORMERS, ExportOptions
+from trainer.export.command import SAFETENSORS, TRANSFORMERS, Export
 from trainer.import_weights import gpt2
 from trainer.import_weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, resolve_model
@@ -47,7 +47,7 @@ _NO_TOKENIZER = (
 )
 
 
-def export(options: ExportOptions) -> list[str]:
+def export(options: Export) -> list[str]:
     """Write a trained model in another form, and return lines about it for the user.
 
     Args:
@@ -60,16 +60,16 @@ def export(options: ExportOptions) -> list[str]:
     _check_output(options.output)
     if not torch.accelerator.is_available():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
-    opening = LoadOptions(model=options.model, tokenizer=options.tokenizer)
-    origin = resolve_model(options.path, opening)
-    if options.to == TRANSFORMERS and origin.objective != CAUSAL:
+    load_options = LoadOptions(model=options.model, tokenizer=options.tokenizer)
+    source = resolve_model(options.path, load_options)
+    if options.to == TRANSFORMERS and source.objective != CAUSAL:
         raise UserError(
-            f"the model in {origin.path} fills blanks (objective {origin.objective}), and --to "
+            f"the model in {source.path} fills blanks (objective {source.objective}), and --to "
             f"{TRANSFORMERS} is for models that predict the next token: give --to {SAFETENSORS}."
         )
-    tokenizer = _tokenizer(origin, opening)
-    config = _config(origin, tokenizer, options)
-    state = _state(origin, DTYPES[options.dtype])
+    tokenizer = _tokenizer(source, load_options)
+    config = _config(source, tokenizer, options)
+    state = _state(source, DTYPES[options.dtype])
     if options.to == TRANSFORMERS:
         state = gpt2.exported(state, vocabulary=config["vocab_size"])
     with _new_folder(options.output) as folder:
@@ -78,11 +78,11 @@ def export(options: ExportOptions) -> list[str]:
         if options.to == TRANSFORMERS:
             ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
             write_json(folder / "generation_config.json", {**ends, "_from_model_config": False})
-        notes = _write_tokenizer(origin, tokenizer, folder, options)
-    where = f" after step {origin.step:,}" if origin.step is not None else ""
+        notes = _write_tokenizer(source, tokenizer, folder, options)
+    where = f" after step {source.step:,}" if source.step is not None else ""
     written = files(options.output).items()
     return [
-        f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
+        f"{source.path}: {source.shape.num_parameters():,} parameters{where}, as {options.dtype}",
         *(f"{options.output / name}  {size:,} bytes" for name, size in written),
         *notes,
     ]
@@ -124,15 +124,15 @@ def _check_output(output: Path) -> None:
             )
 
 
-def _state(origin: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
+def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
     """Return the weights of a model in a type.
 
     Raises:
         UserError: they do not fit the model, are not finite, or the type cannot hold them.
         DamageError: a file is damaged.
     """
-    weights = read_weights(origin.path, vocab_size=origin.shape.vocab_size)
-    shapes = parameter_shapes(origin.shape)
+    weights = read_weights(source.path, vocab_size=source.shape.vocab_size)
+    shapes = parameter_shapes(source.shape)
     weights.check(shapes)
     state = {}
     for name in shapes:
@@ -152,7 +152,7 @@ def _state(origin: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
     return state
 
 
-def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOptions) -> None:
+def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Export) -> None:
     try:
         save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
     except SafetensorError as error:  # what it makes of a full disk
@@ -162,15 +162,15 @@ def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOpt
 
 
 def _config(
-    origin: ModelSource, tokenizer: TextTokenizer | None, options: ExportOptions
+    source: ModelSource, tokenizer: TextTokenizer | None, options: Export
 ) -> dict[str, Any]:
     """Return the config.json.
 
     Raises:
         UserError: --vocabulary does not fit the model.
     """
-    special = tokenizer.special if tokenizer else _special_of_data(origin)
-    vocabulary, rows = options.vocabulary, origin.shape.vocab_size
+    special = tokenizer.special if tokenizer else _special_of_data(source)
+    vocabulary, rows = options.vocabulary, source.shape.vocab_size
     if vocabulary is not None and not 0 < vocabulary <= rows:
         raise UserError(f"--vocabulary {vocabulary:,}: the embedding has {rows:,} rows.")
     vocabulary = vocabulary or rows
@@ -180,25 +180,25 @@ def _config(
             "give at least one more than that."
         )
     dtype = str(DTYPES[options.dtype]).removeprefix("torch.")
-    training = {one.name: getattr(origin, one.name) for one in fields(Training)}
-    if not origin.tokenizer and tokenizer is not None:
+    training = {one.name: getattr(source, one.name) for one in fields(Training)}
+    if not source.tokenizer and tokenizer is not None:
         training["tokenizer"] = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
     told = {TRAINING: to_json(training), "torch_dtype": dtype}
     if options.to == TRANSFORMERS:
         eos = special.get("eos")
-        return {**gpt2.configuration(origin.shape, vocabulary=vocabulary, eos=eos), **told}
+        return {**gpt2.configuration(source.shape, vocabulary=vocabulary, eos=eos), **told}
     return {
         "model_type": GLM_TYPE,
-        SHAPE: to_json(origin.shape),
-        "objective": origin.objective,
-        "step": origin.step,
+        SHAPE: to_json(source.shape),
+        "objective": source.objective,
+        "step": source.step,
         "vocabulary": vocabulary,
         "special_tokens": dict(special),
         **told,
     }
 
 
-def _tokenizer(origin: ModelSource, opening: LoadOptions) -> TextTokenizer | None:
+def _tokenizer(source: ModelSource, load_options: LoadOptions) -> TextTokenizer | None:
     """Return the tokenizer; None if no flag names one and the data do not hold theirs.
 
     Raises:
@@ -206,23 +206,23 @@ def _tokenizer(origin: ModelSource, opening: LoadOptions) -> TextTokenizer | Non
         DamageError: the one that is held is damaged.
     """
     try:
-        return find_tokenizer(origin, opening)
+        return find_tokenizer(source, load_options)
     except UserError as error:
-        if isinstance(error, DamageError) or opening.tokenizer is not None:
+        if isinstance(error, DamageError) or load_options.tokenizer is not None:
             raise
         return None  # what is missing is told with the export
 
 
-def _special_of_data(origin: ModelSource) -> Mapping[str, int]:
+def _special_of_data(source: ModelSource) -> Mapping[str, int]:
     """Return what the manifest of the data says of special tokens, if the data are there."""
-    for directory in origin.data:
+    for directory in source.data:
         with suppress(UserError):
             return read_manifest(any_path(directory)).tokenizer.special
     return {}
 
 
 def _write_tokenizer(
-    origin: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
+    source: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: Export
 ) -> list[str]:
     """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
     if tokenizer is None:
@@ -238,7 +238,7 @@ def _write_tokenizer(
         end = tokenizer.pieces()[tokenizer.special["eos"]].decode()
         content = {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_max_length": origin.shape.position_rows,
+            "model_max_length": source.shape.position_rows,
             "clean_up_tokenization_spaces": False,
             **dict.fromkeys(("bos_token", "eos_token", "unk_token"), end),
         }

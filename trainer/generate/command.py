@@ -6,7 +6,7 @@ The command, and the same from Python:
 
     trained = open_model("build/run")
     texts = ["Bread is [MASK] in the oven."]
-    how = trained.prompt_format
+    how = trained.source.prompt_format
     for found in generate_texts(trained.model, trained.tokenizer, texts, prompt_format=how):
         print(found.text)
 """
@@ -92,7 +92,7 @@ class Generate(Command, Decoding, LoadOptions):
         trained = open_model(self.path, self)
         writer = Writer(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
         make = partial(
-            make_prompt, tokenizer=trained.tokenizer, prompt_format=trained.prompt_format
+            make_prompt, tokenizer=trained.tokenizer, prompt_format=trained.source.prompt_format
         )
         if len(given) * self.samples == 1 and not self.json:
             _print_parts(writer, make(given[0]))

@@ -43,25 +43,8 @@ _BESIDE = (
     ("merges.txt", "tiktoken"),
     ("vocab.txt", "hf"),
 )
-"""Files of tokenizers beside the weights of published models, and what reads each; the first that
+"""Files of tokenizers next to the weights of published models, and what reads each; the first that
 is there counts."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LoadedModel:
-    """A trained model, ready to be used."""
-
-    model: GLM
-    """On its device, in evaluation mode, without gradients."""
-    objective: str
-    """glm or causal."""
-    tokenizer: TextTokenizer
-    origin: Path
-    """The checkpoint's folder or file."""
-    step: int | None
-    """None: not known."""
-    prompt_format: PromptFormat
-    """How the model reads prompts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,49 +73,52 @@ class ModelSource(Training):
         )
 
 
-def open_model(path: str | Path, opening: LoadOptions | None = None) -> LoadedModel:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoadedModel:
+    """A trained model, ready to be used."""
+
+    model: GLM
+    """On its device, in evaluation mode, without gradients."""
+    tokenizer: TextTokenizer
+    source: ModelSource
+
+
+def open_model(path: str | Path, options: LoadOptions | None = None) -> LoadedModel:
     """Return the model in a run's folder, one of its checkpoints, or a published checkpoint.
 
     Args:
         path: the folder or file.
-        opening: how it is read, where it does not say all, and where to. Default: as it says, on
+        options: how it is read, where it does not say all, and where to. Default: as it says, on
             an accelerator if there is one.
 
     Raises:
         UserError: there is none, its shape or tokenizer is not known, or they do not fit.
         DamageError: a file of it is damaged.
     """
-    opening = opening or LoadOptions()
-    origin = resolve_model(Path(path), opening)
-    tokenizer = find_tokenizer(origin, opening)
-    return LoadedModel(
-        model=load_model(origin, opening),
-        objective=origin.objective,
-        tokenizer=tokenizer,
-        origin=origin.path,
-        step=origin.step,
-        prompt_format=origin.prompt_format,
-    )
+    options = options or LoadOptions()
+    source = resolve_model(Path(path), options)
+    tokenizer = find_tokenizer(source, options)
+    return LoadedModel(model=load_model(source, options), tokenizer=tokenizer, source=source)
 
 
-def load_model(origin: ModelSource, opening: LoadOptions) -> GLM:
+def load_model(source: ModelSource, options: LoadOptions) -> GLM:
     """Return a model with its weights, on its device, in evaluation mode, without gradients.
 
     Raises:
         UserError: there is no such device, or the weights do not fit.
         DamageError: a file of it is damaged.
     """
-    device = _device(opening)
+    device = _device(options)
     with torch.device("meta"):
         # Rows are of many widths, and FlexAttention would be compiled for each.
-        model = GLM(origin.shape, attention="sdpa")
-    model = model.to(_dtype(opening, device)).to_empty(device=device)
-    load_weights(origin.path, model)
-    model.word_embeddings.vocabulary = origin.vocabulary
+        model = GLM(source.shape, attention="sdpa")
+    model = model.to(_dtype(options, device)).to_empty(device=device)
+    load_weights(source.path, model)
+    model.word_embeddings.vocabulary = source.vocabulary
     return model.eval().requires_grad_(False)
 
 
-def resolve_model(path: Path, opening: LoadOptions) -> ModelSource:
+def resolve_model(path: Path, options: LoadOptions) -> ModelSource:
     """Return what is known of a model.
 
     Raises:
@@ -140,7 +126,7 @@ def resolve_model(path: Path, opening: LoadOptions) -> ModelSource:
     """
     checkpoint = usable_checkpoint(path)
     if checkpoint is None:
-        return _published(path, opening)
+        return _published(path, options)
     return source_of_run(
         checkpoint.state["identity"],
         path=checkpoint.folder,
@@ -180,9 +166,9 @@ def source_of_run(
     )
 
 
-def _published(path: Path, opening: LoadOptions) -> ModelSource:
+def _published(path: Path, options: LoadOptions) -> ModelSource:
     """Return what is known of a model that no run of ours is known of."""
-    shape, folder = _shape_given(path, opening), described_folder(path)
+    shape, folder = _shape_given(path, options), described_folder(path)
     content = read_object(folder / CONFIG) if folder else {}
     objective, vocabulary = content.get("objective"), content.get("vocab_size")
     if objective not in (CAUSAL, BLANKS):
@@ -196,37 +182,37 @@ def _published(path: Path, opening: LoadOptions) -> ModelSource:
     )
 
 
-def find_tokenizer(origin: ModelSource, opening: LoadOptions) -> TextTokenizer:
+def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
     """Return the tokenizer of a model's data.
 
     Raises:
         UserError: it is not known, or another one than the model was trained with.
     """
-    given = opening.tokenizer
-    beside = _tokenizer_beside(origin) if given is None or origin.tokenizer else None
-    tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(origin)
-    expected = origin.tokenizer.get("sha256", tokenizer.sha256)
-    # What an export has written beside the weights means the same in another form.
+    given = options.tokenizer
+    beside = _tokenizer_beside(source) if given is None or source.tokenizer else None
+    tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(source)
+    expected = source.tokenizer.get("sha256", tokenizer.sha256)
+    # What an export has written next to the weights means the same in another form.
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
         kind, _, name = tokenizer.spec.partition(":")
-        given, own = Path(name).name, origin.tokenizer["name"]
+        given, own = Path(name).name, source.tokenizer["name"]
         this, that = told_apart((given, tokenizer.sha256), (own, expected))
         raise UserError(
             f"the tokenizer {kind}:{this}, with {tokenizer.vocabulary_size:,} ids, is not the one "
-            f"that {origin.path} was trained with, {that}: its ids mean other text. Give that one, "
+            f"that {source.path} was trained with, {that}: its ids mean other text. Give that one, "
             "--tokenizer SPEC."
         )
-    if tokenizer.vocabulary_size > origin.shape.vocab_size:
+    if tokenizer.vocabulary_size > source.shape.vocab_size:
         raise UserError(
             f"the tokenizer {tokenizer.spec} has {tokenizer.vocabulary_size:,} ids, and the model "
-            f"in {origin.path} has {origin.shape.vocab_size:,}: give the model's own tokenizer."
+            f"in {source.path} has {source.shape.vocab_size:,}: give the model's own tokenizer."
         )
     return tokenizer
 
 
-def _tokenizer_beside(origin: ModelSource) -> TextTokenizer | None:
-    """Return the tokenizer whose files are beside the weights; None without."""
-    folder = described_folder(origin.path)
+def _tokenizer_beside(source: ModelSource) -> TextTokenizer | None:
+    """Return the tokenizer whose files are next to the weights; None without."""
+    folder = described_folder(source.path)
     if folder is None:
         return None
     found = (f"{kind}:{folder / name}" for name, kind in _BESIDE if (folder / name).is_file())
@@ -234,34 +220,34 @@ def _tokenizer_beside(origin: ModelSource) -> TextTokenizer | None:
     return None if spec is None else TextTokenizer(spec)
 
 
-def _kept_tokenizer(origin: ModelSource) -> TextTokenizer:
+def _kept_tokenizer(source: ModelSource) -> TextTokenizer:
     """Return the tokenizer that the data of a model keep.
 
     Raises:
         UserError: the data are not here, or do not keep it.
     """
     problem = "its data are not known"
-    for directory in origin.data:
+    for directory in source.data:
         try:
             dataset = Dataset.open(directory)
-            if dataset.manifest.tokenizer.sha256 == origin.tokenizer.get("sha256"):
+            if dataset.manifest.tokenizer.sha256 == source.tokenizer.get("sha256"):
                 tokenizer = TextTokenizer.of_data(dataset)
                 if tokenizer is not None:
                     return tokenizer
             problem = f"{directory} does not keep it"
         except UserError as error:
             problem = str(error).rstrip(".")
-    name = origin.tokenizer.get("name")
+    name = source.tokenizer.get("name")
     raise UserError(
-        f"the tokenizer of {origin.path}{f', {name},' if name else ''} is not found ({problem}): "
+        f"the tokenizer of {source.path}{f', {name},' if name else ''} is not found ({problem}): "
         "give it, --tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
     )
 
 
-def _shape_given(path: Path, opening: LoadOptions) -> ModelConfig:
+def _shape_given(path: Path, options: LoadOptions) -> ModelConfig:
     """Return the shape of such a model, which a flag or its config.json says."""
-    if opening.model is not None:
-        return shape_named(opening.model)
+    if options.model is not None:
+        return shape_named(options.model)
     if not path.exists():
         raise UserError(f"there is no file or folder {path}: give a run's folder or a checkpoint.")
     if (shape := shape_at(path)) is not None:
@@ -280,23 +266,23 @@ def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(parse_data(text).absolute().directory) for text in texts))
 
 
-def _device(opening: LoadOptions) -> torch.device:
-    if opening.device is not None:
+def _device(options: LoadOptions) -> torch.device:
+    if options.device is not None:
         try:
-            one = torch.ones(1, device=opening.device)
+            one = torch.ones(1, device=options.device)
             one.item()  # which some devices cannot tell, as they compute nothing
         # A device whose module is not there, or that was not built in.
         except (RuntimeError, AssertionError, ImportError) as error:
             raise UserError(
-                f"--device {opening.device}: torch cannot compute on such a device here "
+                f"--device {options.device}: torch cannot compute on such a device here "
                 f"({one_line(error)}). Give cpu, cuda or cuda:N, or leave the flag out."
             ) from error
         return one.device
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 
-def _dtype(opening: LoadOptions, device: torch.device) -> torch.dtype:
-    if opening.dtype != "auto":
-        return DTYPES[opening.dtype]
+def _dtype(options: LoadOptions, device: torch.device) -> torch.dtype:
+    if options.dtype != "auto":
+        return DTYPES[options.dtype]
     is_fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     return torch.bfloat16 if is_fast else torch.float32
