@@ -1,17 +1,14 @@
-"""Passwords and signatures in addresses: found, refused by `shards.storage.address`, and not shown.
+"""Passwords and signatures in addresses: found, refused by `shards.storage.address`, and cut off.
 
     scheme://user:password@host/path;parameters?query#fragment
              ─────────────          ──────────────────────────
-    hidden     by its @                by the sign before it
+    cut off    by its @                by the sign before it
 
-Addresses come in more forms than any parser accepts: what a person mistyped still has a password in
-it. So an address is cut by its signs alone, and rather too much of it is hidden than too little.
+Addresses come in more forms than any parser accepts: a mistyped one still has a password in it. So
+an address is cut by its signs alone, and rather too much of it is cut off than too little.
 """
 
 import re
-
-HIDDEN = "***"
-"""What a message has in place of a secret parameter."""
 
 _ADDRESS = r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*:/+"
 _WEB = re.compile("https?:", re.IGNORECASE)
@@ -22,8 +19,6 @@ _USER = re.compile(
     re.IGNORECASE,
 )
 """User and password; in the web also a user alone."""
-_DOUBTFUL = re.compile(rf"({_ADDRESS}(?:\[[^\]]*\]|[^\s/@:]*):)[0-9]*/[^\s\"'<>]*@", re.IGNORECASE)
-"""A port, and a name with an @; or a password that begins with digits."""
 
 _SECRET = (
     r"(?:[\w.-]*(?:secret|token|passw(?:or)?d|signature|credentials?|authorization|"
@@ -37,14 +32,6 @@ _CUT = re.compile(r"[?#;][^/?#;=]*=")
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
 _REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
 
-_IN_TEXT = re.compile(rf"{_ADDRESS}[^\s\"'<>]*[^\s\"'<>).,:;\]}}]", re.IGNORECASE)
-_NUMBER = r"[-+]?[0-9]{1,15}(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?(?=[\s&;\"'<>),\]}]|\.?(?:\s|$))"
-_NAMED = re.compile(
-    # A number of tokens, or for each token, is no secret.
-    rf"(?<![\w.-])({_SECRET})(=|%3D)(?!(?<=token=){_NUMBER})[^\s&;\"'<>)]+",
-    re.IGNORECASE,
-)
-
 
 def without_secrets(url: str) -> str:
     """Return an address without user, password, parameters, query and fragment.
@@ -52,9 +39,10 @@ def without_secrets(url: str) -> str:
     Where these may be part of a name, as the wildcard `?` of S3, they are left out only if they
     look like a parameter. A text that is no address is returned as it is.
     """
-    if _IN_TEXT.search(url) is None:
+    if ":/" not in url:
         return url
-    return (_CUT_WEB if _WEB.search(url) else _CUT).split(_without_user(url), maxsplit=1)[0]
+    cut = _CUT_WEB if _WEB.search(url) else _CUT
+    return cut.split(_USER.sub(r"\1\2", url), maxsplit=1)[0]
 
 
 def has_user(url: str) -> bool:
@@ -68,20 +56,3 @@ def has_user(url: str) -> bool:
 def has_parameters(url: str) -> bool:
     """Return whether an address has parameters, a query or a fragment that may be a secret."""
     return (_REFUSED_WEB if _WEB.match(url) else _REFUSED).search(url) is not None
-
-
-def masked(text: str) -> str:
-    """Return a message in which addresses have no passwords, and named parameters no secrets.
-
-    An address keeps the rest of its query, which may tell documents apart.
-    """
-    return _NAMED.sub(rf"\1\2{HIDDEN}", _without_user(text))
-
-
-def without_addresses(text: str) -> str:
-    """Return the message of a library with what may be shown of each address in it."""
-    return masked(_IN_TEXT.sub(lambda match: without_secrets(match[0]), text))
-
-
-def _without_user(text: str) -> str:
-    return _DOUBTFUL.sub(r"\1…@", _USER.sub(r"\1\2", text))

@@ -8,8 +8,8 @@
     JSON for programs                         json_text, exact
 
 Texts, names and paths come from anywhere, and terminals obey what is in them. So everything passes
-`visible`, which puts signs in place of what would act unseen; messages pass `masked` as well, which
-leaves secrets out of addresses. Nothing else writes to the standard output or the standard error.
+`visible`, which puts signs in place of what would act unseen. Nothing else writes to the standard
+output or the standard error.
 """
 
 import codecs
@@ -19,8 +19,6 @@ import re
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
-
-from shards.secrets import masked
 
 _BYTES = range(0xDC80, 0xDD00)
 """What Python makes of a byte of a name that is not UTF-8."""
@@ -71,12 +69,12 @@ def visible_line(text: str) -> str:
 
 
 def message(text: str) -> str:
-    """Return an error, a warning or a note as it is shown: visible, without secrets.
+    """Return an error, a warning or a note as it is shown: visible.
 
     Its own line breaks are followed by two spaces; any other one is shown as a sign, so that no
     name can look like a further message.
     """
-    return _BREAK.sub("\u240a", visible(masked(text)))
+    return _BREAK.sub("\u240a", visible(text))
 
 
 def print_line(line: str = "", *, flush: bool = False) -> None:
@@ -148,10 +146,10 @@ class MessageFormatter(logging.Formatter):
         """Return the message of a record; what a library says keeps its lines, below the first."""
         text = super().format(record)
         if record.exc_info or record.stack_info:
-            return visible(masked(text))
+            return visible(text)
         if record.name.partition(".")[0] in _OWN_LOGS:
             return message(text)
-        return visible(masked(text.rstrip("\n"))).replace("\n", "\n  ")
+        return visible(text.rstrip("\n")).replace("\n", "\n  ")
 
 
 def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = None) -> str:

@@ -14,7 +14,6 @@ from pipelines.look.look import Look, look
 from pipelines.look.page import command, page
 from shards.command import Command, log_errors
 from shards.flags import WORD, option
-from shards.secrets import masked
 from shards.shown import json_text, print_line, print_lines
 
 _EXAMPLE_CHARACTERS = 200
@@ -56,7 +55,7 @@ def described(seen: Look) -> dict[str, Any]:
     """Return what was seen of an input, JSON-able."""
     best = seen.guesses[0] if seen.guesses else None
     return {
-        "paths": [*map(masked, seen.paths)],
+        "paths": [*seen.paths],
         "kinds": [
             {
                 "ending": kind.ending,
@@ -68,15 +67,15 @@ def described(seen: Look) -> dict[str, Any]:
             }
             for kind in seen.kinds
         ],
-        "remarks": [masked(remark) for remark in seen.remarks],
-        "refused": {masked(path): why for path, why in seen.refused.items()},
+        "remarks": [*seen.remarks],
+        "refused": {**seen.refused},
         "faults": [
-            {"path": masked(head.file.path), "where": where, "reason": reason}
+            {"path": head.file.path, "where": where, "reason": reason}
             for head in seen.heads
             for where, reason in head.places
         ]
         + [
-            {"path": masked(head.file.path), "where": None, "reason": masked(head.refusal)}
+            {"path": head.file.path, "where": None, "reason": head.refusal}
             for head in seen.heads
             if head.refusal
         ],
@@ -87,12 +86,12 @@ def described(seen: Look) -> dict[str, Any]:
                 "types": field.types,
                 "present": round(field.present, 4),
                 "chars": round(field.chars, 1),
-                "example": masked(field.example[:_EXAMPLE_CHARACTERS]),
+                "example": field.example[:_EXAMPLE_CHARACTERS],
             }
             for field in seen.fields
         ],
         "text_field": seen.text_field or None,
         "languages": seen.languages,
         "corpora": {guess.corpus: guess.read / guess.tried for guess in seen.guesses},
-        "command": masked(command(seen, best)) if best else None,
+        "command": command(seen, best) if best else None,
     }

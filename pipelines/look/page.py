@@ -14,7 +14,6 @@ from pipelines.read.endings import ending_of, matcher
 from pipelines.read.fields import Field
 from pipelines.read.input_file import common_start
 from shards.program import called
-from shards.secrets import masked
 from shards.shown import visible_line
 from shards.storage.address import is_url
 
@@ -52,15 +51,15 @@ def page(look: Look) -> Iterator[str]:
 
 def _lines(look: Look) -> Iterator[str]:
     if look.is_dataset:
-        folder = shlex.quote(masked(look.path))
-        yield f"{masked(look.path)}: a dataset, whose texts are tokens already"
+        folder = shlex.quote(look.path)
+        yield f"{look.path}: a dataset, whose texts are tokens already"
         yield f"next      {called('shards inspect')} {folder}"
         return
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
     num_others = sum(kind.num_files for kind in look.kinds) - num_files
     others = f"; {num_others:,} more that a run does not read" * (num_others > 0)
-    yield f"{masked(look.path)}: {_files(num_files)}, {size}{others}"
+    yield f"{look.path}: {_files(num_files)}, {size}{others}"
     for part in (_kinds, _remarks, _faults, *((_fields, _sense) if look.records else ()), _next):
         if lines := [*part(look)]:
             yield from ("", *lines)
@@ -83,7 +82,7 @@ def _kinds(look: Look) -> Iterator[str]:
 
 
 def _remarks(look: Look) -> Iterator[str]:
-    yield from (f"  {masked(remark)}" for remark in look.remarks)
+    yield from (f"  {remark}" for remark in look.remarks)
 
 
 def _what(kind: Kind) -> str:
@@ -106,7 +105,7 @@ def _faults(look: Look) -> Iterator[str]:
     if not faults:
         return
     yield "not to be read as it is:"
-    yield from (f"  {masked(fault)}" for fault in faults)
+    yield from (f"  {fault}" for fault in faults)
     if look.refused:
         yield "empty files and what cannot be opened stop a run, unless --skip-unreadable is given"
     if any(head.refusal for head in look.heads):
@@ -202,7 +201,7 @@ def _next(look: Look) -> Iterator[str]:
             "docs/own.md"
         )
     else:
-        line = masked(command(look, look.guesses[0]))
+        line = command(look, look.guesses[0])
         if others := [kind for kind in look.taken if kind.form and kind.form not in look.forms]:
             endings = ", ".join(kind.ending or "those without an ending" for kind in others)
             files = _files(sum(kind.num_files for kind in others))
@@ -219,9 +218,8 @@ def about(number: float) -> str:
 
 
 def example(text: str, room: int) -> str:
-    """Return a text as an example: on one line, without secrets, cut to a width."""
-    # What is cut need not be searched for secrets; an address may begin before the cut.
-    return cut(visible_line(masked(" ".join(text[: 8 * room].split()))), room)
+    """Return a text as an example: on one line, cut to a width."""
+    return cut(visible_line(" ".join(text[: 8 * room].split())), room)
 
 
 def _files(number: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.secrets import has_parameters, has_user, without_addresses, without_secrets
+from shards.secrets import has_parameters, has_user, without_secrets
 
 _LOG = logging.getLogger("corpusmill")
 Result = TypeVar("Result")
@@ -45,9 +45,9 @@ def is_url(path: str) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """Return a library's error message: on one line, not too long, without secrets."""
+    """Return a library's error message: on one line, not too long."""
     message = "; ".join([str(error).rstrip("."), *getattr(error, "__notes__", ())])
-    text = without_addresses(" ".join(message.split())).rstrip(".")
+    text = " ".join(message.split()).rstrip(".")
     if not text:
         return type(error).__name__
     return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}..."

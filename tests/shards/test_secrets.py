@@ -1,7 +1,6 @@
 import pytest
 
-from shards.errors import UserError
-from shards.secrets import has_parameters, has_user, masked, without_addresses, without_secrets
+from shards.secrets import has_parameters, has_user, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -34,10 +33,9 @@ from shards.secrets import has_parameters, has_user, masked, without_addresses, 
         ("https:/u:p@host/a", "https:/host/a", True),
         ("simplecache::https://u:p@host/a", "simplecache::https://host/a", True),
         ("https://proxy/https://u:p@host/a", "https://proxy/https://host/a", True),
-        # Either a port and a name with an @, or a password: shown as if the second, read as if
-        # the first, which is what it says.
-        ("https://host:80/a@b", "https://host:…@b", False),
-        ("http://[::1]:9000/a@b", "http://[::1]:…@b", False),
+        # A port, and a name with an @.
+        ("https://host:80/a@b", "https://host:80/a@b", False),
+        ("http://[::1]:9000/a@b", "http://[::1]:9000/a@b", False),
         ("/data/a@b?c#d", "/data/a@b?c#d", False),
         ("hf:/data/me@home/tokenizer.json", "hf:/data/me@home/tokenizer.json", False),
     ],
@@ -47,43 +45,11 @@ def test_an_address_without_secrets(url: str, shown: str, refused: bool) -> None
     assert (has_user(url) or has_parameters(url)) is refused
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("It (https://u:p@h/a). So", "It (https://h/a). So"),
-        ("'s3://u:p@b/a' is: s3://b", "'s3://b/a' is: s3://b"),
-        ("no document https://h/a?id=3&sig=4 or", "no document https://h/a?id=3&sig=*** or"),
-        (
-            "url: /a?X-Amz-Credential=K%2F1&X-Amz-Date=2",
-            "url: /a?X-Amz-Credential=***&X-Amz-Date=2",
-        ),
-        ("token=abc, secret_key=d, tokens=5", "token=*** secret_key=*** tokens=5"),
-        (
-            "AWSAccessKeyId=K&Signature=S&tokenizer=t",
-            "AWSAccessKeyId=***&Signature=***&tokenizer=t",
-        ),
-        ("loss/token=2.3, seconds_per_token=3e-05 token=7.",) * 2,
-        ("token=7abc token=1.2.3 password=123", "token=*** token=*** password=***"),
-        ("/home/me/Corpus2024/wudao/tokenizers/sent",) * 2,
-        ("o/n@0123456789abcdef0123456789abcdef01234567",) * 2,
-        ("--input /data/a@b:c/x;y?z#d", "--input /data/a@b:c/x;y?z#d"),
-        ("https://fasttext.cc/docs/en/x.html.", "https://fasttext.cc/docs/en/x.html."),
-    ],
-)
-def test_a_message_without_secrets(text: str, shown: str) -> None:
-    assert masked(text) == shown
-
-
 def test_addresses_within_addresses_without_end() -> None:
     url = "a://u:p@h/" * 2000
     assert without_secrets(url) == "a://h/"
     assert without_secrets("a://h/" * 2000 + "b://u:p@h/") == "a://h/" * 2000 + "b://h/"
-    assert masked("x" * 100_000 + url) == "x" * 100_000 + "a://h/"
     assert has_user("a://h/" * 2000 + "b://u:p@h/")
-
-
-def test_the_address_of_a_library_has_no_query_at_all() -> None:
-    assert without_addresses("GET http://h/a?id=3, sorry") == "GET http://h/a, sorry"
 
 
 @pytest.mark.parametrize(
@@ -100,9 +66,3 @@ def test_the_address_of_a_library_has_no_query_at_all() -> None:
 def test_words_of_a_path_are_no_secrets(url: str) -> None:
     assert not has_user(url)
     assert not has_parameters(url)
-    assert masked(url) == url
-
-
-def test_an_error_tells_no_secret_wherever_it_goes() -> None:
-    error = UserError("https://u:p@h/a cannot be read ([Errno 5] GET /a?Signature=S)")
-    assert str(error) == "https://h/a cannot be read ([Errno 5] GET /a?Signature=***)"
