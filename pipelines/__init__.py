@@ -7,12 +7,17 @@ All else may change without a word.
 
 from typing import TYPE_CHECKING
 
-from shards.face import lazily
+from shards.extras import extras_named
 
 if TYPE_CHECKING:
-    from pipelines.api import Built as Built
-    from pipelines.api import Estimated as Estimated
-    from pipelines.api import build as build
-    from pipelines.api import estimate as estimate
-else:
-    __all__, __getattr__, __dir__ = lazily(__name__)
+    from pipelines.api import Built, Estimated, build, estimate
+
+__all__ = ["Built", "Estimated", "build", "estimate"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with extras_named():
+        from pipelines import api  # noqa: PLC0415  it takes a second to import
+    return getattr(api, name)

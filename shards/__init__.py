@@ -3,37 +3,44 @@
 What is listed here is public (docs/own.md); all else may change without a word.
 """
 
-from typing import TYPE_CHECKING
-
+from shards.errors import DamageError, UserError
 from shards.extras import tell_missing
-from shards.face import lazily
-from shards.interrupt import end_at_interrupt
+from shards.manifest import TRAIN, VALIDATION, Manifest
+from shards.mixture import Mix
+from shards.order.onepass import OnePass
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
+from shards.published import fetch
+from shards.reader import Dataset, Documents, Shard
+from shards.run import BatchSize, Run
+from shards.switches import UNSEEN, pinned, switched
+from shards.vocabulary import Vocabulary
+from shards.windows import causal_windows, glm_windows
+from shards.writer import write_shard
 
-end_at_interrupt()
+__all__ = [
+    "TRAIN",
+    "UNSEEN",
+    "VALIDATION",
+    "BatchSize",
+    "DamageError",
+    "Dataset",
+    "Documents",
+    "Manifest",
+    "Mix",
+    "OnePass",
+    "Run",
+    "Sampler",
+    "Shard",
+    "UserError",
+    "Vocabulary",
+    "causal_windows",
+    "fetch",
+    "glm_windows",
+    "pinned",
+    "streams_of",
+    "switched",
+    "write_shard",
+]
+
 tell_missing()
-
-if TYPE_CHECKING:
-    from shards.errors import DamageError as DamageError
-    from shards.errors import UserError as UserError
-    from shards.manifest import TRAIN as TRAIN
-    from shards.manifest import VALIDATION as VALIDATION
-    from shards.manifest import Manifest as Manifest
-    from shards.mixture import Mix as Mix
-    from shards.order.onepass import OnePass as OnePass
-    from shards.order.sampler import Sampler as Sampler
-    from shards.order.streams import streams_of as streams_of
-    from shards.published import fetch as fetch
-    from shards.reader import Dataset as Dataset
-    from shards.reader import Documents as Documents
-    from shards.reader import Shard as Shard
-    from shards.run import BatchSize as BatchSize
-    from shards.run import Run as Run
-    from shards.switches import UNSEEN as UNSEEN
-    from shards.switches import pinned as pinned
-    from shards.switches import switched as switched
-    from shards.vocabulary import Vocabulary as Vocabulary
-    from shards.windows import causal_windows as causal_windows
-    from shards.windows import glm_windows as glm_windows
-    from shards.writer import write_shard as write_shard
-else:
-    __all__, __getattr__, __dir__ = lazily(__name__)

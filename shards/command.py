@@ -19,7 +19,6 @@ from typing import Any, ClassVar, NoReturn, Self
 from shards.errors import UserError
 from shards.extras import missing_extra
 from shards.flags import REST, WORD, Either, default_text, flag_of, help_of, options_of
-from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.program import called_program
 from shards.shown import MessageFormatter, tell
@@ -27,6 +26,12 @@ from shards.spelling import did_you_mean, expected
 
 REFUSED = 2
 """The exit code after an error that the person can fix."""
+
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+NOT_BEGUN = "nothing was begun"
+"""What the line after Ctrl-C says while a command is still being imported and read."""
 
 UNREAD = 141
 """The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
@@ -250,7 +255,6 @@ def exit_code(program: str, run: Callable[[], int | None], *, stopped: str) -> i
     if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        begun()
         code = run()
         sys.stdout.flush()
     except UserError as error:
@@ -348,19 +352,21 @@ class Command:
         return cls(**options_of(cls, vars(cls.parser(program).parse_args(words))))
 
 
-def run_command(command: type[Command], words: Sequence[str], *, program: str) -> int:
+def run_command(load: Callable[[], type[Command]], words: Sequence[str], *, program: str) -> int:
     """Run a command from its command line and return the exit code.
 
     Args:
-        command: The command.
+        load: Imports the command and returns it.
         words: Its command line.
         program: Its name, as in `python -m pipelines.look`.
     """
-    return exit_code(program, lambda: command.parse(words, program).run(), stopped=command.STOPPED)
+    made: list[Command] = []
+    code = exit_code(program, lambda: made.append(load().parse(words, program)), stopped=NOT_BEGUN)
+    return exit_code(program, made[0].run, stopped=made[0].STOPPED) if made else code
 
 
 def log_errors() -> None:
-    """Show only errors in the log, visible and without secrets."""
+    """Show only errors in the log, visible."""
     handler = logging.StreamHandler()
     handler.setFormatter(MessageFormatter())
     logging.basicConfig(handlers=[handler], level=logging.ERROR)

@@ -1,21 +1,19 @@
 """The one door to the commands: `corpusmill NAME …`, which is `python -m MODULE …`.
 
-A command's module is imported when the command is called, where an interrupt ends the process and
-a missing extra is named.
+A command's module is imported when the command is called, where a missing extra is named.
 """
 
 import importlib
 import importlib.util
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from shards.command import Command, exit_code, run_command
+from shards.command import NOT_BEGUN, Command, exit_code, run_command
 from shards.errors import UserError
-from shards.interrupt import ended_by_interrupt
 from shards.program import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, PROGRAM, Entry
 from shards.shown import print_line, print_lines
 from shards.spelling import nearest
@@ -23,28 +21,18 @@ from shards.spelling import nearest
 _DATASETS = "shards"
 """The word before the names of commands on datasets."""
 _RUN = "run"
-OTHERS = {_RUN: "a corpus of one's own: corpusmill run my_notes …"}
+OTHERS = {_RUN: "a custom corpus: corpusmill run my_notes …"}
 """Words behind `corpusmill` that are no commands of the table."""
+
+_Chosen = tuple[Entry, Sequence[str]] | None
+"""A command and its words; None if what there is was shown instead."""
 
 
 def main() -> int:
     """Run the command that the command line names and return the exit code."""
-    return exit_code(PROGRAM, lambda: _run(sys.argv[1:]), stopped="nothing was begun")
-
-
-def _run(words: Sequence[str]) -> int | None:
-    # Modules of one's own lie in the folder; behind all others none is taken for one of ours.
+    # Custom modules are in the folder; behind all others none is taken for one of ours.
     sys.path.append(str(Path.cwd()))
-    name, *rest = words or ("--help",)
-    if name in ("-V", "--version"):
-        print_line(f"{PROGRAM} {metadata.version(PROGRAM)}, Python {platform.python_version()}")
-    elif name == _RUN:
-        return _start(_own_corpus(rest), rest[1:])
-    elif name == _DATASETS:
-        return _choose(f"{PROGRAM} {_DATASETS}", _of_package(_DATASETS), rest)
-    else:
-        return _choose(PROGRAM, {**_installed_corpora(), **COMMANDS}, words, others=OTHERS)
-    return None
+    return _run_chosen(PROGRAM, lambda: _named(sys.argv[1:]))
 
 
 def run_package(package: str, words: Sequence[str]) -> int:
@@ -55,8 +43,7 @@ def run_package(package: str, words: Sequence[str]) -> int:
         words: The command line.
     """
     start = f"python -m {package}"
-    entries = _of_package(package)
-    return exit_code(start, lambda: _choose(start, entries, words), stopped="nothing was begun")
+    return _run_chosen(start, lambda: _choose(start, _of_package(package), words))
 
 
 def run_module(module: str, words: Sequence[str] | None = None) -> int:
@@ -67,7 +54,35 @@ def run_module(module: str, words: Sequence[str] | None = None) -> int:
         words: The command line; None: that of this process.
     """
     (entry,) = (entry for entry in COMMANDS.values() if entry.module == module)
-    return _called(entry, sys.argv[1:] if words is None else words)
+    return _run_entry(entry, sys.argv[1:] if words is None else words)
+
+
+def _run_chosen(start: str, choose: Callable[[], _Chosen]) -> int:
+    """Run the command that a function chooses, or end if it has shown what there is."""
+    chosen: list[_Chosen] = []
+    code = exit_code(start, lambda: chosen.append(choose()), stopped=NOT_BEGUN)
+    return _run_entry(*chosen[0]) if chosen and chosen[0] else code
+
+
+def _run_entry(entry: Entry, words: Sequence[str]) -> int:
+    return run_command(lambda: command_of(entry, words), words, program=entry.program)
+
+
+def _named(words: Sequence[str]) -> _Chosen:
+    """Return the command that the words behind `corpusmill` name."""
+    name, *rest = words or ("--help",)
+    if name in ("-V", "--version"):
+        print_line(f"{PROGRAM} {metadata.version(PROGRAM)}, Python {platform.python_version()}")
+        return None
+    if name == _RUN:
+        chosen: _Chosen = (_custom_corpus(rest), rest[1:])
+    elif name == _DATASETS:
+        chosen = _choose(f"{PROGRAM} {_DATASETS}", _of_package(_DATASETS), rest)
+    else:
+        chosen = _choose(PROGRAM, {**_installed_corpora(), **COMMANDS}, words, others=OTHERS)
+    if chosen:  # it runs as by `python -m`, but for what it calls itself
+        sys.argv = [f"{PROGRAM} {chosen[0].name}", *chosen[1]]
+    return chosen
 
 
 def _of_package(package: str) -> dict[str, Entry]:
@@ -82,8 +97,8 @@ def _choose(
     words: Sequence[str],
     *,
     others: Mapping[str, str] = MappingProxyType({}),
-) -> int | None:
-    """Run the command that the first word names, or list all.
+) -> _Chosen:
+    """Return the command that the first word names, or list all and return None.
 
     Args:
         start: What was typed before the words.
@@ -98,35 +113,19 @@ def _choose(
         print_lines(_page(start, entries, others))
         return None
     name, *rest = words
-    if name not in entries:
-        modules = {entry.module: known for known, entry in entries.items()}
-        known = {each.split()[-1]: each for each in (*entries, *others)}
-        near = nearest(modules.get(name, name).split()[-1], known, most=2)
-        hint = f" Did you mean {' or '.join(known[each] for each in near)}?" if near else ""
-        raise UserError(f"there is no command {name!r}.{hint} {start} --help lists all")
-    return (
-        _start(entries[name], rest) if start.startswith(PROGRAM) else _called(entries[name], rest)
-    )
-
-
-def _start(entry: Entry, words: Sequence[str]) -> int:
-    """Run a command by its name: as `python -m` does, but for what it calls itself."""
-    sys.argv = [f"{PROGRAM} {entry.name}", *words]
-    return _called(entry, words)
-
-
-def _called(entry: Entry, words: Sequence[str]) -> int:
-    def run() -> int:
-        return run_command(command_of(entry, words), words, program=entry.program)
-
-    return exit_code(entry.program, run, stopped="nothing was begun")
+    if name in entries:
+        return entries[name], rest
+    modules = {entry.module: known for known, entry in entries.items()}
+    known = {each.split()[-1]: each for each in (*entries, *others)}
+    near = nearest(modules.get(name, name).split()[-1], known, most=2)
+    hint = f" Did you mean {' or '.join(known[each] for each in near)}?" if near else ""
+    raise UserError(f"there is no command {name!r}.{hint} {start} --help lists all")
 
 
 def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
     """Return the command of the table that a command line is of."""
     module, _, name = entry.made_by.partition(":")
-    with ended_by_interrupt():
-        made = getattr(importlib.import_module(module), name)
+    made = getattr(importlib.import_module(module), name)
     command: type[Command] = made if isinstance(made, type) else made(entry.module, words)
     return command
 
@@ -156,7 +155,7 @@ def _installed_corpora() -> dict[str, Entry]:
     }
 
 
-def _own_corpus(words: Sequence[str]) -> Entry:
+def _custom_corpus(words: Sequence[str]) -> Entry:
     """Return the corpus of the module that the first word names.
 
     Raises:

@@ -16,18 +16,18 @@ WITH_TORCH = pytest.param("trainer", marks=pytest.mark.slow)
 def test_every_public_name_is_there_and_typed(package: str) -> None:
     module = importlib.import_module(package)
     public = {*module.__all__}
-    assert public <= {*dir(module)}
     for name in public:
         assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'Laoder'"):
+        _ = module.Laoder
     tree = ast.parse((ROOT / package / "__init__.py").read_text("utf-8"))
     typed = {
-        alias.asname
+        alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"{package}.")
         for alias in node.names
-        if alias.asname
     }
-    assert typed == public
+    assert typed - {"extras_named", "tell_missing"} == public
     for name in public:  # a module of that name would take its place once it is imported
         assert not (ROOT / package / f"{name}.py").exists()
         assert not (ROOT / package / name).exists()
@@ -36,7 +36,7 @@ def test_every_public_name_is_there_and_typed(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "light", "used"),
     [
-        ("shards", {"torch", "apache_beam", "shards.order.sampler"}, "Sampler"),
+        ("shards", {"torch", "apache_beam", "huggingface_hub", "jinja2"}, "Sampler"),
         ("pipelines", {"torch", "apache_beam", "jinja2", "pipelines.api"}, "build"),
         ("trainer", {"torch", "apache_beam", "deepspeed"}, "Decoding"),
     ],

@@ -4,21 +4,52 @@ What is listed here is public (docs/own.md); all else may change without a word.
 imported with the first of these names that is used.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
-from shards.face import lazily
+from shards.extras import extras_named
 
 if TYPE_CHECKING:
-    from trainer.finetune.scoring import predict as predict
-    from trainer.generate.decoding import Decoding as Decoding
-    from trainer.generate.writer import GeneratedText as GeneratedText
-    from trainer.generate.writer import generate_texts as generate_texts
-    from trainer.import_weights.loaded_model import LoadedModel as LoadedModel
-    from trainer.import_weights.loaded_model import open_model as open_model
-    from trainer.load_options import LoadOptions as LoadOptions
-    from trainer.loader import Loader as Loader
-    from trainer.loader import read_once as read_once
-    from trainer.tasks.catalogue import find_task as find_task
-    from trainer.tasks.task import PromptOptions as PromptOptions
-else:
-    __all__, __getattr__, __dir__ = lazily(__name__)
+    from trainer.finetune.scoring import predict
+    from trainer.generate.decoding import Decoding
+    from trainer.generate.writer import GeneratedText, generate_texts
+    from trainer.import_weights.loaded_model import LoadedModel, open_model
+    from trainer.load_options import LoadOptions
+    from trainer.loader import Loader, read_once
+    from trainer.tasks.catalogue import find_task
+    from trainer.tasks.task import PromptOptions
+
+__all__ = [
+    "Decoding",
+    "GeneratedText",
+    "LoadOptions",
+    "LoadedModel",
+    "Loader",
+    "PromptOptions",
+    "find_task",
+    "generate_texts",
+    "open_model",
+    "predict",
+    "read_once",
+]
+
+_MODULES = {
+    "Decoding": "generate.decoding",
+    "GeneratedText": "generate.writer",
+    "LoadOptions": "load_options",
+    "LoadedModel": "import_weights.loaded_model",
+    "Loader": "loader",
+    "PromptOptions": "tasks.task",
+    "find_task": "tasks.catalogue",
+    "generate_texts": "generate.writer",
+    "open_model": "import_weights.loaded_model",
+    "predict": "finetune.scoring",
+    "read_once": "loader",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with extras_named():
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

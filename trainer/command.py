@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from shards.command import REFUSED, Command, Parser, exit_code, log_plainly
 from shards.errors import UserError
-from shards.interrupt import ended_by_interrupt
 from shards.shown import tell
 from shards.spelling import expected
 from trainer.deepspeed import presets
@@ -79,14 +78,12 @@ class RankCommand(Command):
             asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
             tell(f"{self.PROGRAM}: loading torch and DeepSpeed")
-        with ended_by_interrupt():
-            from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
+        from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
 
         own = distributed.Ranks.join()
         with report_on_rank0(distributed.CollectiveError):
             module, _, name = self.WORK.partition(":")
-            with ended_by_interrupt():
-                work = getattr(importlib.import_module(module), name)
+            work = getattr(importlib.import_module(module), name)
             code: int = work(asked, own)
         distributed.leave()
         return code

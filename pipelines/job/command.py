@@ -9,7 +9,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.execute.imports import keep_pandas_out
-from shards.command import exit_code, log_plainly, run_command
+from shards.command import log_plainly, run_command
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import Manifest
@@ -19,12 +19,7 @@ from shards.shown import print_lines
 
 def main(module: str, argv: Sequence[str]) -> int:
     """Run the corpus of a module from its command line and return the exit code."""
-    program = f"python -m {module}"
-
-    def run() -> int:
-        return run_command(corpus_command(module), argv, program=program)
-
-    return exit_code(program, run, stopped="nothing was begun")
+    return run_command(lambda: corpus_command(module), argv, program=f"python -m {module}")
 
 
 def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:

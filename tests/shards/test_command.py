@@ -70,7 +70,7 @@ class Cook(Command):
 
 
 def cook(words: str) -> int:
-    return run_command(Cook, words.split(), program="python -m kitchen cook")
+    return run_command(lambda: Cook, words.split(), program="python -m kitchen cook")
 
 
 def test_a_command_is_its_options(capsys: pytest.CaptureFixture[str]) -> None:

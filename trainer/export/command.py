@@ -6,7 +6,6 @@ from pathlib import Path
 from shards.command import Command, log_plainly
 from shards.errors import UserError
 from shards.flags import WORD, count, local_path, option, positive, same_option
-from shards.interrupt import ended_by_interrupt
 from shards.shown import print_lines
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.load_options import LoadOptions
@@ -49,6 +48,6 @@ class Export(Command):
     def run(self) -> None:
         """Export the model, with a line about it and one for each file."""
         log_plainly()
-        with ended_by_interrupt():
-            from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
+        from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
+
         print_lines(export(self))

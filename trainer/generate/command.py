@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from shards.command import Command, log_plainly
 from shards.errors import UserError
 from shards.flags import WORD, local_path, option, options_of, positive
-from shards.interrupt import ended_by_interrupt
 from shards.shown import PartPrinter, json_text, print_line, print_lines
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.generate.decoding import Decoding
@@ -84,10 +83,9 @@ class Generate(Command, Decoding, LoadOptions):
         given = [*self.texts, *self.prompt]
         if self.prompts is not None:
             given += read_prompts(self.prompts)
-        with ended_by_interrupt():
-            from trainer.generate.prompt import make_prompt  # noqa: PLC0415  as below
-            from trainer.generate.writer import Writer  # noqa: PLC0415  loads torch
-            from trainer.import_weights.loaded_model import open_model  # noqa: PLC0415  as above
+        from trainer.generate.prompt import make_prompt  # noqa: PLC0415  as below
+        from trainer.generate.writer import Writer  # noqa: PLC0415  loads torch
+        from trainer.import_weights.loaded_model import open_model  # noqa: PLC0415  as above
 
         trained = open_model(self.path, self)
         writer = Writer(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
