@@ -47,6 +47,15 @@ def kernel_in_place(function: _Function) -> _Function:
     return cast(_Function, Kernel(function, {"_nrt": False}))
 
 
+def kernel_inlined(function: _Function) -> _Function:
+    """Return a kernel in place that becomes part of those that call it.
+
+    So they may hand it tuples of many arrays for every word: a call would take longer than the
+    word.
+    """
+    return cast(_Function, Kernel(function, {"_nrt": False, "forceinline": True}))
+
+
 class Kernel:
     """A function that numba compiles when it is first called."""
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.steps.classifier import Classifier, line_of, metric_of
-from pipelines.steps.fasttext_model import LABEL_PREFIX, file_hash
+from pipelines.steps.fasttext import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Held, TextOptions, TrainingTexts, check_new
 from shards.command import Command, log_plainly
 from shards.console import run_module

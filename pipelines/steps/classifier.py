@@ -15,12 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.steps.fasttext_model import (
-    LABEL_PREFIX,
-    file_hash,
-    load_reference,
-    reference_engine,
-)
+from pipelines.steps.fasttext import LABEL_PREFIX, file_hash, library_version, load_library
 from pipelines.steps.scorer import Scorer, Spec
 from shards.errors import UserError
 from shards.spelling import did_you_mean
@@ -54,10 +49,10 @@ class Model:
         Raises:
             UserError: the file is missing, damaged or another one; no fastText is installed.
         """
-        self._model, tables = load_reference(path, wanted=_WANTED)
+        self._model, file = load_library(path, wanted=_WANTED)
         self.fingerprint = file_hash(path)
         """SHA-256 of the file."""
-        self.labels = tables.labels
+        self.labels = file.labels
         """As the model has them, most of them with the prefix `__label__`."""
 
     def probabilities(self, text: str) -> dict[str, float]:
@@ -108,7 +103,7 @@ class Classifier(Scorer[tuple[Path, str]]):
         return {label: self._loaded[path].fingerprint for path, label in sources.values()}
 
     def _libraries(self) -> str:
-        return reference_engine()
+        return library_version()
 
     def _figures(
         self, sources: Mapping[str, tuple[Path, str]], texts: Sequence[str]

@@ -20,13 +20,13 @@ import pyarrow.compute as pc
 from pipelines.alternatives import agreeing
 from pipelines.corpus.languages import LANGUAGES, MODEL_PAGE, parse_languages
 from pipelines.segments.rows import NAME, Verdict
-from pipelines.steps.fasttext_kernels import Classifier
-from pipelines.steps.fasttext_model import (
+from pipelines.steps.fasttext import (
     LABEL_PREFIX,
-    Model,
+    FastTextClassifier,
+    FastTextFile,
     file_hash,
-    load_reference,
-    reference_engine,
+    library_version,
+    load_library,
 )
 from pipelines.steps.step import Step, finish_judgement
 from shards.errors import UserError
@@ -153,17 +153,17 @@ def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> Langu
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
     fingerprint = file_hash(path, wanted=_WANTED)
-    library, tables = load_reference(path, wanted=_WANTED)
+    library, file = load_library(path, wanted=_WANTED)
     # fastText reads lines, whose final line break counts as a word.
     reference = _one_by_one(lambda line: library.predict(f"{line}\n", 1, 0.0, "strict"))
-    engine, classify = _agreeing_rapid(path, reference) or (reference_engine(), reference)
-    if tables.has_tree:
-        classify = _native(tables)
+    engine, classify = _agreeing_rapid(path, reference) or (library_version(), reference)
+    if file.has_tree:
+        classify = _native(file)
     return LanguageIdentifier(
         classify=classify,
         engine=engine,
         fingerprint=fingerprint,
-        labels=frozenset(map(_language, tables.labels)),
+        labels=frozenset(map(_language, file.labels)),
         chars=chars,
     )
 
@@ -224,9 +224,9 @@ def _rapid(path: Path) -> _Classify:
     return _one_by_one(predict)
 
 
-def _native(model: Model) -> _Classify:
-    classifier = Classifier(model)
-    labels = [*map(_language, model.labels), UNDETERMINED]
+def _native(file: FastTextFile) -> _Classify:
+    classifier = FastTextClassifier(file)
+    labels = [*map(_language, file.labels), UNDETERMINED]
 
     def classify(texts: Sequence[str]) -> _Answers:
         numbers, scores = classifier.classify([text.encode() for text in texts])

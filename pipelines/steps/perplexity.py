@@ -25,7 +25,7 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.quality.selection import EVERY
-from pipelines.steps.fasttext_model import file_hash
+from pipelines.steps.fasttext import file_hash
 from pipelines.steps.scorer import VALUE, Scorer, Spec
 from shards.errors import UserError
 

@@ -17,7 +17,7 @@ from pipelines.segments.rows import CLEAN, Verdict
 from pipelines.steps.blocklist import Block
 from pipelines.steps.clean import EMPTY, Clean, are_blank
 from pipelines.steps.decontaminate import Decontaminate
-from pipelines.steps.fasttext_model import file_hash
+from pipelines.steps.fasttext import file_hash
 from pipelines.steps.filter_spec import FILTER, QUALITY, READ, FilterSpec
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.steps.judge import Judge

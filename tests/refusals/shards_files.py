@@ -33,7 +33,7 @@ _SHORT = consistent(_IDX, lambda content: content[:33])
 _LONGER = consistent(_IDX, lambda content: content + b"\0")
 _LATER = cell(_ARROW, "offset", 1, lambda offset: offset + 1)
 _EARLIER = cell("data/g0001-*/notes/00001.arrow", "order", 0, 5)
-_TORN = cell("data/g0001-*/notes/00001.arrow", "offset", 3, lambda offset: offset + 1)
+_TORN = cell("data/g0001-*/notes/00001.arrow", "offset", 4, lambda offset: offset + 1)
 _REMOVED = sealed("removals.0.documents.rows", 2)
 
 

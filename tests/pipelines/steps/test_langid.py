@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.corpus.languages import LANGUAGES
-from pipelines.steps.fasttext_model import reference_engine
+from pipelines.steps.fasttext import library_version
 from pipelines.steps.langid import (
     CHECK_TEXTS,
     LanguageIdentifier,
@@ -89,7 +89,7 @@ def test_a_library_that_differs_is_refused(
     monkeypatch.setattr(library, "load_model", lambda _: Other())
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier()
-    assert identifier.engine == reference_engine()
+    assert identifier.engine == library_version()
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     [line] = caplog.messages
     assert line.startswith("fasttext-new ")

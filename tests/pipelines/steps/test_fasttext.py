@@ -1,4 +1,4 @@
-"""The compiled engine against fastText's own code and, for trained models, fasttext-new."""
+"""The kernels against fastText's own code and, for trained models, fasttext-new."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.steps.fasttext_kernels import Classifier
-from pipelines.steps.fasttext_model import read_model
+from pipelines.steps.fasttext import FastTextClassifier, read_file
 from pipelines.steps.langid import CHECK_TEXTS, installed_model
 from tests.pipelines.quality.models import TEXTS, write_classifier
 
@@ -31,12 +30,12 @@ def cplusplus(path: Path) -> Engine:
 
 
 def compiled(path: Path) -> Engine:
-    model = read_model(path)
-    classifier = Classifier(model)
+    file = read_file(path)
+    classifier = FastTextClassifier(file)
 
     def answer(lines: Sequence[str]) -> Answers:
         numbers, scores = classifier.classify([line.encode() for line in lines])
-        return [model.labels[number] for number in numbers], list(scores)
+        return [file.labels[number] for number in numbers], list(scores)
 
     return answer
 
