@@ -243,7 +243,7 @@ def file_crc32c(
 ) -> tuple[int, ...]:
     """Return the crc32c of each split of a file, cut as for the dataset."""
     size = file.bytes if len(entry.crc32c) == 1 else split_bytes
-    return tuple(stored_crc32c(split, reading) for split in splits(file, reading, split_bytes=size))
+    return tuple(stored_crc32c(split) for split in splits(file, reading, split_bytes=size))
 
 
 def seen_files(

@@ -28,8 +28,8 @@ from pipelines.read.files import (
     named_inputs,
 )
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import InputFormat, check_head, is_whole_array, open_reader
-from pipelines.read.record import RecordReader
+from pipelines.read.input_format import InputFormat, is_whole_array, open_reader
+from pipelines.read.reader import RecordReader
 from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -140,7 +140,7 @@ def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
     refused = dict(listing.refused)
     for file in listing.files:
         try:
-            check_head(file, corpora[file.source].reading)
+            corpora[file.source].reading.peek(file.path).check()
         except UserError as error:
             refused[file] = str(error).removeprefix(f"The input {file.path} ")
     files = [file for file in listing.files if file not in refused]

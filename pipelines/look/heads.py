@@ -13,13 +13,12 @@ from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
 from pipelines.read.file_head import foreign_format, other_encoding, read_head
 from pipelines.read.files import InputFile, open_input, readable
-from pipelines.read.input_format import InputFormat, check_head, format_of, open_reader
-from pipelines.read.json_array import is_wrapped
-from pipelines.read.lines import looks_wrapped
+from pipelines.read.input_format import InputFormat, open_reader, splits
 from pipelines.read.parquet import ParquetReader
+from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
-from pipelines.read.row_groups import open_parquet
-from pipelines.read.split import FileSplit, split_file
+from pipelines.read.rows import TableRows
+from pipelines.read.split import FileSplit
 from pipelines.read.stream import open_stream
 from shards.errors import UserError
 
@@ -63,11 +62,11 @@ def look_at(file: InputFile) -> Head:
 
     A table's footer is read, and of its first group what is looked at.
     """
-    form = ""
+    peek, form = _READING.peek(file.path), ""
     try:
-        form = format_of(file.path, _READING)
-        check_head(file, _READING)
-        return _head(file, form)
+        form = peek.format
+        peek.check()
+        return _head(file, peek)
     except UserError as error:
         refusal, hint = str(error), "" if form == "parquet" else foreign(file.path)
         return Head(
@@ -99,48 +98,45 @@ def foreign(path: str) -> str:
     return foreign_format(head) or ""
 
 
-def _head(file: InputFile, form: str) -> Head:
-    (whole,) = split_file(file, file.bytes)
-    read = _table if form == "parquet" else _text
-    items, share = read(file, whole)
+def _head(file: InputFile, peek: Peek) -> Head:
+    whole, *_ = splits(file, _READING, split_bytes=max(1, file.bytes))
+    items, share = (_table if peek.format == "parquet" else _text)(whole)
     records = tuple(item for item in items if isinstance(item, Record))
     damaged = [item for item in items if isinstance(item, Damage)]
     return Head(
         file=file,
-        form=form,
-        wrapped=form == "json" and is_wrapped(file.path),
+        form=peek.format,
+        wrapped=peek.is_wrapped,
         records=records[:HEAD_RECORDS],
         damaged=len(damaged),
-        places=tuple((_place(whole, item, form), item.reason) for item in damaged[:PLACES_SHOWN]),
+        places=tuple((_place(whole, item), item.reason) for item in damaged[:PLACES_SHOWN]),
         estimate=len(records) / share,
-        hint="" if form == "parquet" else _hint(file, items, form),
+        hint=_hint(peek) if items or peek.format == "parquet" else "it holds no records",
         conversion=_conversion(
             next((item.raw for item in damaged if item.reason == "bad-utf8"), b""), file.path
         ),
     )
 
 
-def _table(file: InputFile, whole: FileSplit) -> tuple[list[Record | Damage], float]:
+def _table(whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return what is at the beginning of a table, and which share of its rows that is."""
-    with open_input(file.path) as handle, readable(file.path):
-        num_rows = open_parquet(handle, file.path).metadata.num_rows
-    rows = ParquetReader(whole, text_fields=()).head()
+    rows = ParquetReader(whole, TableRows()).head()
     items = [*map(_decoded, islice(_while_there_is_time(rows), HEAD_RECORDS))]
     num_records = sum(isinstance(item, Record) for item in items)
-    return items, max(num_records, 1) / num_rows if num_rows else 1.0
+    return items, max(num_records, 1) / whole.end if whole.end else 1.0
 
 
-def _text(file: InputFile, whole: FileSplit) -> tuple[list[Record | Damage], float]:
+def _text(whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return what is at the beginning of a file, and which share of the file that is."""
     reader = BoundedReader(
         open_reader(whole, _READING),
         until=time.monotonic() + HEAD_SECONDS,
         units=HEAD_BYTES,
-        packed=compression(file.path) is not None or format_of(file.path, _READING) == "arrow",
+        packed=compression(whole.path) is not None or whole.form == "arrow",
     )
     items = list(reader)
-    taken = reader.consumed(whole) or file.bytes
-    return items, min(taken, file.bytes) / file.bytes
+    size = whole.file_bytes
+    return items, min(reader.consumed or size, size) / size
 
 
 def _decoded(row: Record | Damage) -> Record | Damage:
@@ -164,12 +160,10 @@ def _while_there_is_time(items: Iterator[Record | Damage]) -> Iterator[Record | 
             return
 
 
-def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:
-    if not items:
-        return "it holds no records"
-    if form == "lines" and _HTML.match(read_head(file.path)):
+def _hint(peek: Peek) -> str:
+    if peek.format == "lines" and _HTML.match(peek.head):
         return "a web page (HTML): its lines are read as they stand, tags included"
-    if form == "lines" and looks_wrapped(read_head(file.path)):
+    if peek.looks_wrapped:
         return "its lines look like parts of one text: --format file makes a document of each file"
     return ""
 
@@ -198,10 +192,10 @@ def _head_of(path: str) -> bytes:
         return b""
 
 
-def _place(whole: FileSplit, item: Damage, form: str) -> str:
-    if form in ("parquet", "arrow"):
+def _place(whole: FileSplit, item: Damage) -> str:
+    if whole.form in ("parquet", "arrow"):
         return f"row {item.offset}"
-    if form in ("json", "objects"):
+    if whole.form in ("json", "objects"):
         return f"byte {item.offset}"
     with open_stream(whole) as stream:
         before, line = item.offset, 1

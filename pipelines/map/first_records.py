@@ -28,11 +28,9 @@ from pipelines.map.packs import packs
 from pipelines.map.phase import map_tasks
 from pipelines.map.unreadable import UnreadableSource
 from pipelines.map.wanted import Wanted, check_wanted
-from pipelines.read.file_head import read_head
 from pipelines.read.files import InputFile
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import check_head, format_of, splits
-from pipelines.read.lines import looks_wrapped
+from pipelines.read.input_format import splits
 from pipelines.read.record import Damage, Record
 from pipelines.read.split import FileSplit
 from pipelines.segments.rows import REJECTS
@@ -104,7 +102,7 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -> bool:
     """Return whether an earlier run has finished the first task of a source."""
     reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
-    check_head(files[0], reading)
+    reading.peek(files[0].path).check()
     chains = (splits(file, reading, split_bytes=size) for file in files)
     (first,) = map_tasks([next(packs(chains, split_bytes=size))], job, facts)
     return (job.work / "map" / f"{first.name}.json").exists()
@@ -146,13 +144,12 @@ def _wrapped(first: FirstFiles) -> Iterator[str]:
     """Yield a warning for each source of which lines are taken that seem to be parts of a text."""
     for own in [] if first.job.options.watch else _by_source(first.files):
         reading = first.job.corpora[own[0].source].reading
-        path = own[0].path
-        is_guessed = reading.format == "auto" and format_of(path, reading) == "lines"
-        if is_guessed and looks_wrapped(read_head(path)):
+        peek = reading.peek(own[0].path)
+        if reading.format == "auto" and peek.looks_wrapped:
             yield (
-                f"each line of {shown(path)} becomes a document, and they look like parts of one "
-                "text: give --format file to make a document of each file, or --format lines if "
-                "each line is one"
+                f"each line of {shown(peek.path)} becomes a document, and they look like parts of "
+                "one text: give --format file to make a document of each file, or --format lines "
+                "if each line is one"
             )
 
 
@@ -223,7 +220,7 @@ def _in_turn(
 def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of files, one after another."""
     for file in files:
-        check_head(file, corpus.reading)
+        corpus.reading.peek(file.path).check()
         yield from splits(file, corpus.reading, split_bytes=max(1, file.bytes))
 
 
@@ -231,7 +228,7 @@ def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of fewer than LANES files, so many of each that there are LANES at least."""
     parts = -(-LANES // len(files))
     for file in files:
-        check_head(file, corpus.reading)
+        corpus.reading.peek(file.path).check()
         yield from splits(file, corpus.reading, split_bytes=max(1, -(-file.bytes // parts)))
 
 

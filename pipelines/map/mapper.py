@@ -25,7 +25,7 @@ from pipelines.map.amounts import Amounts
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, Piece, group_records, with_raws
-from pipelines.read.record import RecordReader
+from pipelines.read.reader import RecordReader
 from pipelines.read.split import FileSplit
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import Verdict

@@ -16,7 +16,7 @@ from pipelines.map.packs import packs
 from pipelines.map.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.read.files import InputFile, Listing
-from pipelines.read.input_format import check_head, splits
+from pipelines.read.input_format import splits
 from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.storage.files import file_names
@@ -147,7 +147,7 @@ class MapPhase:
 
     def _check_heads(self, files: Sequence[InputFile]) -> None:
         for file in files:
-            check_head(file, self._readings[file.source])
+            self._readings[file.source].peek(file.path).check()
 
     def _chains(self, *, check: bool = False) -> dict[InputFile, list[FileSplit]]:
         """Return the splits of each file; `check` its beginning as well."""

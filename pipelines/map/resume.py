@@ -50,7 +50,7 @@ def is_usable(
 def _of_this_file(record: SplitRecord, split: FileSplit, reading: InputFormat | None) -> bool:
     if reading is None or unchanged(split, (record.mtime_ns, record.etag)):
         return True
-    return record.crc32c == stored_crc32c(split, reading)
+    return record.crc32c == stored_crc32c(split)
 
 
 def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bool:

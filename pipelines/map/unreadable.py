@@ -15,7 +15,6 @@ from pipelines.map.shape import advice_on
 from pipelines.read.fields import LEAST_PRESENT, Field, fields_of, listed, short
 from pipelines.read.file_head import iconv, other_encoding
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import format_of
 from pipelines.read.record import Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -175,7 +174,7 @@ class UnreadableSource:
 
     def _corpus_of_them(self, texts: Sequence[str]) -> str:
         """Return which other corpus these records are of; empty if they look like none."""
-        form = format_of(self.paths[0], self.corpus.reading)
+        form = self.corpus.reading.peek(self.paths[0]).format
         found = guesses(
             self._looked_at, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
         )

@@ -15,7 +15,7 @@ from pipelines.map.packs import packs
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, sample
 from pipelines.planning.sizes import run_extent
-from pipelines.read.input_format import check_head, splits
+from pipelines.read.input_format import splits
 from pipelines.read.split import FileSplit
 
 _LOG = logging.getLogger("corpusmill")
@@ -36,7 +36,7 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     chains = []
     for file in files:
         reading = corpora[file.source].reading
-        check_head(file, reading)
+        reading.peek(file.path).check()
         chains.append(splits(file, reading, split_bytes=options.split_bytes))
     cut: dict[str, list[tuple[FileSplit, ...]]] = {source: [] for source in corpora}
     for pack in packs(chains, split_bytes=options.split_bytes):

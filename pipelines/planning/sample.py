@@ -20,7 +20,7 @@ from pipelines.map.mapper import Job, Mapper
 from pipelines.planning.sizes import SourceSize, num_segments
 from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
-from pipelines.read.input_format import NEVER_CUT, format_of
+from pipelines.read.input_format import NEVER_CUT
 from pipelines.read.split import FileSplit
 from pipelines.segments.segment import Segment
 from pipelines.steps.step import Clock
@@ -116,10 +116,9 @@ def _chosen(tasks: Sequence[Pack]) -> list[Pack]:
 
 def _part(corpus: Corpus, split: FileSplit, *, until: float, end: int) -> _Part:
     """Return what reads a part of a split; `end` is that of the file's last split."""
-    form = format_of(split.path, corpus.reading)
-    packed = compression(split.path) is not None or form in NEVER_CUT
+    packed = compression(split.path) is not None or split.form in NEVER_CUT
     ratio = split.file_bytes / max(end, 1)  # of a table: bytes a row
-    if not packed and form != "parquet":
+    if not packed and split.form != "parquet":
         # From the middle of a long split: the beginning of a file may differ from the rest of it.
         first = max(split.start, (split.start + split.end) // 2 - PIECE_BYTES)
         split = replace(split, start=first if first > split.start + PIECE_BYTES else split.start)
@@ -134,7 +133,7 @@ def _piece(mapper: Mapper, parts: Sequence[_Part], name: str) -> _Piece:
     readers = [(part.split, part.reader) for part in parts]
     written = mapper.segments(readers, name, clock=Clock())
     return _Piece(
-        stored=sum(part.reader.consumed(part.split) * part.ratio for part in parts),
+        stored=sum(part.reader.consumed * part.ratio for part in parts),
         seconds=time.monotonic() - started,
         segments=tuple(written.segments),
     )

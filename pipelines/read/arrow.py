@@ -5,57 +5,52 @@ A file is one split: where its rows begin is not known before it is read.
 
 import io
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import pyarrow as pa
 
-from pipelines.read.custom import Source
 from pipelines.read.files import open_input, readable
-from pipelines.read.parquet import BATCH_ROWS, ParquetReader
+from pipelines.read.reader import StreamReader
 from pipelines.read.record import Damage, Record
-from pipelines.read.stream import ByteStream, stream_of, whole_file
+from pipelines.read.rows import BATCH_ROWS, TableRows
+from pipelines.read.split import FileSplit
+from pipelines.read.stream import ByteStream, StreamFile, skip_rest, stream_of, whole_file
 from shards.errors import UserError
 
 _FILE = b"ARROW1\0\0"
 """What begins the form with a footer; a stream follows."""
 
 
-class ArrowReader(ParquetReader):
-    """Iterates over the rows of one file; iterated to its end, it knows `crc32c`."""
+class ArrowReader(StreamReader):
+    """Reads the rows of one file."""
 
-    def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
-        """Yield the rows of the opened file.
+    def __init__(self, split: FileSplit, rows: TableRows) -> None:
+        """Make a reader; `rows` makes records of rows."""
+        super().__init__(split)
+        self._rows = rows
 
-        Raises:
-            UserError: It is not an Arrow file.
-        """
-        stream = stream_of(handle, self._split)
+    def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         row = 0
-        for batch in self._arrow_batches(stream):
+        for batch in self._batches(stream):
             for start in range(0, len(batch), BATCH_ROWS):
                 part = batch[start : start + BATCH_ROWS]
-                yield from self._rows(part, row)
+                yield from self._rows.records(part, row)
                 row += len(part)
-            self.done = stream.done
         if self.cut:
             yield Damage(row, 0, self.cut, b"")
-        self.crc32c = stream.crc32c
 
-    def _arrow_batches(self, stream: ByteStream) -> Iterator[pa.RecordBatch]:
+    def _batches(self, stream: ByteStream) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a file up to its end or to damage, which makes it `cut`."""
-        source = Source(stream)
+        source = StreamFile(stream)
         try:
-            with open_arrow(io.BufferedReader(source), self._split.path) as batches:
-                names = batches.schema.names
-                chosen = [name for name in names if self._whole or self._needs(name)]
+            with open_arrow(io.BufferedReader(source), self.split.path) as batches:
+                chosen = self._rows.columns(batches.schema.names)
                 for batch in batches:
                     yield batch.select(chosen)
         except (pa.ArrowException, OSError):
             if source.error:
                 raise source.error from None
             self.cut = "truncated"
-        while stream.read(1 << 20):
-            pass
+        skip_rest(stream)
         self.cut = stream.failure or self.cut
 
 
@@ -84,5 +79,5 @@ def arrow_columns(path: str) -> list[str]:
         UserError: It cannot be opened, or is not an Arrow file.
     """
     with open_input(path) as handle, readable(path):
-        source = Source(stream_of(handle, whole_file(handle, path)))
+        source = StreamFile(stream_of(handle, whole_file(handle, path)))
         return [*open_arrow(io.BufferedReader(source), path).schema.names]

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Iterator
 
-from pipelines.read.record import Damage, Record, RecordReader
-from pipelines.read.split import FileSplit
+from pipelines.read.reader import RecordReader
+from pipelines.read.record import Damage, Record
 
 
-class BoundedReader:
-    """A reader that stops after some bytes or when its time is over."""
+class BoundedReader(RecordReader):
+    """Reads a split until it has read some bytes, or its time is over."""
 
     def __init__(self, reader: RecordReader, *, until: float, units: int, packed: bool) -> None:
         """Make one.
@@ -20,8 +20,8 @@ class BoundedReader:
             packed: The file is compressed, or in a corpus's own format. How many stored bytes a
                 record took is known only where `done` makes a step; so reading goes on until one.
         """
+        super().__init__(reader.split)
         self.crc32c = 0
-        self.cut = None
         self._reader = reader
         self._until = until
         self._units = units
@@ -35,8 +35,7 @@ class BoundedReader:
         """The part of the split that has been read so far, as the reader counts it."""
         return self._reader.done
 
-    def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield what the reader yields, until enough is read."""
+    def _read(self) -> Iterator[Record | Damage]:
         before = 0
         for item in self._reader:
             if self._first < 0:
@@ -56,10 +55,11 @@ class BoundedReader:
         read = self._last - self._first
         return read >= self._units or (read > 0 and time.monotonic() > self._until)
 
-    def consumed(self, split: FileSplit) -> float:
-        """Return how much of [split.start, split.end) the yielded records take up."""
+    @property
+    def consumed(self) -> float:
+        """How much of [split.start, split.end) the yielded records take up."""
         if self._ended:
-            return float(split.end - split.start)
+            return float(self.split.end - self.split.start)
         if not self._packed:
             return float(self._last - self._first)
         done, unpacked = self._step

@@ -49,12 +49,16 @@ def ending_of(path: str) -> str:
     return ("" if _NO_ENDING.search(inner) else inner) + name[len(name) - len(packed) :]
 
 
+def without_compression(path: str) -> str:
+    """Return the path of a file without the ending that says how it is compressed."""
+    packed = path.lower().endswith(COMPRESSIONS)
+    return path.rpartition(".")[0] if packed else path
+
+
 def stem_of(path: str) -> str:
     """Return the path of a file without the endings that say how it is read."""
-    for endings in (COMPRESSIONS, _FORMATS):
-        if path.lower().endswith(endings):
-            path = path.rpartition(".")[0]
-    return path
+    path = without_compression(path)
+    return path.rpartition(".")[0] if path.lower().endswith(_FORMATS) else path
 
 
 def advice_on(paths: Sequence[str]) -> str:

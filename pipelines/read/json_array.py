@@ -17,13 +17,13 @@ encloses may be taken for good ones.
 import itertools
 import re
 from collections.abc import Generator, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import orjson
 
-from pipelines.read.file_head import BOM, HEAD_BYTES, excerpt, foreign_text, read_head
+from pipelines.read.file_head import BOM, HEAD_BYTES, excerpt, foreign_text
 from pipelines.read.json_scan import REACH, Window, array_start, diagnosis
+from pipelines.read.reader import StreamReader
 from pipelines.read.record import (
     BLOCK_BYTES,
     MAX_RECORD_BYTES,
@@ -35,7 +35,7 @@ from pipelines.read.record import (
 )
 from pipelines.read.salvage import exact, parse_object
 from pipelines.read.split import FileSplit
-from pipelines.read.stream import ByteStream, open_stream
+from pipelines.read.stream import ByteStream
 from shards.errors import UserError
 
 _BLANKS = b" \t\n\r"
@@ -50,8 +50,8 @@ _FREE_BYTES = 16 << 20
 _STRIDE = 4
 
 
-class JsonArrayReader:
-    """Iterates over the records of one file; iterated to its end, it knows `crc32c`.
+class JsonArrayReader(StreamReader):
+    """Reads the records of one file.
 
     Memory holds the window that it reads through: a block and, at most, the longest record allowed.
     """
@@ -75,43 +75,27 @@ class JsonArrayReader:
             max_record_bytes: A longer object is damage.
             block_bytes: How much is read at a time.
         """
-        self.crc32c: int | None = None
-        """Checksum of the file's bytes as stored."""
-        self.cut: Reason | None = None
-        """Why an unknown number of records is missing at the end; None if none is."""
-        self._split = split
+        super().__init__(split, max_record_bytes=max_record_bytes)
         self._text_fields = frozenset(text_fields)
         self._bare = bare
-        self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
-        self._stream: ByteStream
+        self._head = b""
         self._window: Window
 
-    @property
-    def done(self) -> int:
-        """Return how many bytes of the file have been read so far; valid during iteration."""
-        return self._stream.done
-
-    def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield what the file holds, in its order.
-
-        Raises:
-            UserError: The file cannot be read, has changed since it was found, or holds no array.
-        """
-        with open_stream(self._split) as self._stream:
-            self._window = Window(self._stream, block_bytes=self._block_bytes)
-            yield from self._walk(self._start())
-            self.crc32c = self._stream.crc32c
-            del self._window
+    def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
+        self._window = Window(stream, block_bytes=self._block_bytes)
+        self._head = self._window.peek(0, HEAD_BYTES)
+        yield from self._walk(self._start())
+        del self._window
 
     def _start(self) -> int:
         """Return where the array's elements begin; the content's end if that comes first."""
-        head = self._window.peek(0, HEAD_BYTES)
+        head = self._head
         if self._bare:
             return len(head) - len(head.removeprefix(BOM))
         start = array_start(head, [*self._text_fields])
         if start is None and not self._stream.failure:
-            raise _no_array(head, self._split.path)
+            raise _no_array(head, self.split.path)
         return len(head) if start is None else start
 
     def _walk(self, position: int | None) -> Iterator[Record | Damage]:
@@ -249,7 +233,7 @@ class JsonArrayReader:
         raw = window.peek(offset, RAW_BYTES)
         if raw.startswith(b"}"):
             offset = window.skip(offset + 1)
-        elif raw.startswith(b'"') and self._is_wrapped:
+        elif raw.startswith(b'"') and is_wrapped(self._head):
             members, end, is_cut = self._value(offset, before="{")
             self._check_members(members)
             if is_cut:
@@ -275,21 +259,17 @@ class JsonArrayReader:
             UserError: It has a field of text itself, or another list of records.
         """
         fields = self._text_fields
-        if not members or not fields or array_start(read_head(self._split.path)) is not None:
+        if not members or not fields or array_start(self._head) is not None:
             return
         lists = ((name, value) for name, value in members.items() if isinstance(value, list))
         more = [name for name, value in lists if any(_is_record(each, fields) for each in value)]
         if found := sorted([*more, *fields.intersection(members)]):
             raise UserError(
-                f"The input {self._split.path} is an object with records in a list, and with "
+                f"The input {self.split.path} is an object with records in a list, and with "
                 f"{found[0]!r} after that, which may be a text or hold records too. Write the "
                 "records into a file of their own, one on a line, as in: "
                 "jq -c '.KEY[]' FILE > NEW.jsonl"
             )
-
-    @cached_property
-    def _is_wrapped(self) -> bool:
-        return is_wrapped(self._split.path)
 
     def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
         """Yield the damage that begins at `offset`; return where it ends, None for the file's end.
@@ -373,16 +353,16 @@ def check_bare(head: bytes, path: str) -> None:
     Raises:
         UserError: It does not; the message says what it is instead.
     """
-    if not head.removeprefix(BOM).lstrip().startswith(b"{"):
+    if not is_wrapped(head):
         what = foreign_text(head) or f"it begins with {excerpt(head)}"
         raise UserError(
             f"The input {path} holds no objects: {what}. Expected was {{...}}, in UTF-8."
         )
 
 
-def is_wrapped(path: str) -> bool:
-    """Return whether a file is an object, which may hold its array."""
-    return read_head(path).removeprefix(BOM).lstrip().startswith(b"{")
+def is_wrapped(head: bytes) -> bool:
+    """Return whether a file with these first bytes is an object, which may hold its array."""
+    return head.removeprefix(BOM).lstrip().startswith(b"{")
 
 
 def _no_array(head: bytes, path: str) -> UserError:

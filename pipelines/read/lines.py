@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from pipelines.read.file_head import BOM, excerpt, foreign_format
+from pipelines.read.reader import StreamReader
 from pipelines.read.record import (
     MAX_RECORD_BYTES,
     RAW_BYTES,
@@ -18,7 +19,7 @@ from pipelines.read.record import (
     Record,
 )
 from pipelines.read.split import FileSplit
-from pipelines.read.stream import ByteStream, open_stream
+from pipelines.read.stream import ByteStream
 from shards.errors import UserError
 
 Parse = Callable[[int, bytes, Reason | None], Record | Damage | None]
@@ -34,8 +35,8 @@ _BEYOND_BYTES = 64 << 10
 """Size of the first block read past the end of a split."""
 
 
-class LineReader:
-    """Iterates over the lines of one split; iterated to its end, it knows `crc32c`.
+class LineReader(StreamReader):
+    """Reads the lines that begin in a split.
 
     Memory holds a block and a line of the greatest length.
     """
@@ -56,40 +57,20 @@ class LineReader:
             max_record_bytes: A longer line is damage.
             block_bytes: How much is read at a time.
         """
-        self.crc32c: int | None = None
-        """Checksum of the bytes [split.start, split.end) of the file as stored."""
-        self.cut: Reason | None = None
-        """Why an unknown number of records is missing at the end; None if none is."""
-        self._split = split
+        super().__init__(split, max_record_bytes=max_record_bytes)
         self._parse = parse
-        self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
-        self._stream: ByteStream
 
-    @property
-    def done(self) -> int:
-        """Return how many bytes of the split have been read so far; valid during iteration."""
-        return self._stream.done
-
-    def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield what the lines that begin in the split hold, in the order of the file.
-
-        Raises:
-            UserError: The file cannot be read, or has changed since it was cut into splits.
-        """
-        split = self._split
-        with open_stream(split, offset=max(0, split.start - 1)) as stream:
-            self._stream = stream
-            offset, data, end = self._begin()
-            if offset < end and (offset < stream.size or not split.start):
-                yield from self._walk(offset, data, end)
-            self.crc32c = stream.crc32c
+    def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
+        offset, data, end = self._begin()
+        if offset < end and (offset < stream.size or not self.split.start):
+            yield from self._walk(offset, data, end)
 
     def _begin(self) -> tuple[int, bytes, int]:
         """Return where the first line begins, what was read of it, and where the range ends."""
-        if self._split.start:
+        if self.split.start:
             # The previous line ends with the byte before the split, or later.
-            return *self._after_line(self._split.start - 1, b""), self._stream.end
+            return *self._after_line(self.split.start - 1, b""), self._stream.end
         data = self._stream.read(len(BOM))
         if data != BOM:
             return 0, data, self._stream.end

@@ -1,100 +1,46 @@
-"""Reads Parquet files: a record is a row, its offset is the row's number, its length 1.
+"""Reads Parquet files: a record is a row.
 
 Splits are runs of whole row groups. A group that cannot be decoded costs its rows, except those
 decoded before the damage.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Iterator
+from typing import BinaryIO
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.read.files import readable
-from pipelines.read.record import (
-    MAX_RECORD_BYTES,
-    RAW_BYTES,
-    WHOLE_BYTES,
-    Damage,
-    Reason,
-    Record,
-)
-from pipelines.read.row_groups import (
-    RangeFile,
-    first_rows,
-    groups_in,
-    open_parquet,
-)
-from pipelines.read.salvage import Partial
+from pipelines.read.reader import RecordReader
+from pipelines.read.record import Damage, Record
+from pipelines.read.row_groups import RangeFile, first_rows, groups_in, open_parquet
+from pipelines.read.rows import BATCH_ROWS, TableRows
 from pipelines.read.split import FileSplit, check_unchanged, open_split
-from pipelines.read.value import UNUSABLE, duration_as_text
-from shards.errors import UserError
-from shards.program import called
 
 _BATCH_BYTES = 4 << 20
-BATCH_ROWS = 1000
-_HAS_BYTES = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-)
-NO_VALUE = (ValueError, OverflowError, LookupError)
-"""Raised for what has no value in Python: text that is not UTF-8, a date after the year 9999."""
 
 
-class ParquetReader:
-    """Iterates over the rows of one split; iterated to its end, it knows `crc32c`.
+class ParquetReader(RecordReader):
+    """Reads the rows of a split.
 
     Memory holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
     """
 
-    def __init__(
-        self,
-        split: FileSplit,
-        *,
-        text_fields: Sequence[str],
-        fields: Sequence[str] | None = None,
-        whole: bool = False,
-        max_record_bytes: int = MAX_RECORD_BYTES,
-        errors: str = "strict",
-    ) -> None:
-        """Make a reader.
+    def __init__(self, split: FileSplit, rows: TableRows) -> None:
+        """Make a reader; `rows` makes records of rows."""
+        super().__init__(split)
+        self._rows = rows
+        self._done = 0
 
-        Args:
-            split: The rows to read.
-            text_fields: Columns of text; those of binary type are read as UTF-8.
-            fields: What of a row is needed, with dots for a field in a column; None: all of it. The
-                other columns are not read.
-            whole: Read them all the same.
-            max_record_bytes: A row with a longer value of what is needed, text or bytes, is damage.
-            errors: What invalid UTF-8 is, as Python's decoders have it.
-        """
-        self.crc32c: int | None = None
-        """Checksum of the bytes of the split's row groups as stored."""
-        self.cut: Reason | None = None
-        """None: a table that ends early has no footer and is refused."""
-        self.done = 0
-        """How many rows have been read so far."""
-        self._split = split
-        self._text_fields = tuple(text_fields)
-        self._needed = None if fields is None else frozenset(_columns_of(fields))
-        self._whole = whole
-        self._max_bytes = max_record_bytes
-        self._errors = errors
+    @property
+    def done(self) -> int:
+        """How many rows of the split have been read so far."""
+        return self._done
 
-    def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield the rows of the split, in the order of the file.
-
-        Raises:
-            UserError: The file cannot be read, has changed since it was cut into splits, or is
-                not a Parquet file.
-        """
-        with open_split(self._split) as handle, readable(self._split.path):
+    def _read(self) -> Iterator[Record | Damage]:
+        with open_split(self.split) as handle, readable(self.split.path):
             yield from self.read(handle)
-            check_unchanged(handle, self._split)
+            check_unchanged(handle, self.split)
 
     def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
         """Yield the rows of the split from its opened file.
@@ -102,7 +48,7 @@ class ParquetReader:
         Raises:
             UserError: It is not a Parquet file, or ends too early.
         """
-        split = self._split
+        split = self.split
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
         table = open_parquet(file, split.path)
         rows = first_rows(table.metadata)
@@ -110,7 +56,7 @@ class ParquetReader:
             file.take(start, end)
             for item in self._group(table, file, group, first_row=rows[group]):
                 yield item
-                self.done = item.offset + 1 - split.start
+                self._done = item.offset + 1 - split.start
         self.crc32c = file.crc32c
 
     def head(self) -> Iterator[Record | Damage]:
@@ -119,7 +65,7 @@ class ParquetReader:
         Raises:
             UserError: The file cannot be read, or is not a Parquet file.
         """
-        split = self._split
+        split = self.split
         with open_split(split) as handle, readable(split.path):
             file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
             table = open_parquet(file, split.path)
@@ -133,7 +79,7 @@ class ParquetReader:
         """Yield the rows of a group; those that cannot be decoded are damage."""
         row, end = first_row, first_row + table.metadata.row_group(group).num_rows
         for batch in self._batches(table, file, group):
-            yield from self._rows(batch[: end - row], row)
+            yield from self._rows.records(batch[: end - row], row)
             row = min(row + len(batch), end)
         row_bytes = _row_bytes(table, group)
         for lost in range(row, end):
@@ -144,8 +90,7 @@ class ParquetReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a row group up to its end or to damage."""
         size = max(1, min(BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
-        names = table.schema_arrow.names
-        columns = None if self._whole else [name for name in names if self._needs(name)]
+        columns = self._rows.columns(table.schema_arrow.names)
         try:
             yield from table.iter_batches(
                 batch_size=size, row_groups=[group], columns=columns, use_threads=False
@@ -153,81 +98,6 @@ class ParquetReader:
         except (pa.ArrowException, OSError) as error:
             if file.error:
                 raise file.error from error
-
-    def _needs(self, column: str) -> bool:
-        return self._needed is None or column in self._needed
-
-    def _rows(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
-        batch = self._with_texts(batch)
-        too_long = self._too_long(batch)
-        # Values that are too long are not made Python objects: those would be copies.
-        values = None if too_long.any() else _values(batch)
-        for index in range(len(batch)):
-            if too_long[index]:
-                yield Damage(first_row + index, 1, "too-long", self._text(batch, index, RAW_BYTES))
-            elif values is None:
-                yield self._row(batch, index, row=first_row + index)
-            else:
-                yield Record(first_row + index, 1, values[index], b"")
-
-    def _row(self, batch: pa.RecordBatch, index: int, *, row: int) -> Record | Damage:
-        fields: dict[str, Any] = {}
-        reasons: dict[str, Reason] = {}
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            try:
-                (fields[name],) = _in_python(column[index : index + 1])
-            except NO_VALUE as error:
-                is_text = isinstance(error, UnicodeDecodeError)
-                if is_text and self._errors != "strict" and _is_string(column.type):
-                    raw = column[index].as_buffer().to_pybytes()
-                    fields[name] = raw.decode(errors=self._errors)
-                    continue
-                fields[name] = UNUSABLE
-                reasons[name] = "bad-utf8" if is_text else "wrong-type"
-        if not reasons:
-            return Record(row, 1, fields, b"")
-        reason, raw = next(iter(reasons.values())), self._text(batch, index)
-        if reasons.keys() & self._text_fields:
-            return Damage(row, 1, reason, raw)
-        return Record(row, 1, Partial(fields.items(), reason), raw)
-
-    def _with_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch whose columns of text and time are strings; UTF-8 is not checked."""
-        present = self._present(batch)
-        for index, field in enumerate(batch.schema):
-            original = batch[index]
-            column = _contiguous(original)
-            if field.name in present:
-                column = _as_string(column)
-            if pa.types.is_temporal(field.type):
-                column = _time_as_string(column)
-            if column is not original:
-                batch = batch.set_column(index, field.name, column)
-        return batch
-
-    def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
-        too_long = np.zeros(len(batch), bool)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if self._needs(name) and (lengths := _byte_lengths(column)) is not None:
-                too_long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
-        return too_long
-
-    def _text(self, batch: pa.RecordBatch, index: int, most: int = WHOLE_BYTES) -> bytes:
-        """Return the first bytes of a row's text, undecoded."""
-        for name in self._present(batch):
-            column = batch[name]
-            if _is_string(column.type):
-                buffer = column[index].as_buffer()
-                return buffer[:most].to_pybytes() if buffer else b""
-        return b""
-
-    def _present(self, batch: pa.RecordBatch) -> list[str]:
-        names = batch.schema.names
-        return [name for name in self._text_fields if names.count(name) == 1]
-
-
-def _is_string(data_type: pa.DataType) -> bool:
-    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
 def rows_crc32c(split: FileSplit) -> int:
@@ -239,101 +109,10 @@ def rows_crc32c(split: FileSplit) -> int:
         return file.crc32c
 
 
-def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]) -> None:
-    """Check that a table has one of the columns of text, unless there are none to look for.
-
-    Raises:
-        UserError: It has none of them; the message names its columns.
-    """
-    if text_fields and not set(text_fields) & set(names):
-        wanted = " or ".join(map(repr, dict.fromkeys(text_fields)))
-        raise UserError(
-            f"The input {path} has no column {wanted}; it has {', '.join(map(repr, names))}. Leave "
-            "the file out, or choose the pipeline made for it, or name the column with the text: "
-            f"{called('text')} --text-field NAME."
-        )
-
-
 def _groups(metadata: pq.FileMetaData, split: FileSplit) -> list[tuple[int, tuple[int, int]]]:
     return groups_in(metadata, split.file_bytes, start=split.start, end=split.end)
-
-
-def _columns_of(fields: Iterable[str]) -> Iterator[str]:
-    """Yield the columns that fields may be in: a name may have dots of its own."""
-    for field in fields:
-        yield field
-        yield field.partition(".")[0]
 
 
 def _row_bytes(table: pq.ParquetFile, group: int) -> int:
     details = table.metadata.row_group(group)
     return 1 + int(max(0, details.total_byte_size) // max(1, details.num_rows))
-
-
-def _contiguous(column: pa.Array) -> pa.Array:
-    """Return a column of views of strings or bytes as one of strings or bytes."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.binary_view()).cast(pa.large_binary()).view(pa.large_string())
-    return column.cast(pa.large_binary()) if pa.types.is_binary_view(column.type) else column
-
-
-def _as_string(column: pa.Array) -> pa.Array:
-    if pa.types.is_binary(column.type):
-        return column.view(pa.string())
-    return column.view(pa.large_string()) if pa.types.is_large_binary(column.type) else column
-
-
-def _time_as_string(column: pa.Array) -> pa.Array:
-    """Return times as text: Python's have no nanoseconds and no years after 9999."""
-    if pa.types.is_duration(column.type):
-        return _duration_as_string(column)
-    try:
-        column = column.cast(pa.string())
-    except pa.ArrowInvalid:  # a time zone that nobody knows
-        column = column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.string())
-    return pc.replace_substring_regex(column, r"\.0+(Z|[+-]\d+)?$", r"\1")
-
-
-def _duration_as_string(column: pa.Array) -> pa.Array:
-    unit = _NANOSECONDS[column.type.unit]
-    counts = column.cast(pa.int64()).to_pylist()
-    texts = [None if count is None else duration_as_text(count * unit) for count in counts]
-    return pa.array(texts, pa.string())
-
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-
-def _byte_lengths(column: pa.Array) -> pa.Array | None:
-    """Return the lengths of strings or bytes, None for values of other types."""
-    if pa.types.is_dictionary(column.type):
-        lengths = _byte_lengths(column.dictionary)
-        try:
-            return None if lengths is None else pc.fill_null(lengths.take(column.indices), 0)
-        except pa.ArrowIndexError:  # the row has no value
-            return None
-    if any(is_type(column.type) for is_type in _HAS_BYTES):
-        return pc.fill_null(pc.binary_length(column), 0)
-    return None
-
-
-def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
-    """Return the rows of a batch, None if one of them has no value in Python."""
-    try:
-        return _dicts(batch)
-    except NO_VALUE:
-        return None
-
-
-def _dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    names = batch.schema.names
-    columns = [_in_python(column) for column in batch.columns]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _in_python(column: pa.Array) -> list[Any]:
-    """Return the values of a column; a map is an object."""
-    values: list[Any] = column.to_pylist()
-    if pa.types.is_map(column.type) and not pa.types.is_nested(column.type.key_type):
-        return [None if pairs is None else dict(pairs) for pairs in values]
-    return values

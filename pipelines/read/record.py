@@ -1,7 +1,7 @@
-"""What readers yield, and what the mapper knows about a reader."""
+"""What readers yield: records, and damage."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from pipelines.read.value import as_json
 
@@ -11,7 +11,7 @@ BLOCK_BYTES = 4 << 20
 RAW_BYTES = 64 << 10
 """How much is kept of what has no known end, or is too long."""
 WHOLE_BYTES = 256 << 10
-"""How much is kept of a record that cannot be used: all of nearly every one, to be mended."""
+"""How much is kept of a record that cannot be used: all of nearly every one, to be repaired."""
 
 Reason = Literal[
     "bad-utf8",
@@ -101,27 +101,3 @@ def strings_in(value: Any) -> Iterator[tuple[Any, Any, str]]:
                 containers.append(item)
             elif isinstance(item, str):
                 yield container, key, item
-
-
-class RecordReader(Protocol):
-    """Iterates once over what a split holds, in the order of the file."""
-
-    @property
-    def crc32c(self) -> int | None:
-        """Checksum of the split's bytes as stored; None until the reading is finished."""
-
-    @property
-    def cut(self) -> Reason | None:
-        """Why an unknown number of records is missing at the end; None if none is."""
-
-    @property
-    def done(self) -> int:
-        """How much of [split.start, split.end) has been read so far."""
-
-    def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield records, and damage where a record should be.
-
-        Raises:
-            UserError: The file cannot be read, has changed since it was cut into splits, or is in
-                another format.
-        """

@@ -1,6 +1,6 @@
 """A split is a byte range of an input file; how a file is cut.
 
-`splits` of `pipelines/read/input_format.py` decides by format whether a file is cut at all.
+`splits` of `pipelines/read/input_format.py` decides by format where a file is cut, if at all.
 
 The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
 the same way for any number of workers.
@@ -29,6 +29,8 @@ class FileSplit:
     end: int
     mtime_ns: int
     etag: str = ""
+    form: str = ""
+    """The format of the file, as `Peek.format`."""
 
     @property
     def name(self) -> tuple[str, str]:
@@ -41,7 +43,7 @@ class FileSplit:
         return self.source, self.relative, self.start
 
 
-def split_file(file: InputFile, split_bytes: int) -> list[FileSplit]:
+def split_file(file: InputFile, split_bytes: int, *, form: str = "") -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
     All are `split_bytes` long but the last, which takes the remainder: half a split to one and a
@@ -64,6 +66,7 @@ def split_file(file: InputFile, split_bytes: int) -> list[FileSplit]:
             end=end,
             mtime_ns=file.mtime_ns,
             etag=file.etag,
+            form=form,
         )
         for start, end in itertools.pairwise(edges)
     ]

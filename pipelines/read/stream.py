@@ -4,14 +4,14 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pipelines.read.compressed import Failure, compression, unpack
 from pipelines.read.files import read_exactly, readable
 from pipelines.read.split import FileSplit, check_unchanged, open_split
 from shards.storage.files import crc32c_of
 
-_BLOCK_BYTES = 64 << 10
+_BLOCK_BYTES, _REST_BYTES = 64 << 10, 1 << 20
 
 
 class PlainStream:
@@ -111,6 +111,36 @@ class UnpackedStream:
 
 ByteStream = PlainStream | UnpackedStream
 """What the readers of text read from; offsets count bytes of the uncompressed file."""
+
+
+def skip_rest(stream: ByteStream) -> int:
+    """Read a stream to its end, which its checksum needs, and return how many bytes were left."""
+    length = 0
+    while block := stream.read(_REST_BYTES):
+        length += len(block)
+    return length
+
+
+class StreamFile(io.RawIOBase):
+    """A stream as Python's file objects have it; it remembers why the file cannot be read."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self.error: Exception | None = None
+        self._stream = stream
+
+    def readable(self) -> bool:
+        """Return True; io asks."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes, and return how many those are."""
+        try:
+            block = self._stream.read(len(buffer))
+        except Exception as error:
+            self.error = error
+            raise
+        buffer[: len(block)] = block
+        return len(block)
 
 
 def stream_of(handle: BinaryIO, split: FileSplit, *, offset: int = 0) -> ByteStream:

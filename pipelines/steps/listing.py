@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.read.endings import TEXT_FILES
 from pipelines.read.files import Listing, list_inputs
-from pipelines.read.input_format import InputFormat, check_head, open_reader, splits
+from pipelines.read.input_format import InputFormat, open_reader, splits
 from pipelines.read.record import Damage, Record
 
 
@@ -22,7 +22,7 @@ def read_whole(paths: Sequence[str], reading: InputFormat) -> Iterator[tuple[str
         listing = _list(path)
         listing.check()
         for file in listing.files:
-            check_head(file, reading)
+            reading.peek(file.path).check()
             for split in splits(file, reading, split_bytes=max(file.bytes, 1)):
                 for item in open_reader(split, reading):
                     yield file.path, item

@@ -20,7 +20,7 @@ from pipelines.map.intake import Intake, Piece, group_records, with_raws
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.map.packs import packs
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import check_head, splits
+from pipelines.read.input_format import splits
 from pipelines.read.split import FileSplit
 from pipelines.segments.rows import DROPPED, KEPT, NAME, PATH, QUARANTINED, RAW, Verdict
 from pipelines.steps.step import split_verdict
@@ -81,7 +81,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         chains = []
         for file in listing.files:
             reading = self._corpora[file.source].reading
-            check_head(file, reading)
+            reading.peek(file.path).check()
             chains.append(splits(file, reading, split_bytes=values.split_bytes))
         self._packs = [*packs(chains, split_bytes=values.split_bytes)]
         for name, one in self._corpora.items():

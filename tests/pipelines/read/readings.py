@@ -8,7 +8,8 @@ import google_crc32c
 
 from pipelines.read.files import InputFile, match_inputs
 from pipelines.read.input_format import InputFormat, open_reader, splits, stored_crc32c
-from pipelines.read.record import Damage, Record, RecordReader
+from pipelines.read.reader import RecordReader
+from pipelines.read.record import Damage, Record
 from pipelines.read.split import FileSplit
 
 Items = list[Record | Damage]
@@ -31,7 +32,7 @@ def written(path: Path, raw: bytes) -> InputFile:
 def read_split(split: FileSplit, how: InputFormat) -> Items:
     reader: RecordReader = open_reader(split, how)
     items = list(reader)
-    assert reader.crc32c == stored_crc32c(split, how)
+    assert reader.crc32c == stored_crc32c(split)
     return items
 
 
@@ -39,7 +40,7 @@ def read_file(file: InputFile, how: InputFormat) -> Items:
     """Read a file as one split; the checksum is that of the file."""
     (split,) = splits(file, how, split_bytes=max(1, file.bytes))
     items = read_split(split, how)
-    assert stored_crc32c(split, how) == google_crc32c.value(Path(file.path).read_bytes())
+    assert stored_crc32c(split) == google_crc32c.value(Path(file.path).read_bytes())
     return items
 
 

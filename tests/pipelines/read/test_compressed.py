@@ -13,7 +13,7 @@ from pipelines.read.input_format import splits
 from pipelines.read.json_array import JsonArrayReader
 from pipelines.read.jsonl import object_line
 from pipelines.read.lines import LineReader
-from pipelines.read.record import RecordReader
+from pipelines.read.reader import RecordReader
 from tests.pipelines.read.readings import damages, reading, values, written
 
 PACKERS = {

@@ -10,8 +10,6 @@ import pytest
 
 from pipelines.read.file_head import other_encoding
 from pipelines.read.input_format import (
-    check_head,
-    format_of,
     open_reader,
     splits,
     stored_crc32c,
@@ -64,8 +62,8 @@ def test_the_format_follows_from_name_and_first_bytes(
     name: str, raw: bytes, expected: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path / name, raw)
-    assert format_of(file.path, reading()) == expected
-    assert format_of(file.path, reading("lines")) == "lines"
+    assert reading().peek(file.path).format == expected
+    assert reading("lines").peek(file.path).format == "lines"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +80,7 @@ def test_the_format_follows_from_name_and_first_bytes(
     ],
 )
 def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: Path) -> None:
-    check_head(written(tmp_path / name, raw), reading())
+    reading().peek(written(tmp_path / name, raw).path).check()
 
 
 @pytest.mark.parametrize(
@@ -130,14 +128,14 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
         assert values(items) == [{"text": "a"}, {"text": "b\0"}, {"text": None}]
         assert damages(items) == [(3, 1, "too-long")]
         assert read_file(input_file(path), reading())[0].offset == 0
-        check_head(input_file(path), how)
+        how.peek(str(path)).check()
         written(path, path.read_bytes()[:30_000])
         items = read_file(input_file(path), how)
         assert values(items) == [{"text": "a"}, {"text": "b\0"}]
         assert damages(items) == [(2, 0, "truncated")]
         written(path, path.read_bytes()[:20])
         with pytest.raises(UserError, match="cannot be read as Arrow"):
-            check_head(input_file(path), how)
+            how.peek(str(path)).check()
 
 
 @pytest.mark.parametrize(
@@ -190,9 +188,9 @@ def test_a_disk_that_fails_is_one_paragraph(
     monkeypatch.setattr(Path, "open", lambda path, _: Failing(path))
     message = rf"Cannot read the input {path}: Input/output error\. Check the file and its disk"
     for task in (
-        lambda: check_head(file, reading()),
+        lambda: reading().peek(file.path).check(),
         lambda: list(open_reader(split, reading())),
-        lambda: stored_crc32c(split, reading()),
+        lambda: stored_crc32c(split),
     ):
         with pytest.raises(UserError, match=message):
             task()

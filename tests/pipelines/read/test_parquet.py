@@ -13,6 +13,7 @@ from pipelines.read.files import InputFile
 from pipelines.read.input_format import open_reader, splits
 from pipelines.read.parquet import ParquetReader
 from pipelines.read.record import Damage
+from pipelines.read.rows import TableRows
 from pipelines.read.value import as_text
 from tests.pipelines.read.readings import (
     damages,
@@ -104,7 +105,7 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path, monkeypatch: pytest.M
     with Path(file.path).open("rb") as handle:
         broken = _Broken(handle, after=file.bytes)
         with pytest.raises(OSError, match="the disk is gone"):
-            list(ParquetReader(split, text_fields=("text",)).read(broken))  # type: ignore[arg-type]  # the part of a file that is used
+            list(ParquetReader(split, TableRows()).read(broken))  # type: ignore[arg-type]  # the part of a file that is used
 
 
 class _Broken:

@@ -1,4 +1,4 @@
-"""Records that are mended as they are read: the same ones in any format, each at its own place."""
+"""Records that are repaired as they are read: the same in any format, each at its place."""
 
 import json
 
@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.read.mending import mend_json
+from pipelines.read.repair import repair_json
 
 
 @pytest.mark.parametrize(
-    ("raw", "mended"),
+    ("raw", "repaired"),
     [
         (b'"caf\xe9"', '"caf\ufffd"'.encode()),
         (b'"\xe4\xb8"', '"\ufffd"'.encode()),
@@ -22,11 +22,11 @@ from pipelines.read.mending import mend_json
         (b'"\\', b'"\\'),
     ],
 )
-def test_what_is_invalid_in_json_is_replaced(raw: bytes, mended: bytes) -> None:
-    assert mend_json(raw) == mended
+def test_what_is_invalid_in_json_is_replaced(raw: bytes, repaired: bytes) -> None:
+    assert repair_json(raw) == repaired
 
 
 @given(st.text())
 def test_valid_json_stays_as_it_is(text: str) -> None:
     for raw in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        assert mend_json(raw.encode()) == raw.encode()
+        assert repair_json(raw.encode()) == raw.encode()
