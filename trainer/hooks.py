@@ -45,7 +45,8 @@ def _benchmarks(task: PretrainTask) -> Hook:
         figures = benchmarks.score(state.engine.answer, stop=stop.exit_code)
         if figures:
             line = f"step {step:,}/{state.steps:,}  {TASKS}  {main_figures(figures)}"
-            log.write(TASKS, step, figures, samples=task.position(step), line=line)
+            flat = {f"{one}/{name}": x for name, own in figures.items() for one, x in own.items()}
+            log.write(TASKS, step, flat, samples=task.position(step), line=line)
 
     return Hook(every=task.config.eval_every, act=act)
 

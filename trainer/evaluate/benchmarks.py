@@ -29,13 +29,13 @@ from trainer.pretraining import PretrainTask
 from trainer.tasks.collate import placed
 
 if TYPE_CHECKING:
-    from trainer.evaluate.harness import Answer, Benchmarks
+    from trainer.evaluate.harness import Answer, Benchmarks, Figures
 
 
 def open_benchmarks(
     files: Mapping[str, Path],
-    origin: ModelSource,
-    opening: LoadOptions,
+    source: ModelSource,
+    options: LoadOptions,
     *,
     ranks: Ranks,
     length: int | None = None,
@@ -45,8 +45,8 @@ def open_benchmarks(
 
     Args:
         files: of tasks, by name.
-        origin: the model's.
-        opening: says the tokenizer, where the model does not.
+        source: the model's.
+        options: says the tokenizer, where the model does not.
         ranks: that answer together.
         length: tokens of a row at most; None: the model's positions.
         blank: what a glm fills; None: gmask, but mask for a run without task masks.
@@ -56,19 +56,19 @@ def open_benchmarks(
     """
     if not files:
         return None
-    positions = origin.shape.max_positions
+    positions = source.shape.max_positions
     if length is not None and length > positions:
         raise UserError(
             f"--length {length:,}: the model has {positions:,} positions; give as many or fewer."
         )
-    is_causal = origin.objective == CAUSAL
+    is_causal = source.objective == CAUSAL
     if blank is not None and is_causal:
         raise UserError("--blank is for a glm; this model is causal and fills none.")
-    tokenizer = find_tokenizer(origin, opening)
+    tokenizer = find_tokenizer(source, options)
     from trainer.evaluate.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
 
     # A run without task masks has seen no other blank.
-    blank = blank or (GMASK if origin.task_mask else MASK)
+    blank = blank or (GMASK if source.task_mask else MASK)
     return Benchmarks(
         tasks=load_tasks(files),
         tokenizer=tokenizer,
@@ -82,11 +82,11 @@ def benchmarks_of(started: PretrainTask) -> "Benchmarks | None":
     """Return the benchmarks of a run in training, None without any; as `open_benchmarks`."""
     config, state = started.config, started.state
     files = parse_tasks("--eval-task", config.eval_task)
-    opening = LoadOptions(tokenizer=config.tokenizer)
+    options = LoadOptions(tokenizer=config.tokenizer)
     data = tuple(str(dataset.directory) for dataset in started.data.datasets)
     identity = state.resume_fingerprint["identity"]
     source = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
-    return open_benchmarks(files, source, opening, ranks=state.ranks)
+    return open_benchmarks(files, source, options, ranks=state.ranks)
 
 
 def answers_of(model: GLM) -> "Answer":
@@ -111,23 +111,16 @@ def print_figures(benchmarks: "Benchmarks | None", answer: "Answer") -> None:
     for name, task in benchmarks.tasks.items():
         count = len(task.eval_docs)
         print_line(f"{name}: {count:,} items")
-        for figure, value in _of_task(name, figures).items():
+        for figure, value in figures[name].items():
             error = ""
             if figure.startswith("acc") and count > 1:
                 error = f" ± {math.sqrt(value * (1 - value) / (count - 1)):.4f}"
             print_line(f"{value:12.4f}  {figure}{error}")
 
 
-def main_figures(figures: Mapping[str, float]) -> str:
-    """Return the main figures of benchmarks, FIGURE/NAME, for the line of a step."""
-    names = dict.fromkeys(key.partition("/")[2] for key in figures)
-    found = {name: _of_task(name, figures) for name in names}
+def main_figures(figures: "Figures") -> str:
+    """Return the main figures of benchmarks, for the line of a step."""
     return "  ".join(
         " ".join([name, *(f"{one} {own[one]:.4g}" for one in TASK_FIGURES if one in own)])
-        for name, own in found.items()
+        for name, own in figures.items()
     )
-
-
-def _of_task(name: str, figures: Mapping[str, float]) -> dict[str, float]:
-    pairs = ((key.partition("/"), value) for key, value in figures.items())
-    return {figure: value for (figure, _, of_task), value in pairs if of_task == name}

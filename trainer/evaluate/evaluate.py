@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from shards.shown import print_line
 from trainer.config import TrainConfig
-from trainer.data import brought
 from trainer.distributed import CollectiveError, Ranks
 from trainer.evaluate.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures
 from trainer.evaluate.command import EvaluateModel
-from trainer.evaluate.held_out import held_out_run, open_held_out
+from trainer.evaluate.held_out import open_held_out
 from trainer.import_weights.load import broadcast_weights
 from trainer.import_weights.loaded_model import load_model, resolve_model
 from trainer.load_options import LoadOptions
@@ -29,28 +28,25 @@ def evaluate_run(config: TrainConfig, ranks: Ranks) -> int:
 
 def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
     """Print what a model knows of held-out text and of tasks."""
-    opening: LoadOptions = asked
+    options: LoadOptions = asked
     if ranks.world > 1 and asked.device is None:
-        opening = replace(asked, device=str(ranks.device))
-    origin = ranks.run_on_all_ranks(lambda: resolve_model(asked.path, opening))
+        options = replace(asked, device=str(ranks.device))
+    source = ranks.run_on_all_ranks(lambda: resolve_model(asked.path, options))
     benchmarks = ranks.run_on_all_ranks(
         lambda: open_benchmarks(
-            asked.files, origin, opening, ranks=ranks, length=asked.length, blank=asked.blank
+            asked.files, source, options, ranks=ranks, length=asked.length, blank=asked.blank
         )
     )
     if benchmarks is not None:
         benchmarks.batch_tokens = asked.batch_tokens
     data = None
     if asked.data or benchmarks is None:
-        run = brought(ranks.run_on_all_ranks(lambda: held_out_run(origin, asked.data)), ranks)
-        data = ranks.run_on_all_ranks(
-            lambda: open_held_out(origin, run, eval_samples=asked.eval_samples)
-        )
-    model = ranks.run_on_all_ranks(lambda: load_model(origin, opening))
+        data = open_held_out(source, asked.data, eval_samples=asked.eval_samples, ranks=ranks)
+    model = ranks.run_on_all_ranks(lambda: load_model(source, options))
     answer = answers_of(model)
-    step = "" if origin.step is None else f", step {origin.step:,}"
+    step = "" if source.step is None else f", step {source.step:,}"
     if ranks.is_first:
-        print_line(f"{origin.path}{step}: {origin.objective}")
+        print_line(f"{source.path}{step}: {source.objective}")
     if data is not None:
         size = max(1, asked.batch_tokens // data.run.length)
         _print_tally(evaluate(answer, data, at_once=size, ranks=ranks), "held-out text", ranks)

@@ -50,6 +50,8 @@ _OWN = Path(__file__).parents[1] / "configs" / "benchmarks"
 Tokens = Sequence[int]
 Answer = Callable[[dict[str, torch.Tensor]], LossSums]
 """What a model makes of a batch, without gradients."""
+Figures = dict[str, dict[str, float]]
+"""By task and name."""
 
 
 def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
@@ -130,10 +132,8 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         # How the harness encodes a text and what follows: as one, or apart.
         self.backend = "causal" if self.mask is None else "seq2seq"
 
-    def score(
-        self, answer: Answer, *, stop: Callable[[], int] = lambda: 0
-    ) -> dict[str, float] | None:
-        """Return figures as FIGURE/NAME, the same on all ranks; None if stopped.
+    def score(self, answer: Answer, *, stop: Callable[[], int] = lambda: 0) -> Figures | None:
+        """Return the figures of each task, the same on all ranks; None if stopped.
 
         All ranks call this.
 
@@ -154,10 +154,12 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
             return None
         assert found is not None  # each rank is the first to the harness
         return {
-            f"{figure.removesuffix(',none')}/{name}": value if self._is_finite else float("nan")
+            name: {
+                figure.removesuffix(",none"): value if self._is_finite else float("nan")
+                for figure, value in found["results"][name].items()
+                if isinstance(value, float)  # of errors it says "N/A" without bootstrap samples
+            }
             for name in self.tasks
-            for figure, value in found["results"][name].items()
-            if isinstance(value, float)  # of errors it says "N/A" without bootstrap samples
         }
 
     @property

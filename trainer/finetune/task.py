@@ -275,11 +275,11 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     """
     checkpoint = find_resume_point(flags, ranks, parts={"progress": dict})
     path = flags.init_from if checkpoint is None else checkpoint.folder
-    opening = LoadOptions(model=flags.model or None, tokenizer=flags.tokenizer)
-    origin = ranks.run_on_all_ranks(lambda: resolve_model(path, opening))
-    tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(origin, opening))
-    examples = ranks.run_on_all_ranks(lambda: read_examples(flags, origin, tokenizer))
-    shape = replace(origin.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)
+    options = LoadOptions(model=flags.model or None, tokenizer=flags.tokenizer)
+    source = ranks.run_on_all_ranks(lambda: resolve_model(path, options))
+    tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(source, options))
+    examples = ranks.run_on_all_ranks(lambda: read_examples(flags, source, tokenizer))
+    shape = replace(source.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)
     order = Order(
         num_items=len(examples[TRAIN]),
         batch_size=flags.batch_size,
@@ -294,11 +294,11 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         make=partial(GLM, smoothing=flags.label_smoothing),
         # The newest of a run's checkpoints, where the flag names its folder.
         load_weights=lambda model: broadcast_weights(
-            origin.path, model, extend_positions=False, ranks=ranks
+            source.path, model, extend_positions=False, ranks=ranks
         ),
         sizes=[flags.batch_size],
         steps=order.steps,
-        identity={**identity_of(origin, tokenizer), **decisive(flags, examples)},
+        identity={**identity_of(source, tokenizer), **decisive(flags, examples)},
         options={"epochs": flags.epochs},
         check=partial(check_no_items_lost, order=order),
     )
@@ -325,7 +325,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         tuner=Tuner(engine=state.engine, scoring=scoring, loss=flags.loss, ranks=ranks),
         writer=writer,
         progress=progress,
-        data=origin.data,
+        data=source.data,
     )
 
 

@@ -75,10 +75,10 @@ def open_samples(started: PretrainTask, *, stop: Stop) -> Samples | None:
             return None, []
         data = tuple(str(dataset.directory) for dataset in started.data.datasets)
         identity = state.resume_fingerprint["identity"]
-        origin = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
-        tokenizer = find_tokenizer(origin, LoadOptions(tokenizer=config.tokenizer))
+        source = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
+        tokenizer = find_tokenizer(source, LoadOptions(tokenizer=config.tokenizer))
         return tokenizer, [
-            make_prompt(text, tokenizer, origin.prompt_format) for text in read_prompts(path)
+            make_prompt(text, tokenizer, source.prompt_format) for text in read_prompts(path)
         ]
 
     tokenizer, prompts = ranks.run_on_all_ranks(prepare)

@@ -8,7 +8,7 @@ from shards.command import Command
 from shards.flags import WORD, count, local_path, option, options_of
 from shards.shown import print_lines
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.rows import Example, Row
+from trainer.tasks.rows import Example
 from trainer.tasks.task import SPLITS, VALIDATION, PromptOptions
 from trainer.tokenizer import PromptFormat, TextTokenizer
 
@@ -42,41 +42,36 @@ class ShowTask(Command, PromptOptions):
     def run(self) -> None:
         """Print how many questions and rows there are, and the first questions."""
         tokenizer = TextTokenizer(self.tokenizer)
-        questions = find_task(self.task).examples(
+        examples = find_task(self.task).examples(
             self.data,
             split=self.split,
             tokenizer=tokenizer,
             options=PromptOptions(**options_of(PromptOptions, vars(self))),
             prompt_format=PromptFormat(causal=self.causal),
         )
-        rows = [len(row) for question in questions for row in question.rows]
-        cut = sum(question.num_cut for question in questions)
+        rows = [len(row) for example in examples for row in example.rows]
+        cut = sum(example.num_cut for example in examples)
         summary = (
-            f"{len(questions):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
+            f"{len(examples):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
             f"tokens, {cut:,} were cut"
         )
-        shown = (line for one in questions[: self.show] for line in _lines(one, tokenizer))
+        shown = (line for one in examples[: self.show] for line in _lines(one, tokenizer))
         print_lines("\n".join([summary, *shown]).split("\n"))
 
 
-def _lines(question: Example, tokenizer: TextTokenizer) -> Iterator[str]:
+def _lines(example: Example, tokenizer: TextTokenizer) -> Iterator[str]:
     """Yield a question: what is seen of each row, and what is to be predicted there."""
-    label = "" if question.label is None else f"  label {question.label}"
+    label = "" if example.label is None else f"  label {example.label}"
     yield ""
-    yield f"{question.guid}{label}"
+    yield f"{example.guid}{label}"
     before = ""
-    for row in question.rows:
-        seen = tokenizer.decode(row.tokens[: _num_seen(row)].tolist())
+    for row in example.rows:
+        seen = tokenizer.decode(row.prompt)
         if seen != before:
             yield f"  {seen}"
         before = seen
-        if row.loss_mask.any():
-            yield f"    → {tokenizer.decode(row.targets[row.loss_mask].tolist())}"
-    if question.words:
-        words = (repr(tokenizer.decode([word])) for word in question.words)
+        if len(row.answer):
+            yield f"    → {tokenizer.decode(row.answer.tolist())}"
+    if example.words:
+        words = (repr(tokenizer.decode([word])) for word in example.words)
         yield f"    → {' or '.join(words)}"
-
-
-def _num_seen(row: Row) -> int:
-    """Return how many tokens there are before the first that is to be predicted."""
-    return int(row.loss_mask.argmax()) + 1 if row.loss_mask.any() else len(row)
