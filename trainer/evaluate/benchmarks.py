@@ -29,7 +29,7 @@ from trainer.pretraining import PretrainTask
 from trainer.tasks.collate import placed
 
 if TYPE_CHECKING:
-    from trainer.evaluate.harness import Answer, Benchmarks, Figures
+    from trainer.evaluate.harness import Benchmarks, Figures, ForwardEval
 
 
 def open_benchmarks(
@@ -89,7 +89,7 @@ def benchmarks_of(started: PretrainTask) -> "Benchmarks | None":
     return open_benchmarks(files, source, options, ranks=state.ranks)
 
 
-def answers_of(model: GLM) -> "Answer":
+def answers_of(model: GLM) -> "ForwardEval":
     """Return what a model makes of batches, where it is."""
     device = model.word_embeddings.weight.device
 
@@ -100,7 +100,7 @@ def answers_of(model: GLM) -> "Answer":
     return answer
 
 
-def print_figures(benchmarks: "Benchmarks | None", answer: "Answer") -> None:
+def print_figures(benchmarks: "Benchmarks | None", answer: "ForwardEval") -> None:
     """Print what a model's answers are worth, accuracies with their standard error.
 
     All ranks call this.

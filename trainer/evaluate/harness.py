@@ -48,7 +48,7 @@ _OWN = Path(__file__).parents[1] / "configs" / "benchmarks"
 """Tasks of one's own items, in the form of the harness's."""
 
 Tokens = Sequence[int]
-Answer = Callable[[dict[str, torch.Tensor]], LossSums]
+ForwardEval = Callable[[dict[str, torch.Tensor]], LossSums]
 """What a model makes of a batch, without gradients."""
 Figures = dict[str, dict[str, float]]
 """By task and name."""
@@ -132,7 +132,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         # How the harness encodes a text and what follows: as one, or apart.
         self.backend = "causal" if self.mask is None else "seq2seq"
 
-    def score(self, answer: Answer, *, stop: Callable[[], int] = lambda: 0) -> Figures | None:
+    def score(self, answer: ForwardEval, *, stop: Callable[[], int] = lambda: 0) -> Figures | None:
         """Return the figures of each task, the same on all ranks; None if stopped.
 
         All ranks call this.

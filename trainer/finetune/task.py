@@ -55,7 +55,7 @@ _DECISIVE = "log_probability"
 
 @dataclass(kw_only=True, eq=False)
 class FinetuneTask(TrainingTask):
-    """The `run.TrainingTask` of a task: its items, epoch by epoch, of which the best is kept."""
+    """What a run of fine-tuning learns: items, epoch by epoch, of which the best is kept."""
 
     train_state: TrainState
     flags: Finetune
@@ -162,12 +162,13 @@ class FinetuneTask(TrainingTask):
 
     def _predict(self) -> bool:
         """Write the answers to the test items, if there are any; return whether not stopped."""
-        lines = self._test_lines()
-        if lines and self.train_state.ranks.is_first:
+        examples = self.examples.get(TEST, ())
+        answers = self._answers(examples) if examples else ()
+        if answers and self.train_state.ranks.is_first:
             with atomic_write(self.flags.save / PREDICTIONS) as handle:
-                for line in lines:
+                for line in self._task.lines(examples, answers):
                     handle.write(json_text(line).encode() + b"\n")
-        return lines is not None
+        return answers is not None
 
     def should_save(self, step: int) -> bool:
         """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
@@ -197,36 +198,26 @@ class FinetuneTask(TrainingTask):
             return {}
         known: dict[str, float] = {}
         if self._task.IS_WRITTEN:
-            answers = self.tuner.predict(self.examples[KNOWN], stop=self.writer.stop.exit_code)
-            if answers is None:
+            predictions = self.tuner.predict(self.examples[KNOWN], stop=self.writer.stop.exit_code)
+            if predictions is None:
                 return None
-            known = _text_figures(answers)
+            known = _text_figures(predictions)
             # A model that has diverged writes nothing that could be judged.
             if self.flags.by_loss or not math.isfinite(known[_DECISIVE]):
                 return known
         examples = self.examples[VALIDATION]
-        predictions = self._predictions(examples)
-        if predictions is None:
-            return None
-        return self._task.metrics(examples, predictions) | known
+        answers = self._answers(examples)
+        return None if answers is None else self._task.metrics(examples, answers) | known
 
-    def _test_lines(self) -> list[dict[str, object]] | None:
-        """Return the lines of answers to the test items, none without them; None if stopped."""
-        if TEST not in self.examples:
-            return []
-        predictions = self._predictions(self.examples[TEST])
-        if predictions is None:
-            return None
-        return self._task.lines(self.examples[TEST], predictions)
-
-    def _predictions(self, examples: Sequence[Example]) -> Sequence[Answer] | None:
+    def _answers(self, examples: Sequence[Example]) -> Sequence[Answer] | None:
+        """Return the model's answers to examples; None if stopped."""
         if not self._task.IS_WRITTEN:
-            answers = self.tuner.predict(examples, stop=self.writer.stop.exit_code)
-            return None if answers is None else [answer.answer for answer in answers]
+            predictions = self.tuner.predict(examples, stop=self.writer.stop.exit_code)
+            return None if predictions is None else [one.answer for one in predictions]
         filled = self.writer.fill(len(examples), lambda number: self._prompt(examples[number]))
         if filled is None:
             return None
-        return [text_of(answer.tokens, self.tokenizer).strip() for (answer,) in filled]
+        return [text_of(one.tokens, self.tokenizer).strip() for (one,) in filled]
 
     def _prompt(self, example: Example) -> Prompt:
         """Return what an example's row asks, as the first token of its answer and what is before.
@@ -251,11 +242,11 @@ def _rank_note(here: Best, best: Best | None) -> str:
     return "the best so far" if best is here else f"the best was epoch {best.epoch}"
 
 
-def _text_figures(answers: Sequence[Prediction]) -> dict[str, float]:
+def _text_figures(predictions: Sequence[Prediction]) -> dict[str, float]:
     """Return the figures of texts that are known; the first is the better the higher."""
-    count = max(1, sum(answer.num_targets for answer in answers))
-    loss = sum(answer.loss for answer in answers) / count
-    accuracy = sum(answer.correct for answer in answers) / count
+    count = max(1, sum(one.num_targets for one in predictions))
+    loss = sum(one.loss for one in predictions) / count
+    accuracy = sum(one.correct for one in predictions) / count
     return {_DECISIVE: -loss, "token_accuracy": accuracy}
 
 

@@ -25,7 +25,6 @@ from shards.shown import PartPrinter, json_text, print_line, print_lines
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.generate.decoding import Decoding
 from trainer.load_options import OPENED, LoadOptions
-from trainer.tasks.items import read_prompts
 
 if TYPE_CHECKING:
     from trainer.generate.prompt import Prompt
@@ -80,10 +79,11 @@ class Generate(Command, Decoding, LoadOptions):
     def run(self) -> None:
         """Print what the model writes."""
         log_plainly()
+        from trainer.generate.prompt import make_prompt, read_prompts  # noqa: PLC0415  loads numpy
+
         given = [*self.texts, *self.prompt]
         if self.prompts is not None:
             given += read_prompts(self.prompts)
-        from trainer.generate.prompt import make_prompt  # noqa: PLC0415  as below
         from trainer.generate.writer import Writer  # noqa: PLC0415  loads torch
         from trainer.import_weights.loaded_model import open_model  # noqa: PLC0415  as above
 

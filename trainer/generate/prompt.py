@@ -14,8 +14,10 @@ masks are plain text to it.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from shards.errors import UserError
+from trainer.tasks.items import read_items, read_text
 from trainer.tokenizer import PromptFormat, TextTokenizer
 
 MARKS: Mapping[str, str] = {"[MASK]": "mask", "[sMASK]": "smask", "[gMASK]": "gmask"}
@@ -155,3 +157,23 @@ def _id_of(role: str, tokenizer: TextTokenizer) -> int:
 
 def _shown(text: str) -> str:
     return f'"{text[:_SHOWN]}…"' if len(text) > _SHOWN else f'"{text}"'
+
+
+def read_prompts(path: Path) -> list[str]:
+    """Return the prompts of a file; lines without text are none.
+
+    Args:
+        path: of text, a prompt a line; or, if its name ends in .jsonl, of objects with a `prompt`,
+            which may have several lines.
+
+    Raises:
+        UserError: it cannot be read, has no prompt, or a line of it is none.
+    """
+    if path.suffix == ".jsonl":
+        prompts = [item.text("prompt") for item in read_items(path)]
+    else:
+        lines = read_text(path).split("\n")
+        prompts = [line.rstrip("\r") for line in lines if line.strip()]
+    if not prompts:
+        raise UserError(f"{path} has no prompt: write one a line.")
+    return prompts

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from trainer.distributed import CollectiveError, Stop
 from trainer.generate.decoding import Decoding
-from trainer.generate.prompt import Prompt, make_prompt
+from trainer.generate.prompt import Prompt, make_prompt, read_prompts
 from trainer.generate.rank_writer import RankWriter
 from trainer.generate.writer import GeneratedText
 from trainer.import_weights.loaded_model import find_tokenizer, source_of_run
 from trainer.load_options import LoadOptions
 from trainer.log import RunLog
 from trainer.pretraining import PretrainTask
-from trainer.tasks.items import read_prompts
 from trainer.tokenizer import TextTokenizer
 
 TEMPERATURE, TOP_K = 0.9, 40

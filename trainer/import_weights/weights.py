@@ -15,9 +15,6 @@ _BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
 _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
-_HEAD = "head."
-"""Begins the names of a classifier's head, which former versions had: it is left out."""
-
 
 _SHOWN = 5
 """Names that a message lists at most."""
@@ -61,10 +58,9 @@ class Weights:
             UserError: names or shapes differ from the model's.
             DamageError: the parts do not fit together.
         """
-        own = {name for name in self.parts if not name.startswith(_HEAD)}
         for names, what in (
-            (shapes.keys() - own, "lacks parameters that the model has"),
-            (own - shapes.keys(), "has parameters that the model lacks"),
+            (shapes.keys() - self.parts.keys(), "lacks parameters that the model has"),
+            (self.parts.keys() - shapes.keys(), "has parameters that the model lacks"),
         ):
             if names:
                 raise UserError(

@@ -16,7 +16,7 @@ from tests.trainer.alone import ALONE
 from tests.trainer.golden import needs_shared
 from tests.trainer.tasks.harness import FOLDER, POSITIONS, figures, gpt2, tokenizer
 from trainer.evaluate.benchmarks import answers_of
-from trainer.evaluate.harness import Answer, Benchmarks, Figures, load_tasks
+from trainer.evaluate.harness import Benchmarks, Figures, ForwardEval, load_tasks
 from trainer.model.loss import LossSums
 
 pytestmark = pytest.mark.slow  # the harness takes seconds to load
@@ -33,7 +33,7 @@ def benchmarks(*names: str, mask: int | None = None) -> Benchmarks:
     return Benchmarks(tasks=tasks, tokenizer=tokenizer(), length=POSITIONS, mask=mask, ranks=ALONE)
 
 
-def scored(asked: Benchmarks, answer: Answer, **more: Any) -> Figures:
+def scored(asked: Benchmarks, answer: ForwardEval, **more: Any) -> Figures:
     found = replace(asked, **more).score(answer)
     assert found is not None
     return found
