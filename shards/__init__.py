@@ -13,14 +13,13 @@ from shards.order.streams import streams_of
 from shards.published import fetch
 from shards.reader import Dataset, Documents, Shard
 from shards.run import BatchSize, Run
-from shards.switches import UNSEEN, pinned, switched
+from shards.switches import pinned, switched
 from shards.vocabulary import Vocabulary
 from shards.windows import causal_windows, glm_windows
 from shards.writer import write_shard
 
 __all__ = [
     "TRAIN",
-    "UNSEEN",
     "VALIDATION",
     "BatchSize",
     "DamageError",

@@ -9,7 +9,7 @@ mixes, one after the other, all with the same data: until all text has been seen
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
@@ -18,14 +18,8 @@ from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.mixture import Mix, WeightedData, open_mixture, parse_data, parse_mix
 from shards.order.sampler import Sampler
-from shards.order.unseen import Group, stages_until_seen, weigh
+from shards.order.unseen import Group, stages_until_seen
 from shards.run import Run
-
-UNSEEN = "unseen"
-"""The weights of streams are their numbers of windows that the current epoch has left."""
-
-Weight = str | float
-"""`UNSEEN`, or how much a window that came with the switch weighs beside an older one."""
 
 
 def pinned(run: Run) -> Run:
@@ -142,8 +136,8 @@ def numbers_of(run: Run) -> dict[str, int]:
     }
 
 
-def switched(run: Run, position: int, *, numbers: Mapping[str, int], weight: Weight) -> Run:
-    """Return a run that reads other manifest numbers from a position on.
+def switched(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
+    """Return a run that reads other manifest numbers from a position on, all text once at first.
 
     If they bring no new text, only removals, weights and all draws stay as they are.
 
@@ -151,7 +145,6 @@ def switched(run: Run, position: int, *, numbers: Mapping[str, int], weight: Wei
         run: with numbers, and without later switches.
         position: samples before the switch.
         numbers: by folder, of all its datasets.
-        weight: between old and new text.
 
     Raises:
         UserError: a dataset is not there any more, or its new shards do not fit the scatters.
@@ -163,9 +156,9 @@ def switched(run: Run, position: int, *, numbers: Mapping[str, int], weight: Wei
     before = {stream.name for stream in open_mixture(current.mixes, stride=1).streams}
     mix = Mix(start=position, data=data)
     sampler = _sampler(run, (*earlier, mix))
-    fresh = [i for i, name in enumerate(sampler.names) if name not in before]
-    if fresh:
-        mixes = _weighed(sampler, mix, fresh=fresh, weight=weight)
+    if set(sampler.names) - before:
+        stages = stages_until_seen(sampler, list(_groups(sampler, mix)), start=position)
+        mixes = tuple(replace(mix, start=each.start, weights=each.weights) for each in stages)
     else:
         planned = (other for other in current.mixes if other.start > position)
         rest = (replace(other, data=data) for other in planned)
@@ -183,22 +176,6 @@ def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
         window=run.window,
         stages=mixture.stages,
     )
-
-
-def _weighed(
-    sampler: Sampler, mix: Mix, *, fresh: Collection[int], weight: Weight
-) -> tuple[Mix, ...]:
-    """Return the mixes of the same data and start that weigh old and fresh streams."""
-    groups = list(_groups(sampler, mix))
-    if isinstance(weight, str):
-        stages = list(stages_until_seen(sampler, groups, start=mix.start))
-    else:
-        factors = [
-            Fraction(str(weight)) if stream in fresh else Fraction(1)
-            for stream in range(len(sampler.streams))
-        ]
-        stages = [weigh(sampler, groups, start=mix.start, factors=factors)]
-    return tuple(replace(mix, start=stage.start, weights=stage.weights) for stage in stages)
 
 
 def _groups(sampler: Sampler, mix: Mix) -> Iterator[Group]:

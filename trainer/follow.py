@@ -19,7 +19,6 @@ from shards.reader import Dataset
 from shards.run import NAME, Run
 from shards.storage.remote import AnyPath, any_path
 from shards.switches import (
-    UNSEEN,
     agreed,
     before_later_switches,
     check_can_follow,
@@ -111,9 +110,7 @@ class DatasetWatcher:
         numbers = {directory: min(each[directory] for each in by_rank) for directory in current}
         if numbers == current:
             return None
-        return self.ranks.run_on_all_ranks(
-            lambda: switched(run, position, numbers=numbers, weight=UNSEEN)
-        )
+        return self.ranks.run_on_all_ranks(lambda: switched(run, position, numbers=numbers))
 
     def _share(self, run: Run) -> NodeShare:
         """Return what this rank reads of the data."""

@@ -36,27 +36,6 @@ class Group:
     """Indexes into the sampler's streams."""
 
 
-def weigh(
-    sampler: Sampler, groups: Sequence[Group], *, start: int, factors: Sequence[Fraction]
-) -> MixtureStage:
-    """Return the stage in which a window of stream i has `factors[i]` times the weight of another.
-
-    Args:
-        sampler: has the streams.
-        groups: their shares; the factors act inside each.
-        start: the stage's first position.
-        factors: of each stream, 0 or more.
-    """
-    windows = sampler.cells.windows_of_streams
-    amounts = [factor * size for factor, size in zip(factors, windows, strict=True)]
-    weights = [Fraction(0)] * len(windows)
-    for group in groups:
-        total = sum((amounts[stream] for stream in group.streams), Fraction(0))
-        for stream in group.streams:
-            weights[stream] = group.share * amounts[stream] / total
-    return _stage(sampler, start, draws_of_all(weights, period=MAX_PERIOD))
-
-
 def stages_until_seen(
     sampler: Sampler, groups: Sequence[Group], *, start: int
 ) -> Iterator[MixtureStage]:
@@ -74,8 +53,12 @@ def stages_until_seen(
             yield _stage(sampler, start, in_period)
             start += periods * sum(in_period) * sampler.num_scatters
         left = [max(0, before - now) for before, now in zip(left, draws, strict=True)]
-    equal = [Fraction(1)] * len(windows)
-    yield weigh(sampler, groups, start=start, factors=equal)
+    weights = [Fraction(0)] * len(windows)
+    for group in groups:
+        total = sum(windows[stream] for stream in group.streams)
+        for stream in group.streams:
+            weights[stream] = group.share * windows[stream] / total
+    yield _stage(sampler, start, draws_of_all(weights, period=MAX_PERIOD))
 
 
 def _draws_until_a_group_ends(

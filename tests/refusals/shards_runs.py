@@ -95,7 +95,7 @@ _PYTHON = (
     "x.load_state_dict({**x.state_dict(9), 'version': 2})",
     "x.load_state_dict({**x.state_dict(9), 'shards': {}})",
     "Run(mixes=(), batches=b)",
-    "shards.switched(shards.pinned(Run(mixes=m, batches=b)), 8, numbers={'data': 9}, weight=1)",
+    "shards.switched(shards.pinned(Run(mixes=m, batches=b)), 8, numbers={'data': 9})",
     "d.vocabulary.decode([384])",
 )
 _WRONG = (

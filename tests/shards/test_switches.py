@@ -12,7 +12,6 @@ from shards.place import NodeShare, require
 from shards.reader import Dataset
 from shards.run import BatchSize, Run
 from shards.switches import (
-    UNSEEN,
     agreed,
     before_later_switches,
     eras,
@@ -59,10 +58,10 @@ def drawn(run: Run, end: int) -> list[tuple[str, int, int, int]]:
     return [(sampler.names[stream], *rest) for stream, *rest in rows]
 
 
-def followed(run: Run, data: Path, *positions: int, weight: str | float = UNSEEN) -> Run:
+def followed(run: Run, data: Path, *positions: int) -> Run:
     """Return the run with a switch to the next manifest at each position."""
     for number, position in enumerate(positions, start=2):
-        run = switched(run, position, numbers={str(data): number}, weight=weight)
+        run = switched(run, position, numbers={str(data): number})
     return run
 
 
@@ -70,7 +69,7 @@ def followed(run: Run, data: Path, *positions: int, weight: str | float = UNSEEN
 def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
     runs = [run_on(f"{data}@1", scatters=scatters)]
     for number, position in ((2, 40), (3, 64), (4, 100)):
-        runs.append(switched(runs[-1], position, numbers={str(data): number}, weight=UNSEEN))
+        runs.append(switched(runs[-1], position, numbers={str(data): number}))
         assert drawn(runs[-1], position) == drawn(runs[-2], position)
         assert drawn(runs[-1], position + 40) != drawn(runs[-2], position + 40)
         earlier = before_later_switches(runs[-1], position - 1)
@@ -91,7 +90,7 @@ def test_datasets_keep_their_shares(data: Path, tmp_path: Path) -> None:
     run = run_on(f"{data}@1=0.3", f"{tmp_path / 'other'}@1=0.7")
     numbers = {str(data): 2, str(tmp_path / "other"): 1}
     assert numbers_of(run) == {**numbers, str(data): 1}
-    run = switched(run, 40, numbers=numbers, weight=UNSEEN)
+    run = switched(run, 40, numbers=numbers)
     windows = drawn(run, max(1000, run.mixes[-1].start))
     other = [name.startswith("00000001/") for name, *_ in windows]
     for first in range(0, 1000, 100):
@@ -117,18 +116,17 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
     assert names == {"00000.bin", "validation-00000.bin"}
 
 
-@pytest.mark.parametrize("weight", [UNSEEN, 2.0])
 @pytest.mark.parametrize("position", [0, 1, 37, 100, 137])
-def test_a_removal_changes_no_draw(data: Path, position: int, weight: str | float) -> None:
+def test_a_removal_changes_no_draw(data: Path, position: int) -> None:
     """Also in the middle of a planned stage, whose windows are then still read exactly once."""
     remove(data, [("web", "train", 0, 3)], number=5)
     remove(data, [("web", "train", 0, 4)], number=6)
-    run = switched(run_on(f"{data}@3"), 0, numbers={str(data): 4}, weight=UNSEEN)
+    run = switched(run_on(f"{data}@3"), 0, numbers={str(data): 4})
     total = sum(run.sampler().cells.windows_of_streams)
     after = run
     for number in (5, 6):
         start = 5 + position + number
-        after = switched(after, start, numbers={str(data): number}, weight=weight)
+        after = switched(after, start, numbers={str(data): number})
     assert len(set(drawn(after, total))) == total
     assert drawn(after, total + 300) == drawn(run, total + 300)
     assert numbers_of(after) == {str(data): 6}
@@ -141,7 +139,7 @@ def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
     for position in range(2, 24, 2):
         number = 4 + position // 2
         remove(data, [("web", "train", number % 4, number // 4)], number=number)
-        run = switched(run, position, numbers={str(data): number}, weight=UNSEEN)
+        run = switched(run, position, numbers={str(data): number})
     before = len(list(descriptors.iterdir()))
     tracer = Tracer(run)
     numbers = [

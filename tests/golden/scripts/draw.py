@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from shards import (
-    UNSEEN,
     VALIDATION,
     BatchSize,
     Dataset,
@@ -102,7 +101,7 @@ def main() -> None:
         print("state at", sampler.load_state_dict(state), starts, len(state["shards"]))
 
     followed = Run(mixes=(Mix(start=0, data=("data@1",)),), batches=run.batches, seed=4, length=64)
-    grown = switched(pinned(followed), 40, numbers={"data": 2}, weight=UNSEEN)
+    grown = switched(pinned(followed), 40, numbers={"data": 2})
     table("unseen", grown.sampler(), range(30, 260, 9))
     print("mixes start at", [mix.start for mix in grown.mixes])
 
