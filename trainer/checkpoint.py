@@ -62,7 +62,7 @@ class FileList:
         """Check what later code relies on.
 
         Raises:
-            ValueError: a value is out of range, or a file lies outside the folder.
+            ValueError: a value is out of range, or a file is outside the folder.
         """
         for name, low, high in (("step", 0, 2**62), ("world", 1, _MOST_RANKS), ("stage", 0, 3)):
             if not low <= getattr(self, name) <= high:

@@ -102,7 +102,7 @@ class RankCommand(Command):
 
 @contextmanager
 def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
-    """Let the first rank alone tell of errors that all ranks know of; the others end."""
+    """Let the first rank alone report errors that all ranks know of; the others end."""
     try:
         yield
     except error:

@@ -48,7 +48,7 @@ OPTIMIZER = "learning rate and optimizer"
 CHECKPOINTS = "checkpoints"
 VALIDATION = "validation, tasks and samples"
 LOG = "log, and what goes wrong"
-"""Titles in `--help`, beside those of the flags of a run: DATA, END, BATCH."""
+"""Titles in `--help`, next to those of the flags of a run: DATA, END, BATCH."""
 EPOCH = "epoch"
 """What `save_every` and `eval_every` may be instead of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
@@ -191,7 +191,7 @@ class RunConfig(RankCommand):
         return cls(**options_of(cls, {**values, "deepspeed": found.deepspeed}))
 
     def schedule_of(self, steps: int) -> Schedule:
-        """Return the schedule of the learning rate of a run of so many steps."""
+        """Return the schedule of the learning rate of a run of this many steps."""
         decay = self.decay_steps or steps
         return Schedule(
             peak=self.lr,

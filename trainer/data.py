@@ -1,6 +1,6 @@
 """The samples of a run, for training and for validation, as batches of one rank.
 
-Published datasets are brought to every node before anything is read of them.
+Published datasets are fetched to every node before anything of them is read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ class RunData:
         """Return the batches of a global size, from position 0.
 
         Raises:
-            UserError: they cannot be dealt to the ranks, or shards are missing here.
+            UserError: they cannot be divided among the ranks, or shards are missing here.
         """
         pin_memory = ranks.device.type == "cuda"
         return Loader(self.sampler, pin_memory=pin_memory, **self._layout(size, ranks))
@@ -70,7 +70,7 @@ class RunData:
         """Make a loader of each batch size once: it raises what does not work.
 
         Raises:
-            UserError: samples cannot be dealt to the ranks, or shards are missing here.
+            UserError: samples cannot be divided among the ranks, or shards are missing here.
         """
         for batch in self.run.batches:
             self.loader(batch.size, ranks)
@@ -231,7 +231,7 @@ def _document_numbers(batch: Tensors) -> torch.Tensor:
 
 
 def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
-    """Return a run whose published datasets lie in the hub's cache on every node.
+    """Return a run whose published datasets are in the hub's cache on every node.
 
     All ranks call this. The first one decides which commit is read: the one that was read before,
     unless the run names a revision, else the newest. Then the first of each node fetches the files.

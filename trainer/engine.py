@@ -195,7 +195,7 @@ class DeepSpeedEngine:
             sources: names of the batch's `source` numbers.
 
         Raises:
-            DamageError: a token lies outside the vocabulary.
+            DamageError: a token is outside the vocabulary.
         """
         self._check(batch)
         counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
@@ -209,7 +209,7 @@ class DeepSpeedEngine:
             return loss
 
         parts = micro_batches(batch, self.micro_batch)
-        applied, grad_norm = self.learn(
+        applied, grad_norm = self.train_on(
             [partial(loss_of, part) for part in parts], lr=lr, seed=seed, step=step
         )
         tally = LossTally.empty(sources)
@@ -225,7 +225,7 @@ class DeepSpeedEngine:
         )
         return outcome, tally
 
-    def learn(
+    def train_on(
         self, parts: Sequence[MicroBatchLoss], *, lr: float, seed: int, step: int
     ) -> tuple[bool, float]:
         """Take a step of this rank's micro-batches; return whether weights changed, and the norm.
@@ -250,7 +250,7 @@ class DeepSpeedEngine:
         return self._apply()
 
     def load(self, folder: Path, tag: str, *, step: int) -> None:
-        """Take weights and optimizer from a checkpoint; nothing that stands in its files is run.
+        """Load weights and optimizer from a checkpoint; no code in its files is run.
 
         Raises:
             UserError: the system does not let a file be read.
@@ -259,14 +259,14 @@ class DeepSpeedEngine:
         """
         groups = self.wrapped.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
-        told = explain_damage(
+        explained = explain_damage(
             folder / tag,
             f"DeepSpeed could not read {folder / tag}",
             ": it was damaged or changed. Bring it back as it was, or remove it, and the run "
             f"{after_removal(folder, step)}.",
         )
         # With bf16 and sums of gradients in fp32, DeepSpeed prints the name of a function.
-        with told, weights_only(deepspeed_types()), redirect_stdout(io.StringIO()):
+        with explained, weights_only(deepspeed_types()), redirect_stdout(io.StringIO()):
             path, state = self.wrapped.load_checkpoint(str(folder), tag)
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
@@ -298,7 +298,7 @@ class DeepSpeedEngine:
         return sums
 
     def monitor(self, event: str, figures: Mapping[str, float], samples: int) -> None:
-        """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
+        """Give figures to the monitors that DeepSpeed's JSON enables.
 
         The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
         rate it writes by itself.
@@ -314,17 +314,17 @@ class DeepSpeedEngine:
             [(f"{head}/{visible_line(name)}", value, samples) for name, value in own.items()]
         )
 
-    def answer(self, batch: Tensors) -> LossSums:
+    def forward_eval(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
         At ZeRO stage 3 all ranks call this equally often.
         """
-        with self.answering():
+        with self.eval_mode():
             sums: LossSums = self.wrapped(self._placed(batch))
         return sums
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
+    def eval_mode(self) -> Iterator[None]:
         """Let the model answer for a while and learn nothing.
 
         Nothing is compiled: rows are of many widths. FlexAttention, when it is not, makes the full

@@ -42,7 +42,7 @@ def _benchmarks(task: PretrainTask) -> Hook:
     def act(step: int, log: RunLog, stop: Stop) -> None:
         if benchmarks is None:
             return
-        figures = benchmarks.score(state.engine.answer, stop=stop.exit_code)
+        figures = benchmarks.score(state.engine.forward_eval, stop=stop.exit_code)
         if figures:
             line = f"step {step:,}/{state.steps:,}  {TASKS}  {main_figures(figures)}"
             flat = {f"{one}/{name}": x for name, own in figures.items() for one, x in own.items()}

@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class Located(NamedTuple):
-    """Where windows lie, one row each."""
+    """The places of windows, one row each."""
 
     streams: _Integers
     shards: _Integers
@@ -194,7 +194,7 @@ class Loader(IterableDataset[Tensors]):
         return max(1, _TOKENS_AT_ONCE // (self._share * self.sampler.window.length))
 
     def _read(self, position: int, step: int, at_once: int) -> Iterator[list[Tensors]]:
-        """Yield the batches at `position`, `position + step` and so on, so many at once."""
+        """Yield lists of `at_once` batches: those at `position`, `position + step` and so on."""
         end = _FOREVER if self.steps is None else self.steps * self.batch_size
         firsts, share = iter(range(position, end, step)), self._share
         num_located = at_once * max(1, _LOCATED_AT_ONCE // (share * at_once))
@@ -223,7 +223,7 @@ class Loader(IterableDataset[Tensors]):
 
 
 def _read_ahead(blocks: Iterator[_T], ahead: int) -> Iterator[_T]:
-    """Yield what an iterator does, of which a thread asks for so many before they are needed."""
+    """Yield the items of an iterator, which a thread reads ahead."""
     waiting: deque[Future[_T | None]] = deque()
     with ThreadPoolExecutor(1, thread_name_prefix="loader") as thread:
         while True:
@@ -239,7 +239,7 @@ def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) 
     """Return the scatters that a rank reads in a run of this batch size: all, if it does not fit.
 
     Raises:
-        UserError: the batch cannot be dealt to the ranks.
+        UserError: the batch cannot be divided among the ranks.
     """
     if check_layout(batch_size, num_scatters, world=world, placed=False) is not None:
         return range(num_scatters)

@@ -74,7 +74,7 @@ class RunLog:
             step: the last step whose events are kept from before.
             steps: of the whole run.
             show: write to the terminal as well.
-            monitor: is told what was counted up to a number of samples, too.
+            monitor: gets the figures of events that have a number of samples, too.
         """
         self._steps = steps
         self._monitor = monitor
@@ -112,7 +112,7 @@ class RunLog:
             event: what they are of.
             step: after which they were counted.
             figures: by name.
-            samples: how many were taken up to the step; None: the monitors hear nothing.
+            samples: how many were taken up to the step; None: the monitors get nothing.
             line: what is shown instead.
         """
         # JSON has no NaN and no infinity.
@@ -152,7 +152,7 @@ class RunLog:
                 left = left[self._file.write(left) :]
 
     def say(self, text: str) -> None:
-        """Show a line on the terminal; if nobody reads it any more, the run goes on."""
+        """Show a line on the terminal; if nobody reads it any more, the run continues."""
         with suppress(OSError):
             if self._bar is not None:
                 self._bar.write(message(text), file=sys.stderr)

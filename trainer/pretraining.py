@@ -57,9 +57,9 @@ class PretrainTask(TrainingTask):
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
         """Take a step."""
-        asked = time.perf_counter()
+        begin = time.perf_counter()
         batch = next(self._batches)
-        waited = time.perf_counter() - asked
+        waited = time.perf_counter() - begin
         result, tally = self.state.engine.train_step(
             batch, lr=lr, seed=self.data.run.seed, step=step, sources=self._tally.sources
         )
@@ -119,7 +119,7 @@ class PretrainTask(TrainingTask):
         return validates or bool(hooks)
 
     def _is_due(self, every: int | str, step: int) -> bool:
-        """Return whether what is done so often, and after the last step, is done after a step.
+        """Return whether something is due after a step; after the last one, all is.
 
         Args:
             every: steps, 0 for never; EPOCH.
@@ -332,7 +332,7 @@ def train(
         config: the run.
         ranks: of the run.
         load_weights: loads what --init-from names.
-        make_hooks: makes what is done every so many steps besides validation; all ranks call it.
+        make_hooks: makes the hooks, which run after some steps; all ranks call it.
     """
 
     def start() -> PretrainTask:

@@ -92,7 +92,7 @@ def free_memory(groups: Path = _GROUPS, proc: Path = _PROC) -> int:
     Args:
         groups: where control groups of version 2 are mounted: a batch system or a container limits
             memory with them. The page cache of a group counts as free.
-        proc: where the kernel tells of processes.
+        proc: where the kernel describes processes.
     """
     left = [_figures(proc / "meminfo").get("MemAvailable:", 0) << 10]
     name = ""

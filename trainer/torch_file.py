@@ -1,9 +1,9 @@
-"""PyTorch's files, read in a way that runs nothing that stands in them.
+"""PyTorch's files, read without running any code in them.
 
-A file of `torch.save` is a pickle beside the bytes of its tensors, and a pickle may name any
+A file of `torch.save` is a pickle next to the bytes of its tensors, and a pickle may name any
 function and have it called. Here torch makes of one only tensors, plain values and types of a short
 list; any other name it refuses before it is looked up. DeepSpeed reads its checkpoints as if it had
-written them itself, so torch is told to read every file in this way while DeepSpeed does.
+written them itself, so torch is made to read every file in this way while DeepSpeed does.
 """
 
 import errno
@@ -21,7 +21,7 @@ from shards.errors import DamageError, UserError
 from shards.memory import is_lack_of_memory
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
-"""What torch.load asks the environment for; it refuses to load if both are set."""
+"""Variables of the environment that torch.load reads; it refuses to load if both are set."""
 _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
 """errno of an OSError that a damaged file can cause: it names no such place, or no such file."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
@@ -36,9 +36,9 @@ _LONGEST = 300
 
 @contextmanager
 def weights_only(types: Sequence[Any]) -> Iterator[None]:
-    """Let every torch.load of this process, whatever it asks for, make only values of some types.
+    """Let every torch.load of this process, whatever its arguments, make only values of some types.
 
-    The environment tells the processes that it starts the same, but not the types.
+    Processes that it starts inherit the environment, but not the types.
 
     Args:
         types: allowed besides tensors and plain values, as for `torch.serialization.safe_globals`.
@@ -96,7 +96,7 @@ def _is_legacy(path: Path) -> bool:
 def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
     """Explain what torch or DeepSpeed raises for damaged files, which is almost anything.
 
-    What tells nothing of the files is left as it is: a lack of memory, a rank that is gone.
+    Errors that say nothing about the files pass: a lack of memory, a rank that is gone.
 
     Args:
         path: what is read, a file or a folder.

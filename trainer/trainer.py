@@ -27,7 +27,7 @@ _WARM_UP = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Hook:
-    """What a command lets a run do with its model every so many steps, besides validation."""
+    """Something that a command adds to a run, to do with its model every `every` steps."""
 
     every: int | str
     """Steps, 0 for never; EPOCH."""

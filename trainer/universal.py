@@ -110,8 +110,8 @@ def _convert(source: Path, target: Path) -> None:
         strict=True,
         inject_missing_state=True,
     )
-    told = io.StringIO()
-    with weights_only(deepspeed_types()), redirect_stdout(told), redirect_stderr(told):
+    printed = io.StringIO()
+    with weights_only(deepspeed_types()), redirect_stdout(printed), redirect_stderr(printed):
         ds_to_universal.main(options)
 
 

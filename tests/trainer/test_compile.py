@@ -81,5 +81,5 @@ def test_two_graphs_for_all_widths_and_no_break(
     assert not counters["graph_break"]
     # Rows of tasks are of any width.
     for width in (10, 20, 30):
-        assert engine.answer(batch(width, width)).num_targets.tolist() == [width] * 2
+        assert engine.forward_eval(batch(width, width)).num_targets.tolist() == [width] * 2
     assert counter.frame_count == graphs[-1]

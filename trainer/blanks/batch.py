@@ -190,7 +190,7 @@ def _put_blocks(
     rows.loss_mask[inside] = counted
     if text.pieces is not None and rows.pieces is not None:
         rows.pieces[inside] = text.pieces.take(seen)
-    # A mask stands where its blank began, less what the blanks before it hide.
+    # A mask is where its blank began, less what the blanks before it hide.
     hidden = spans.sizes - 1
     masks = spans.starts - (running_sums(spans.rows, hidden) - hidden)
     rows.position_ids[:, 0][inside] = np.repeat(masks[order], sizes)

@@ -75,7 +75,7 @@ _SHORTEST = 32
 
 
 class _Parts(NamedTuple):
-    """Where parts lie in their rows."""
+    """The places of parts in their rows."""
 
     rows: Integers
     begins: Integers

@@ -1,4 +1,4 @@
-"""Where the blanks of token spans lie in a text: their lengths, their documents, their places.
+"""The blanks of token spans in a text: their lengths, their documents, their places.
 
 The budget of a text is 15 % of its tokens, prompts left out. Lengths are drawn from a Poisson
 distribution until they reach the budget. Then each blank is dealt to a run of the text, roughly a
@@ -92,7 +92,7 @@ def choose_token_spans(runs: Spans, budgets: Integers, *, rng: SampleRng, longes
     """Return blanks in the rows that have runs.
 
     Args:
-        runs: where blanks may lie.
+        runs: where blanks may be.
         budgets: by row, how many tokens to cover, 1 or more: at least that many if the runs have
             room, and fewer than 39 beyond it. A budget of 1 makes one blank.
         rng: the random numbers of the batch.
@@ -194,7 +194,7 @@ def _place(packing: _Packing, runs: Spans, rng: SampleRng) -> Spans:
     """Return the blanks in their places, every way to fill a run being equally likely.
 
     With M tokens to spare, sort as many integers in [0, M] as there are blanks: the i-th says how
-    many of the spare tokens lie before the i-th blank.
+    many of the spare tokens are before the i-th blank.
     """
     dealt, sizes, numbers = packing.blanks
     used = np.zeros(len(runs.rows), np.int64)
@@ -233,7 +233,7 @@ def noise_in_context(
     """Return tokens near blanks, in the same run as the blank and in no blank themselves.
 
     Args:
-        runs: where the blanks lie.
+        runs: where the blanks are.
         blanks: sorted by row, then start.
         counts: by row, how many tokens to return, as far as there are that many.
         rng: the random numbers of the batch.

@@ -22,7 +22,7 @@ def evaluate_run(config: TrainConfig, ranks: Ranks) -> int:
     engine = task.state.engine
     tally = evaluate(engine.losses, task.data, at_once=engine.micro_batch, ranks=ranks)
     _print_tally(tally, f"step {task.state.step:,}", ranks)
-    print_figures(benchmarks, engine.answer)
+    print_figures(benchmarks, engine.forward_eval)
     return 0
 
 

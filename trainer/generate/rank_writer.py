@@ -57,7 +57,7 @@ class RankWriter:
         own: list[list[Completion]] = []
         share = -(-num_prompts // self.ranks.world)
         begin = share * self.ranks.rank
-        with self.engine.answering():
+        with self.engine.eval_mode():
             for first in range(begin, begin + share, self.batch_size):
                 if self.stop.exit_code():
                     return None

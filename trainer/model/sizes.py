@@ -20,7 +20,7 @@ _SIZE_FIELDS = ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_pos
 _RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
 """Of real numbers: from 0 to below this."""
 _MOST = 2**24
-"""Of anything that is counted in a shape: beyond it stands a mistake."""
+"""Of anything that is counted in a shape: anything above is a mistake."""
 
 
 def padded_vocabulary(num_tokens: int) -> int:
