@@ -22,7 +22,7 @@ from trainer.json_file import is_file
 _ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
 """Flags that end a run."""
 _STARTED = {
-    "SLURM_STEP_NUM_STARTED": "srun",
+    "SLURM_STEP_NUM_TASKS": "srun",
     "OMPI_COMM_WORLD_SIZE": "Open MPI's mpirun",
     "PMI_SIZE": "mpirun",
 }
