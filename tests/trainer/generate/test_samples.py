@@ -55,7 +55,7 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
 def writer_of(
     model: Callable[[CachedDecoder], Tensor], stop: Stop, *, stage: int = 0
 ) -> RankWriter:
-    engine: Any = SimpleNamespace(stage=stage, wrapped=model, answering=nullcontext)
+    engine: Any = SimpleNamespace(stage=stage, wrapped=model, eval_mode=nullcontext)
     return RankWriter(
         engine=engine,
         shape=SHAPE,
