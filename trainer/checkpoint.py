@@ -129,6 +129,12 @@ def _names_in(folder: Path) -> list[str]:
             return []
 
 
+def after_removal(folder: Path, step: int) -> str:
+    """Return what a run does once the checkpoint of a step is removed from its folder."""
+    is_earlier = any(other < step for other in steps_in(folder))
+    return "resumes from the checkpoint before" if is_earlier else "starts from the beginning"
+
+
 def list_path(folder: Path) -> Path:
     """Return the path of the list in the folder of a checkpoint."""
     return folder / _LIST

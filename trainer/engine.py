@@ -28,7 +28,7 @@ from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.program import called
 from shards.shown import visible_line
-from trainer.checkpoint import steps_in
+from trainer.checkpoint import after_removal
 from trainer.config import RunConfig
 from trainer.deepspeed import FP32, precision_of, stage_of
 from trainer.distributed import DTYPES, Ranks
@@ -381,12 +381,6 @@ class DeepSpeedEngine:
                 f"the data have a token {largest}, but the vocabulary ends at "
                 f"{self._vocab_size - 1}: {called('shards verify')} DIR says which file is damaged."
             )
-
-
-def after_removal(folder: Path, step: int) -> str:
-    """Return what a run does once the checkpoint of a step is removed from its folder."""
-    is_earlier = any(other < step for other in steps_in(folder))
-    return "resumes from the checkpoint before" if is_earlier else "starts from the beginning"
 
 
 def micro_batches(batch: Tensors, size: int) -> list[Tensors]:

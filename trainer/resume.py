@@ -13,13 +13,13 @@ from trainer.checkpoint import (
     VERSION,
     Checkpoint,
     NoCheckpointError,
+    after_removal,
     check_files,
     find_checkpoint,
     find_later_steps,
 )
 from trainer.config import RESUME_AUTO, RESUME_NONE, RunConfig
 from trainer.distributed import CollectiveError, Ranks
-from trainer.engine import after_removal
 
 _OWN = {"loader", "progress"}
 """What checkpoints of one command alone record: of trainer.train, of trainer.finetune."""

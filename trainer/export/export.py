@@ -35,7 +35,8 @@ from trainer.import_weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, resolve_model
 from trainer.import_weights.read import read_weights
 from trainer.load_options import LoadOptions
-from trainer.model.model import parameter_shapes
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
 
 _ONE_FILE = 2**62
@@ -132,7 +133,7 @@ def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
         DamageError: a file is damaged.
     """
     weights = read_weights(source.path, vocab_size=source.shape.vocab_size)
-    shapes = parameter_shapes(source.shape)
+    shapes = _parameter_shapes(source.shape)
     weights.check(shapes)
     state = {}
     for name in shapes:
@@ -244,3 +245,10 @@ def _write_tokenizer(
         }
         write_json(folder / "tokenizer_config.json", content)
     return []
+
+
+def _parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
+    """Return the shapes of a model's parameters by name, without making them."""
+    with torch.device("meta"):
+        model = GLM(config)
+    return {name: parameter.shape for name, parameter in model.named_parameters()}

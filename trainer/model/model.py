@@ -228,13 +228,6 @@ def _logits_at_once(device: torch.device) -> int:
     return max(CHUNK_LOGITS, memory // _CHUNK_SHARE // torch.float32.itemsize)
 
 
-def parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
-    """Return the shapes of a model's parameters by name, without making them."""
-    with torch.device("meta"):
-        model = GLM(config)
-    return {name: parameter.shape for name, parameter in model.named_parameters()}
-
-
 def _plain_positions(tokens: Tensor) -> Tensor:
     """Return positions 0, 1, 2 … for text without blanks, int64[b, 2, n]."""
     positions = torch.arange(tokens.shape[1], device=tokens.device)
