@@ -2,7 +2,7 @@
 
     the options         ◀─ keywords.py ─  keywords        the same checks and messages
     run/command.py      ─  the same run  ─▶  Built         what a run made, to go on with
-    planning/run.py     ─  the same text ─▶  Estimated     what a run would take
+    job/estimate.py     ─  the same text ─▶  Estimated     what a run would take
 
 The keywords, their meaning and their defaults are those of the options of the corpora; the
 signatures and docstrings of `build` and `estimate` are made of them.
@@ -116,15 +116,11 @@ class Estimated:
     seconds: float
     """Of the whole run, on so many workers like this machine's."""
     documents: int
-    """Kept by the map; duplicates across the pieces of the sample are not known."""
+    """That are kept; duplicates are known across the parts of the sample alone."""
     tokens: int
     shards: int
     disk_bytes: int
     """At once, at most: shards and intermediate files."""
-    worker_bytes: int
-    """Peak memory of a worker."""
-    driver_bytes: int
-    """Peak memory of the process that hands out tasks."""
 
     def __str__(self) -> str:
         return self.text
@@ -225,20 +221,17 @@ def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
         UserError: The input cannot be read, or an option does not fit.
     """
     module, asked = _asked(corpus, {**options, "plan": True})
-    from pipelines.planning.run import plan  # noqa: PLC0415  as in the command: it takes a second
-    from pipelines.planning.table import plan_lines  # noqa: PLC0415
+    from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415  as in the command
 
     took = plan(module, asked)
     return Estimated(
         text="\n".join(map(visible_line, plan_lines(took, asked))),
         workers=took.workers,
         seconds=took.seconds,
-        documents=took.extent.count("documents"),
-        tokens=took.extent.count("tokens"),
-        shards=took.extent.count("shards"),
-        disk_bytes=round(took.disk_bytes),
-        worker_bytes=round(took.worker_bytes),
-        driver_bytes=round(took.driver_bytes),
+        documents=took.documents,
+        tokens=took.costs.tokens,
+        shards=took.shards,
+        disk_bytes=took.disk_bytes,
     )
 
 

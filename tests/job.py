@@ -42,7 +42,7 @@ IMPORTED = {
         "apache_beam",
         "pipelines.job.build",
         "pipelines.job.append",
-        "pipelines.planning.run",
+        "pipelines.job.estimate",
         # What those load lazily.
         "fastokens",
         "jinja2",

@@ -201,8 +201,7 @@ class Options(Command):
     """A longer record is rejected as too-long. Default: 32 MiB; a worker needs several times as
     much memory."""
     plan: bool = option(False, action="store_true", group=RUNNING)
-    """Estimate the run from a timed sample of the input and stop: splits, documents, tokens, time,
-    disk, memory."""
+    """Estimate the run from a timed sample of the input and stop: documents, tokens, time, disk."""
     skip_unreadable: bool = option(False, action="store_true", group=IN)
     """Continue without files and folders that match and cannot be read, and with what can be read
     of an archive that is cut off or an array that is not closed; the log counts them, report.json

@@ -52,8 +52,7 @@ def run_corpus(module: str, options: Options) -> None:
     log_plainly()
     options = checked(options, load_recipe(module))
     if options.plan:
-        from pipelines.planning.run import plan  # noqa: PLC0415 - see make
-        from pipelines.planning.table import plan_lines  # noqa: PLC0415 - see make
+        from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415 - see make
 
         print_lines(plan_lines(plan(module, options), options))
     elif options.watch:

@@ -130,7 +130,7 @@ def _text(whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return what is at the beginning of a file, and which share of the file that is."""
     reader = BoundedReader(
         open_reader(whole, _READING),
-        until=time.monotonic() + HEAD_SECONDS,
+        seconds=HEAD_SECONDS,
         units=HEAD_BYTES,
         packed=compression(whole.path) is not None or whole.form == "arrow",
     )

@@ -9,10 +9,11 @@ from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
 from pipelines.look.heads import Head
 from pipelines.look.look import Kind, Look
-from pipelines.planning.table import bytes_text, cut, table, width
 from pipelines.read.endings import ending_of, matcher
 from pipelines.read.fields import Field
 from pipelines.read.input_file import common_start
+from pipelines.report.columns import cut, table, width
+from pipelines.report.formats import byte_size
 from shards.program import called
 from shards.shown import visible_line
 from shards.storage.address import is_url
@@ -55,7 +56,7 @@ def _lines(look: Look) -> Iterator[str]:
         yield f"{look.path}: a dataset, whose texts are tokens already"
         yield f"next      {called('shards inspect')} {folder}"
         return
-    size = bytes_text(sum(kind.num_bytes for kind in look.taken))
+    size = byte_size(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
     num_others = sum(kind.num_files for kind in look.kinds) - num_files
     others = f"; {num_others:,} more that a run does not read" * (num_others > 0)
@@ -70,7 +71,7 @@ def _kinds(look: Look) -> Iterator[str]:
         (
             kind.ending or "(no ending)",
             f"{kind.num_files:,}",
-            bytes_text(kind.num_bytes),
+            byte_size(kind.num_bytes),
             _what(kind),
         )
         for kind in look.kinds[:MOST_KINDS]

@@ -10,12 +10,12 @@ from pipelines.read.record import Damage, Record
 class BoundedReader(RecordReader):
     """Reads a split until it has read some bytes, or its time is over."""
 
-    def __init__(self, reader: RecordReader, *, until: float, units: int, packed: bool) -> None:
+    def __init__(self, reader: RecordReader, *, seconds: float, units: int, packed: bool) -> None:
         """Make one.
 
         Args:
             reader: Reads a split.
-            until: When to stop, by time.monotonic.
+            seconds: After how long to stop.
             units: Bytes or rows, as the reader counts offsets, after which to stop.
             packed: The file is compressed, or in a corpus's own format. How many stored bytes a
                 record took is known only where `done` makes a step; so reading goes on until one.
@@ -23,7 +23,7 @@ class BoundedReader(RecordReader):
         super().__init__(reader.split)
         self.crc32c = 0
         self._reader = reader
-        self._until = until
+        self._seconds = seconds
         self._units = units
         self._packed = packed
         self._first = self._last = -1
@@ -36,7 +36,7 @@ class BoundedReader(RecordReader):
         return self._reader.done
 
     def _read(self) -> Iterator[Record | Damage]:
-        before = 0
+        before, self._until = 0, time.monotonic() + self._seconds
         for item in self._reader:
             if self._first < 0:
                 self._first = self._last = item.offset

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.read.files import read_exactly
+from pipelines.read.files import open_input, read_exactly, readable
 from shards.errors import UserError
 from shards.storage.arrow import check_parquet
 from shards.storage.files import crc32c_of
@@ -47,6 +47,16 @@ def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
             "file says where the rows are; without it nothing can be read. Fetch the file again, "
             "or leave it out."
         ) from error
+
+
+def num_rows(path: str) -> int:
+    """Return the number of rows of a Parquet file.
+
+    Raises:
+        UserError: As open_parquet.
+    """
+    with open_input(path) as file, readable(path):
+        return int(open_parquet(file, path).metadata.num_rows)
 
 
 def _check_footer(table: pq.ParquetFile) -> None:

@@ -35,24 +35,71 @@ class Costs:
         """CPU seconds of the whole run."""
         return sum(self.map_seconds.values()) + self.later_seconds
 
+    def scaled(self, times: float) -> "Costs":
+        """Return what so many times the text takes."""
+        return Costs(
+            text_bytes=round(self.text_bytes * times),
+            map_seconds={stage: spent * times for stage, spent in self.map_seconds.items()},
+            later_seconds=self.later_seconds * times,
+            file_bytes=self.file_bytes * times,
+            tokens=round(self.tokens * times),
+            dataset_bytes=round(self.dataset_bytes * times),
+        )
+
+    def __add__(self, other: "Costs") -> "Costs":
+        stages = {**self.map_seconds, **other.map_seconds}
+        return Costs(
+            text_bytes=self.text_bytes + other.text_bytes,
+            map_seconds={
+                stage: self.map_seconds.get(stage, 0.0) + other.map_seconds.get(stage, 0.0)
+                for stage in stages
+            },
+            later_seconds=self.later_seconds + other.later_seconds,
+            file_bytes=self.file_bytes + other.file_bytes,
+            tokens=self.tokens + other.tokens,
+            dataset_bytes=self.dataset_bytes + other.dataset_bytes,
+        )
+
+
+NO_COSTS = Costs(
+    text_bytes=0, map_seconds={}, later_seconds=0.0, file_bytes=0.0, tokens=0, dataset_bytes=0
+)
+
 
 def text_read(report: Mapping[str, Any]) -> int:
     """Return the UTF-8 bytes of all texts that a run read."""
-    return sum(sum(account["bytes"].values()) for account in report["accounting"].values())
+    return sum(map(_text_bytes, report["accounting"].values()))
 
 
-def run_costs(manifest: Manifest, report: Mapping[str, Any]) -> Costs | None:
-    """Return what a run took; None if its report does not say, or there was no text."""
-    text_bytes = text_read(report)
+def _text_bytes(account: Mapping[str, Any]) -> int:
+    return sum(account["bytes"].values())
+
+
+def run_costs(
+    manifest: Manifest, report: Mapping[str, Any], *, source: str | None = None
+) -> Costs | None:
+    """Return what a run took; None if its report does not say, or there was no text.
+
+    Args:
+        manifest: Of the dataset.
+        report: Of the run.
+        source: Of this one alone, with its part of what is known of all sources together: that of
+            its text.
+    """
+    accounts = {
+        name: account for name, account in report["accounting"].items() if source in (None, name)
+    }
+    text_bytes = sum(map(_text_bytes, accounts.values()))
     if not text_bytes or "cpu_seconds" not in report:
         return None
-    accounts = report["accounting"]
-    made = [sum_shards(manifest.shards(split=split)) for split in (TRAIN, VALIDATION)]
+    part = text_bytes / text_read(report)
+    seconds = {name: report["cpu_seconds"][name] for name in accounts}
+    made = [sum_shards(manifest.shards(source, split=split)) for split in (TRAIN, VALIDATION)]
     return Costs(
         text_bytes=text_bytes,
-        map_seconds=_map_seconds(accounts, report["cpu_seconds"]),
-        later_seconds=_later_seconds(report),
-        file_bytes=report["input_MB"] * 1e6 * _sampled_fraction(accounts.values()),
+        map_seconds=_map_seconds(accounts, seconds),
+        later_seconds=_later_seconds(report) * part,
+        file_bytes=report["input_MB"] * 1e6 * _sampled_fraction(accounts.values()) * part,
         tokens=sum(totals.tokens for totals in made),
         dataset_bytes=sum(totals.bytes for totals in made),
     )

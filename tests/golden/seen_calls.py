@@ -122,20 +122,13 @@ def _of(data: Dataset, source: str | None, split: str) -> str:
 
 _ANY = {"languages": "all", "language_threshold": 0, "validation": 0.05}
 _PLANS: Mapping[str, Mapping[str, Any]] = {
-    "plain": {"workers": 3, "split_bytes": 3_000},
+    "plain": {"workers": 3},
     "near": {"dedup": "minhash", "keep_dropped": True, "quality": "en=gopher", "pii": "mask"},
     "apart": {"dedup": "minhash", "shards": 4, "validation": 0},
     "none": {"dedup": "none", "validation": 0.05, "shard_tokens": 2_000},
-    "far": {"output": "memory://bucket/far", "dedup": "minhash", "split_bytes": 2_000},
-    "far, exact": {"output": "memory://bucket/far", "keep_dropped": True, "validation": 0.05},
-    "short": {"split_bytes": 400, "shards": 65_536, "workers": 2},
-    "short, near": {"split_bytes": 200, "shards": 32_768, "dedup": "minhash"},
-    "far, short": {"output": "memory://bucket/far", "split_bytes": 900, "dedup": "minhash",
-                     "shards": 131_072},
-    "far, in ranges": {"output": "memory://bucket/far", "split_bytes": 60, "shards": 131_072,
-                       "dedup": "minhash", "input": {"web": "in", "short": "short"}, **_ANY},
-    "in ranges": {"split_bytes": 60, "shards": 8_388_608, "input": "short", "workers": 5, **_ANY},
-}  # fmt: skip
+    "far": {"output": "memory://bucket/far", "keep_dropped": True},
+    "short": {"input": {"web": "in", "short": "short"}, "sample": 0.5, **_ANY},
+}
 
 
 def planned() -> None:
@@ -146,10 +139,8 @@ def planned() -> None:
         plan = estimate("text", **{**shared, **options})
         print(f"== {name}")
         for line in str(plan).splitlines():
-            if not line.startswith("memory  "):
-                print(_without_times(line))
-        print(plan.workers, plan.documents, plan.tokens, plan.shards, plan.disk_bytes)
-        print("worker - driver", plan.worker_bytes - plan.driver_bytes, plan.seconds > 0)
+            print(_without_times(line))
+        print(plan.workers, plan.documents, plan.tokens, plan.shards, plan.seconds > 0)
         figures = re.findall(r"(\w+)=", repr(plan))
         print(figures, plan._repr_html_()[:5], plan._repr_html_().endswith("</pre>"))
     print(_said(lambda: estimate("text", **shared, workers=0).workers))

@@ -13,9 +13,9 @@ from pipelines.look.command import LookAt
 from pipelines.look.heads import HEAD_RECORDS
 from pipelines.look.look import look
 from pipelines.look.page import COLUMNS, command, page
-from pipelines.planning.table import width
 from pipelines.read.fields import Field, fields_of, text_field
 from pipelines.read.record import Record
+from pipelines.report.columns import width
 from tests.golden.corpora import put_array, put_lines
 
 CHINESE = "人工智能正在改变我们的生活方式，也带来了新的问题。" * 8

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.recipe import load_recipe
-from pipelines.planning import sample as sample_module
-from pipelines.planning.run import plan
-from pipelines.planning.sizes import SourceSize
+from pipelines.job import estimate
+from pipelines.job.estimate import SourceEstimate, plan
 from pipelines.wudao import RECIPE
 from tests.pipelines.runs import page
 
@@ -37,18 +36,17 @@ def write_file(path: Path) -> None:
             file.writelines(documents())
 
 
-def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceSize:
-    """The size of a file by a sample of it."""
+def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceEstimate:
+    """What becomes of a file by a sample of it."""
     recipe = load_recipe("pipelines.text")
     options = replace(
         recipe.options(input=(str(path),), tokenizer=RECIPE.sample_tokenizer),
         output=path.parent / "out",
-        split_bytes=path.stat().st_size // 10,
         language_threshold=0,
     )
     estimated = plan("pipelines.text", options, seconds=seconds)
     assert not options.output.exists()
-    return estimated.extent.sources["text"]
+    return estimated.sources["text"]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
@@ -59,7 +57,8 @@ def test_the_documents_of_a_file_are_known_from_a_part_of_it(
     write_file(path)
     # Of gzip what was read ahead is counted, too: some KiB. Its pieces are bytes of its content.
     share = 2 if suffix == "jsonl.gz" else 1 / 20
-    monkeypatch.setattr(sample_module, "PIECE_BYTES", round(path.stat().st_size * share))
+    monkeypatch.setattr(estimate, "PART_BYTES", round(path.stat().st_size * share))
     source = sampled(path)
     assert 0.01 < source.share < 0.9
-    assert source.records == pytest.approx(ROWS, rel=0.1)
+    assert source.read == pytest.approx(ROWS, rel=0.1)
+    assert source.kept + sum(source.left_out.values()) == pytest.approx(source.read, abs=3)

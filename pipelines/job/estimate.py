@@ -1,0 +1,358 @@
+"""`--plan`: what a run takes, by a run over a timed sample of its input.
+
+The job itself builds a dataset of parts of the input in a temporary folder. What its report says of
+each source is multiplied by how much more the source holds.
+"""
+
+import logging
+import math
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import Corpus, match_corpora
+from pipelines.execute.runner import Runner, silence_beam
+from pipelines.execute.workers import num_workers
+from pipelines.job.build import Build
+from pipelines.map.chain import load_chain
+from pipelines.read.bounded import BoundedReader
+from pipelines.read.compressed import compression
+from pipelines.read.files import InputFile
+from pipelines.read.input_format import NEVER_CUT
+from pipelines.read.reader import RecordReader
+from pipelines.read.record import Damage, Record
+from pipelines.read.row_groups import num_rows
+from pipelines.read.split import FileSplit
+from pipelines.report.columns import table
+from pipelines.report.formats import byte_size, duration, percent
+from pipelines.report.projection import NO_COSTS, Costs, run_costs, text_read
+from pipelines.report.write import REPORT
+from shards.manifest import WORK, Manifest, sum_shards
+from shards.storage.files import files as sizes_below
+from shards.storage.files import read_json
+
+SECONDS = 24.0
+"""How long all sources together are sampled, roughly."""
+
+PARTS = 8
+"""Splits of the largest source, at least; a part of each is read."""
+
+PART_BYTES = 8 << 20
+"""Most bytes of input, uncompressed, of a part."""
+
+LEAST_SECONDS = 0.5
+"""Shortest time for a part."""
+
+START_SECONDS = 4.0
+"""From the command to the first split: Python, Beam, models."""
+
+_DATASET, _FIRST, _READ = "dataset", "first", "read"
+"""Folders of a sample: its dataset, and notes of what was read before the map and in it."""
+
+_SECONDS = 120
+"""From which on times are shown in minutes, hours or days."""
+
+_LOG = logging.getLogger("corpusmill")
+
+
+class _NotedReader(BoundedReader):
+    """A bounded reader that leaves a note of how much it has read of the stored bytes."""
+
+    def __init__(self, reader: RecordReader, *, unit: float, notes: Path, **bounds: Any) -> None:
+        super().__init__(reader, **bounds)
+        self._unit = unit
+        self._notes = notes
+
+    def _read(self) -> Iterator[Record | Damage]:
+        yield from super()._read()
+        stored = self.consumed * self._unit
+        (self._notes / uuid.uuid4().hex).write_text(f"{stored} {self.split.source}")
+
+
+@dataclass(frozen=True)
+class SampledCorpus(Corpus):
+    """A corpus of which a part of each split is read."""
+
+    notes: Path
+    """Folder for notes of how much was read."""
+    seconds: float
+    """For each part."""
+
+    def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
+        """Return what reads a part of a split."""
+        packed = compression(split.path) is not None or split.form in NEVER_CUT
+        is_table = split.form == "parquet"
+        unit = split.file_bytes / max(1, num_rows(split.path)) if is_table else 1.0
+        if not (packed or is_table):
+            # The beginning of a file may differ from the rest of it.
+            start = (split.start + split.end) // 2 - PART_BYTES
+            split = replace(split, start=start) if start > split.start + PART_BYTES else split
+        return _NotedReader(
+            super().reader(split, whole=whole),
+            unit=unit,
+            notes=self.notes / (_FIRST if whole else _READ),
+            seconds=self.seconds,
+            units=max(1, round(PART_BYTES / unit)),
+            packed=packed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceEstimate:
+    """How large a source is, and what becomes of it."""
+
+    files: int
+    stored_bytes: int
+    share: float
+    """The part of its stored bytes that the sample read."""
+    read: int
+    """Documents."""
+    kept: int
+    """Of them; duplicates are known across the parts of the sample alone."""
+    left_out: Mapping[str, int]
+    """The others, by reason."""
+    rejects: int
+    """Those of them that cannot be read."""
+    costs: Costs
+
+    @classmethod
+    def of(
+        cls,
+        manifest: Manifest,
+        report: Mapping[str, Any],
+        files: Sequence[InputFile],
+        *,
+        share: float,
+    ) -> "SourceEstimate":
+        """Return what becomes of a source, by the report of a run over a share of it."""
+        name = files[0].source
+        account = report["accounting"][name]
+        left_out = {**account["dropped"], **account["quarantined"]}
+        costs = run_costs(manifest, report, source=name)
+        # A run reads the records that --sample leaves out as well.
+        costs = replace(costs, map_seconds=report["cpu_seconds"][name]) if costs else NO_COSTS
+        return cls(
+            files=len(files),
+            stored_bytes=_bytes(files),
+            share=share,
+            read=round(account["read"] / share),
+            kept=round(account["kept"] / share),
+            left_out={reason: round(number / share) for reason, number in left_out.items()},
+            rejects=round(sum(account["quarantined"].values()) / share),
+            costs=costs.scaled(1 / share),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What a run takes."""
+
+    sources: Mapping[str, SourceEstimate]
+    workers: int
+    shards: int
+    segment_bytes: int
+    other_bytes: int
+    """Of the dataset, beside the shards: audit, rejects, signatures."""
+
+    @property
+    def costs(self) -> Costs:
+        """Of all sources."""
+        return reduce(add, (source.costs for source in self.sources.values()))
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run, on so many workers that are never idle."""
+        return START_SECONDS + self.costs.cpu_seconds / self.workers
+
+    @property
+    def documents(self) -> int:
+        """That are kept."""
+        return sum(source.kept for source in self.sources.values())
+
+    @property
+    def disk_bytes(self) -> int:
+        """Of all files that exist at once before the end."""
+        return self.segment_bytes + self.costs.dataset_bytes + self.other_bytes
+
+
+def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate:
+    """Return what a run would take; nothing is written to the output.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Complete options, as `completed` returns them.
+        seconds: How long to sample, roughly.
+
+    Raises:
+        UserError: The input cannot be read, or an option does not fit.
+    """
+    files, corpora = match_corpora(module, options)
+    by_source = {name: [file for file in files if file.source == name] for name in corpora}
+    chosen = {name: _spread(each) for name, each in by_source.items()}
+    with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
+        folder = Path(name)
+        for notes in (_FIRST, _READ):
+            (folder / notes).mkdir()
+        sample = _sampling(chosen, folder, seconds=seconds)
+        manifest = _build(
+            sample(Corpus(module, options)),
+            {source: sample(corpus) for source, corpus in corpora.items()},
+            [file for each in chosen.values() for file in each],
+        )
+        share = {
+            name: min(1.0, stored / _bytes(by_source[name]))
+            for name, stored in _noted(folder).items()
+        }
+        return _projected(manifest, folder / _DATASET, by_source, share=share, options=options)
+
+
+def _spread(files: Sequence[InputFile]) -> list[InputFile]:
+    """Return PARTS files spread evenly, or more if these are small."""
+    size = max(1, _bytes(files) // len(files))
+    number = min(len(files), max(PARTS, math.ceil(PARTS * PART_BYTES / size)))
+    return [files[(2 * index + 1) * len(files) // (2 * number)] for index in range(number)]
+
+
+def _sampling(
+    chosen: Mapping[str, Sequence[InputFile]], folder: Path, *, seconds: float
+) -> Callable[[Corpus], SampledCorpus]:
+    """Return what makes a corpus one of which parts of some files are read."""
+    split_bytes = max(PART_BYTES, max(map(_bytes, chosen.values())) // PARTS)
+    parts = sum(-(-file.bytes // split_bytes) for files in chosen.values() for file in files)
+
+    def sampled(corpus: Corpus) -> SampledCorpus:
+        options = replace(
+            corpus.options,
+            output=folder / _DATASET,
+            split_bytes=split_bytes,
+            shards=1,
+            max_reject_rate=1.0,
+            keep_segments=True,
+            overwrite=False,
+            engine=(),
+        )
+        each = max(LEAST_SECONDS, seconds / max(parts, 1))
+        return SampledCorpus(corpus.module, options, notes=folder, seconds=each)
+
+    return sampled
+
+
+def _build(
+    corpus: SampledCorpus, corpora: Mapping[str, Corpus], files: Sequence[InputFile]
+) -> Manifest:
+    """Build the dataset of a sample in this process; of its log only warnings are shown."""
+    silence_beam()
+    load_chain(corpus.options, run="").prepare()  # what is timed is the work, not the start
+    level = _LOG.level
+    _LOG.setLevel(logging.WARNING)
+    try:
+        with Runner((), num_workers=0) as runner:
+            return Build(corpus, corpora, files=files, runner=runner).make()
+    finally:
+        _LOG.setLevel(level)
+
+
+def _noted(folder: Path) -> dict[str, float]:
+    """Return the stored bytes that were read of each source."""
+    read: dict[str, float] = {}
+    for note in sorted((folder / _READ).iterdir()):
+        stored, _, source = note.read_text().partition(" ")
+        read[source] = read.get(source, 0.0) + float(stored)
+    return read
+
+
+def _projected(
+    manifest: Manifest,
+    dataset: Path,
+    files: Mapping[str, Sequence[InputFile]],
+    *,
+    share: Mapping[str, float],
+    options: Options,
+) -> Estimate:
+    """Return what a run takes, by the dataset of a share of each source."""
+    report = read_json(dataset / REPORT)
+    sources = {
+        name: SourceEstimate.of(manifest, report, files[name], share=share[name])
+        for name in files
+        if share.get(name)
+    }
+    sizes = sizes_below(dataset)
+    segments, generation = (
+        sum(
+            size
+            for path, size in sizes.items()
+            if path.startswith(f"{folder}/") and not path.endswith(".json")
+        )
+        for folder in (f"{WORK}/map", manifest.generations[0].name)
+    )
+    read = text_read(report)
+    times = sum(source.costs.text_bytes for source in sources.values()) / max(read, 1)
+    return Estimate(
+        sources=sources,
+        workers=max(1, num_workers(options.workers, work_bytes=sum(map(_bytes, files.values())))),
+        shards=sum(
+            options.shards or _num_shards(source.costs.tokens, options.shard_tokens)
+            for source in sources.values()
+        ),
+        segment_bytes=round(segments * times),
+        other_bytes=round((generation - sum_shards(manifest.shards()).bytes) * times),
+    )
+
+
+def _num_shards(tokens: int, most: int) -> int:
+    """Return the power of two of shards that keeps each within its most tokens."""
+    return 1 << max(0, math.ceil(math.log2(max(tokens, 1) / most)))
+
+
+def _bytes(files: Sequence[InputFile]) -> int:
+    return sum(file.bytes for file in files)
+
+
+def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
+    """Yield the lines of `--plan` for a run with some options."""
+    head = ("", "files", "bytes", "sampled", "documents", "kept", "tokens", "left out")
+    yield from table([head, *(_row(*named) for named in estimate.sources.items())], left=(0, 7))
+    costs = estimate.costs
+    steps = {**costs.map_seconds, "dedup and merge": costs.later_seconds}
+    shown = (f"{name} {_time(seconds)}" for name, seconds in steps.items())
+    yield ""
+    yield f"CPU time     {', '.join(shown)}"
+    yield (f"wall time    {_time(estimate.seconds)} on {estimate.workers} workers like this one")
+    yield (
+        f"disk         segments {byte_size(estimate.segment_bytes)}, shards "
+        f"{byte_size(costs.dataset_bytes)} in {estimate.shards:,}, audit, rejects, signatures "
+        f"{byte_size(estimate.other_bytes)}; at once {byte_size(estimate.disk_bytes)}"
+    )
+    rejects = sum(source.rejects for source in estimate.sources.values())
+    share = rejects / max(1, sum(source.read for source in estimate.sources.values()))
+    if share > options.max_reject_rate:
+        yield ""
+        yield (
+            f"{100 * share:.2g} % of the sample cannot be read: more than --max-reject-rate "
+            f"{options.max_reject_rate:g} allows"
+        )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < _SECONDS else duration(seconds / 3600)
+
+
+def _row(name: str, source: SourceEstimate) -> tuple[str, ...]:
+    most = Counter(source.left_out).most_common(3)
+    return (
+        name,
+        f"{source.files:,}",
+        byte_size(source.stored_bytes),
+        percent(source.share, 1),
+        f"{source.read:,}",
+        f"{source.kept:,}",
+        f"{source.costs.tokens:,}",
+        ", ".join(f"{reason} {percent(number, source.read)}" for reason, number in most),
+    )

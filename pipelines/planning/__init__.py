@@ -1,1 +1,0 @@
-"""`--plan`: what a run takes, before it runs."""

@@ -1,0 +1,35 @@
+"""Tables of text for a terminal."""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+
+def width(text: str) -> int:
+    """Return how many columns a terminal gives a text: two for a character of East Asia."""
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def cut(text: str, room: int) -> str:
+    """Return a text that takes at most `room` columns, with an ellipsis where it was cut."""
+    if width(text) <= room:
+        return text
+    taken = 1
+    for index, character in enumerate(text):
+        taken += width(character)
+        if taken > room:
+            return f"{text[:index]}…"
+    return text
+
+
+def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iterator[str]:
+    """Yield rows with columns under each other; those not in `left` end at the same place."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = []
+        for index, (cell, room) in enumerate(zip(row, widths, strict=True)):
+            blanks = " " * (room - width(cell))
+            cells.append(cell + blanks if index in left else blanks + cell)
+        yield "  ".join(cells).rstrip()
