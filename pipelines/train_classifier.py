@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.quality import Quality
 from pipelines.steps.classifier import Classifier, line_of, metric_of
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Held, TextOptions, TrainingTexts, check_new
@@ -318,7 +319,8 @@ def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]
 
 def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     """Return the probability of a label for texts, 0 where the model knows no word."""
-    (scores,) = Classifier([f"{model}:{label}"]).score(texts, ["und"] * len(texts)).values()
+    quality = Quality(Classifier([f"{model}:{label}"]).selection)
+    (scores,) = quality.judge(texts, ["und"] * len(texts)).metrics.values()
     return np.nan_to_num(scores)
 
 

@@ -21,11 +21,13 @@ from pipelines.quality.selection import (
     Labels,
     Selection,
     chosen_for,
+    joined,
     parse_selection,
+    reasons_of,
+    recorded_bounds,
     rules_for,
     with_overrides,
 )
-from pipelines.steps.scorer import join_selections, reasons_of, recorded_selection
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.storage.files import read_json
@@ -87,7 +89,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         raise UserError(
             f"{error} The dataset was made by a version whose profiles were others: build it again."
         ) from error
-    before = join_selections(profiles, recorded_selection(options))
+    before = joined(profiles, recorded_bounds(options))
     try:
         selection = with_overrides(before, overrides, labels)
     except UserError as error:
@@ -114,8 +116,8 @@ def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
 
 def _labels(options: Mapping[str, Any]) -> Labels:
     """Return the labels of the model that a dataset was made with; None: those of one's own."""
-    scored = recorded_selection(options)
-    named = {*options["languages"], *options["quality"]["bounds"], *scored} - {"all", EVERY}
+    measured = recorded_bounds(options)
+    named = {*options["languages"], *options["quality"]["bounds"], *measured} - {"all", EVERY}
     return LANGUAGES if named <= LANGUAGES else None
 
 

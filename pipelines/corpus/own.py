@@ -10,7 +10,7 @@ from pipelines.corpus.recipe import is_module
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
-_SPEC = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
+_SPEC = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*)")
 _WHERE = (
     "A module lies in the working directory or is installed, here and on every machine that runs "
     "tasks"

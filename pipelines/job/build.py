@@ -47,12 +47,12 @@ from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.quality import Quality
+from pipelines.quality.selection import joined, recorded_bounds
 from pipelines.read.files import InputFile, Listing
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from pipelines.steps.filter_spec import parse_filter
-from pipelines.steps.scorer import join_selections, recorded_selection
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, held
@@ -183,8 +183,8 @@ class Build:
         self.runner = runner
         number = uuid.uuid4().hex
         self.chain = runner.call(describe_run, (self.options, number))
-        scored = recorded_selection(self.chain.facts)
-        self.judged = Quality(join_selections(self.quality.selection, scored))
+        measured = recorded_bounds(self.chain.facts)
+        self.judged = Quality(joined(self.quality.selection, measured))
         """The rules of profiles and of scorers, whose models only the workers need to have."""
         self.job = Job(
             options=self.options,

@@ -29,7 +29,7 @@ from pipelines.steps.filter_spec import (
     parse_filter,
 )
 from pipelines.steps.fingerprint import Fingerprint
-from pipelines.steps.judge import Judge, load_scorers
+from pipelines.steps.judge import QualityFilter, load_scorers
 from pipelines.steps.langid import Identify
 from pipelines.steps.pii import Mask
 from pipelines.steps.step import Step
@@ -63,7 +63,7 @@ class Chain:
     def __init__(self, options: Options) -> None:
         """Load the models that the options of a run name."""
         self.options = options
-        self.judge = Judge(
+        self.judge = QualityFilter(
             options.quality,
             thresholds=options.threshold,
             scorers=load_scorers(options.classifier, options.perplexity),

@@ -5,7 +5,6 @@ so that other bounds can be tried on the metrics alone.
 """
 
 import importlib.util
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,8 +26,10 @@ from pipelines.quality.selection import (
     Labels,
     Selection,
     chosen_for,
+    described,
     find_warnings,
     parse_selection,
+    reasons_of,
     rules_for,
 )
 from pipelines.quality.verdict import (
@@ -107,9 +108,8 @@ class Quality:
 
     @cached_property
     def all_reasons(self) -> tuple[str, ...]:
-        """Every reason that any profile may give, those of one's own last."""
-        own = (reason for profile in self._own_profiles for reason in profile.reasons)
-        return tuple(dict.fromkeys((*REASONS, *own)))
+        """Every reason that any profile may give, those of the user's profiles and models last."""
+        return tuple(dict.fromkeys((*REASONS, *reasons_of(self._selection))))
 
     @cached_property
     def own(self) -> dict[str, str]:
@@ -137,12 +137,12 @@ class Quality:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the metric columns, in a fixed order."""
-        used = {bound.profile.name for chosen in self._selection.values() for bound in chosen}
-        return tuple(
-            column
-            for profile in (*PROFILES, *self._own_profiles)
-            if profile.name in used
-            for column in profile.columns
+        used = [bound.profile for chosen in self._selection.values() for bound in chosen]
+        models = (profile for profile in used if profile not in PROFILES and not profile.module)
+        return (
+            *(column for one in PROFILES if one in used for column in one.columns),
+            *(column for own in self._own_profiles for column in own.columns),
+            *sorted({column for model in models for column in model.columns}),
         )
 
     @property
@@ -217,10 +217,7 @@ class Quality:
             language: [
                 {
                     "profile": applied.profile.name,
-                    "bounds": {
-                        name: None if math.isnan(bound) else float(bound)
-                        for name, bound in sorted(applied.bounds.items())
-                    },
+                    "bounds": described(applied.bounds),
                 }
                 for applied in chosen
             ]
@@ -264,7 +261,9 @@ class Quality:
             chosen = chosen_for(self._selection, language)
             plain = plain_code(language)
             own = {bound.splitter for bound in chosen if bound.splitter}
-            key = [(bound.profile.name, *sorted(bound.bounds.items())) for bound in chosen]
+            # Models of several languages have the same name.
+            profiles = [(bound.profile, sorted(bound.bounds.items())) for bound in chosen]
+            key = [(one.name, id(one.measure_batch), bounds) for one, bounds in profiles]
             whose = repr((key, own, not own and plain in CHINESE))
             if whose not in self._distinct:
                 split = load_splitter(own.pop()) if own else None

@@ -13,12 +13,13 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
 from pipelines.corpus.own import load_own
-from pipelines.quality.catalog import NONE, PROFILES, find_profile, nearest
+from pipelines.quality.catalog import NONE, PROFILES, SCORERS, find_profile, nearest
 from pipelines.quality.own import SPLITTER
-from pipelines.quality.profile import Bounds, Profile, Rule
+from pipelines.quality.profile import NAN, BatchMeasure, Bounds, Profile, Rule, Threshold
 from pipelines.quality.words import CHINESE
 from shards.errors import UserError
 
@@ -26,6 +27,9 @@ EVERY = "*"
 """Stands for every language that has no entry of its own."""
 
 OFF = "off"
+
+ANY_NUMBER = (-math.inf, math.inf)
+"""The lowest and the highest number that a bound may be, if its metric may be any."""
 
 MOST_CHINESE_LENGTH = 1.5
 """Chinese texts whose words are longer than this on average are not prose."""
@@ -49,6 +53,73 @@ Labels = Collection[str] | None
 
 Selection = Mapping[str, tuple[BoundProfile, ...]]
 """The profiles of each language with an entry, in order of application, and those of EVERY."""
+
+VALUE = "value"
+"""The metric of a model or filter that has but one: reasons leave it out."""
+
+
+def bound_metrics(
+    family: str, bounds: Mapping[str, float | None], measure: BatchMeasure | None = None
+) -> BoundProfile:
+    """Return metrics of a model or of a user's filter as a profile, with their bounds.
+
+    Args:
+        family: Its name; columns and reasons begin with it.
+        bounds: The bounds by name, min_ or max_ and a metric; None or NaN for one that is off.
+        measure: What measures the metrics; None where only verdicts are asked for.
+    """
+    metrics = tuple(dict.fromkeys(name.split("_", 1)[1] for name in bounds))
+    profile = Profile(
+        family=family,
+        about="metrics of a model or a filter",
+        metrics=metrics,
+        thresholds=tuple(_threshold(name) for name in bounds),
+        measure_batch=measure,
+    )
+    known = {name: NAN if bound is None else float(bound) for name, bound in bounds.items()}
+    return BoundProfile(profile=profile, bounds=known)
+
+
+def _threshold(name: str) -> Threshold:
+    side, metric = name.split("_", 1)
+    word = "low" if side == "min" else "high"
+    return Threshold(name, NAN, word if metric == VALUE else f"{word}-{metric}")
+
+
+def recorded_bounds(options: Mapping[str, Any]) -> Selection:
+    """Return the bounds of models and filters that a manifest's options, or a run's facts, hold."""
+    selection: Selection = {}
+    for family in SCORERS:
+        entries = sorted((options.get(family) or {}).items())
+        own = {name: (bound_metrics(family, entry["bounds"]),) for name, entry in entries}
+        selection = joined(selection, own)
+    for _, entry in sorted((options.get("filter") or {}).items()):
+        if "bounds" in entry:
+            own = {EVERY: (bound_metrics(entry["name"], entry["bounds"]),)}
+            selection = joined(selection, own)
+    return selection
+
+
+def joined(first: Selection, second: Selection) -> Selection:
+    """Return the profiles that each language has in either selection, those of the first first."""
+    if not second:
+        return first
+    return {
+        language: (*chosen_for(first, language), *chosen_for(second, language))
+        for language in sorted({*first, *second})
+    }
+
+
+def reasons_of(selection: Selection) -> tuple[str, ...]:
+    """Return every reason that the profiles of a selection may give."""
+    profiles = (bound.profile for chosen in selection.values() for bound in chosen)
+    return tuple(dict.fromkeys(reason for profile in profiles for reason in profile.reasons))
+
+
+def described(bounds: Bounds) -> dict[str, float | None]:
+    """Return bounds JSON-able and sorted; None for one that is off."""
+    numbers = {name: float(bounds[name]) for name in sorted(bounds)}
+    return {name: None if math.isnan(number) else number for name, number in numbers.items()}
 
 
 def parse_selection(
@@ -205,19 +276,32 @@ def _parse_override(override: str, labels: Labels) -> tuple[str, str, str, float
         _language(before, labels) if colon else "",
         name,
         threshold,
-        _number(override, number.strip()),
+        parse_bound(override, number.strip()),
     )
 
 
-def _number(override: str, text: str) -> float:
+def parse_bound(given: str, text: str, *, valid: tuple[float, float] = ANY_NUMBER) -> float:
+    """Return a bound, NaN where it is off.
+
+    Args:
+        given: All that was written, for the error.
+        text: The bound in it.
+        valid: The lowest and the highest number that make sense.
+
+    Raises:
+        UserError: It is no such number.
+    """
     if text == OFF:
-        return math.nan
+        return NAN
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UserError(f'"{override}": "{text}" is no bound. Give a number, or {OFF}.')
+        number = NAN
+    low, high = valid
+    if not (math.isfinite(number) and low <= number <= high):
+        of = f" from {low:g} to {high:g}" if math.isfinite(high) else f" of at least {low:g}"
+        of = "" if valid == ANY_NUMBER else of
+        raise UserError(f'"{given}": "{text}" is no bound. Give a number{of}, or {OFF}.')
     return number
 
 

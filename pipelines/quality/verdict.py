@@ -59,14 +59,6 @@ def language_codes(
     return column.dictionary.to_pylist(), codes.to_numpy(zero_copy_only=False)
 
 
-def places_of(languages: Sequence[str]) -> dict[str, list[int]]:
-    """Return the places of each language."""
-    places: dict[str, list[int]] = {}
-    for place, language in enumerate(languages):
-        places.setdefault(language, []).append(place)
-    return places
-
-
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return column.unify_dictionaries().combine_chunks()

@@ -16,12 +16,12 @@ from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS
+from pipelines.quality.selection import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
 from pipelines.steps.blocklist import BLOCKED
 from pipelines.steps.decontaminate import CONTAMINATED
-from pipelines.steps.scorer import reasons_of
 
 MOST_GROUPS = 30
 MOST_NAME = 200

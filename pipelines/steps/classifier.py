@@ -10,13 +10,14 @@ logarithm, which is left in, and what is above 1 then is cut.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash, library_version, load_library
-from pipelines.steps.scorer import Scorer, Spec
+from pipelines.steps.scorer import Measure, Scorer, Spec
 from shards.errors import UserError
 from shards.spelling import did_you_mean
 
@@ -54,27 +55,34 @@ class Model:
         """SHA-256 of the file."""
         self.labels = file.labels
         """As the model has them, most of them with the prefix `__label__`."""
+        self._answers = lru_cache(maxsize=1)(self._answered)  # several labels of the same texts
 
-    def probabilities(self, text: str) -> dict[str, float]:
-        """Return the probability of each label; none if the model knows no word of the text.
+    def probabilities(self, label: str, texts: Sequence[str]) -> list[float]:
+        """Return the probability of a label; NaN where the model knows no word of a text.
 
-        A model with hierarchical softmax leaves out labels below 0.00001.
+        A model with hierarchical softmax leaves out labels below 0.00001: they have 0.
         """
+        answers = self._answers(tuple(texts))
+        return [answer.get(label, 0.0) if answer else np.nan for answer in answers]
+
+    def _answered(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """Return the probabilities of each text by label."""
         # fastText reads lines, whose final line break counts as a word.
-        line = line_of(text)
-        if not line:
-            return {}
-        answers = self._model.predict(f"{line}\n", _ALL_LABELS, 0.0, "strict")
-        return {label: min(score, 1.0) for score, label in answers}
+        lines = map(line_of, texts)
+        answers = [
+            self._model.predict(f"{line}\n", _ALL_LABELS, 0.0, "strict") if line else ()
+            for line in lines
+        ]
+        return [{label: min(score, 1.0) for score, label in answer} for answer in answers]
 
 
-class Classifier(Scorer[tuple[Path, str]]):
+class Classifier(Scorer):
     """The classifiers of a run, by language; columns are classifier.LABEL.
 
     A source is a file and a label, as its model has it.
     """
 
-    family = FAMILY
+    family, valid = FAMILY, (0.0, 1.0)
     conflict = (
         f": another model of the same language gives {FAMILY}.{{metric}} already ({{file}}). A "
         "label is taken from one model only; train one of them with another name for it."
@@ -89,33 +97,22 @@ class Classifier(Scorer[tuple[Path, str]]):
         self._loaded: dict[Path, Model] = {}
         super().__init__(specs)
 
-    def _source(self, spec: Spec) -> tuple[str, tuple[Path, str], float]:
+    def _load(self, spec: Spec) -> Measure:
         name, colon, label = spec.source.rpartition(":")
         if not (name and colon and label):
             raise UserError(f'"{spec.text}" names no label. {_WRITE}.')
         path = Path(name)
-        if path not in self._loaded:
-            self._loaded[path] = Model(path)
-        found = _find_label(label, self._loaded[path], path)
-        return metric_of(found), (path, found), _number(spec)
-
-    def _models(self, sources: Mapping[str, tuple[Path, str]]) -> dict[str, str]:
-        return {label: self._loaded[path].fingerprint for path, label in sources.values()}
+        model = self._loaded.get(path) or self._loaded.setdefault(path, Model(path))
+        found = _find_label(label, model, path)
+        return Measure(
+            metric=metric_of(found),
+            source=(path, found),
+            models={found: model.fingerprint},
+            measure=partial(model.probabilities, found),
+        )
 
     def _libraries(self) -> str:
         return library_version()
-
-    def _figures(
-        self, sources: Mapping[str, tuple[Path, str]], texts: Sequence[str]
-    ) -> dict[str, list[float]]:
-        answers = {
-            path: [self._loaded[path].probabilities(text) for text in texts]
-            for path in {path for path, _ in sources.values()}
-        }
-        return {
-            metric: [answer.get(label, 0.0) if answer else np.nan for answer in answers[path]]
-            for metric, (path, label) in sources.items()
-        }
 
 
 def _find_label(label: str, model: Model, path: Path) -> str:
@@ -129,15 +126,3 @@ def _find_label(label: str, model: Model, path: Path) -> str:
         f'{path} has no label "{label}": {f"{meant} It" if meant else "it"} has '
         f"{', '.join(shown)}{more}."
     )
-
-
-def _number(spec: Spec) -> float:
-    if not spec.bound:
-        return np.nan
-    try:
-        number = float(spec.bound)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise UserError(f'"{spec.text}": "{spec.bound}" is no probability from 0 to 1. {_WRITE}.')
-    return number

@@ -9,7 +9,6 @@ A filter is a function of a batch, or a class that is made once in each process 
 keywords; see docs/own.md.
 """
 
-import importlib
 import inspect
 import math
 import re
@@ -21,6 +20,8 @@ from numbers import Real
 from typing import Any
 
 from pipelines.corpus.failure import failures_told
+from pipelines.corpus.own import load_own
+from pipelines.quality.selection import parse_bound
 from shards.errors import UserError
 from shards.spelling import expected
 
@@ -65,10 +66,12 @@ class FilterSpec:
             UserError: There is no such module or name in it, it takes no such option, or its code
                 fails.
         """
-        found = self._found()
+        found = load_own(str(self), what=FILTER)
         bounds = self._own_bounds(getattr(found, "bounds", {}))
         given = {name: value for name, value in self.given.items() if name not in bounds}
-        bounds |= {name: self._bound(name) for name in self.given if name in bounds}
+        for name, text in self.given.items():
+            if name in bounds:
+                bounds[name] = parse_bound(f"--filter {self}?{name}={text}", text)
         if not inspect.isclass(found):
             if given:
                 raise UserError(
@@ -100,39 +103,11 @@ class FilterSpec:
                 )
         return {name: float(bound) for name, bound in bounds.items()}
 
-    def _bound(self, name: str) -> float:
-        try:
-            bound = float(self.given[name])
-        except ValueError:
-            raise UserError(f"--filter {self}: {name}={self.given[name]} is no number") from None
-        if math.isinf(bound):
-            raise UserError(
-                f"--filter {self}: {name}={bound} is not finite: nan is a bound that is off"
-            )
-        return bound
-
     def _callable(self, found: Any) -> Callable[..., Any]:
         if not callable(found):
             raise UserError(f"--filter {self} is no filter: it cannot be called with a batch")
         function: Callable[..., Any] = found
         return function
-
-    def _found(self) -> Any:
-        """Return what the module calls by that name."""
-        with failures_told(str(self), doing="it cannot be imported", what=FILTER):
-            try:
-                module = importlib.import_module(self.module)
-            except ModuleNotFoundError as error:
-                if not (error.name and f"{self.module}.".startswith(f"{error.name}.")):
-                    raise
-                raise UserError(
-                    f"--filter {self}: there is no module {self.module!r} where Python looks for "
-                    "modules: start in its folder, install it, or put its folder into PYTHONPATH"
-                    + (", and leave .py out of its name" if self.module.endswith(".py") else "")
-                ) from error
-        if not hasattr(module, self.name):
-            raise UserError(f"--filter {self}: {self.module} holds no {self.name!r}")
-        return getattr(module, self.name)
 
 
 def parse_filter(text: str) -> FilterSpec:

@@ -3,18 +3,17 @@
 from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any
 
 import pyarrow as pa
 
 from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.quality import Quality
-from pipelines.quality.selection import EVERY, Labels
+from pipelines.quality.selection import EVERY, Labels, joined
 from pipelines.segments.rows import Verdict
 from pipelines.steps.classifier import Classifier
 from pipelines.steps.perplexity import Perplexity
-from pipelines.steps.scorer import Scorer, broken_rules, recorded_selection
+from pipelines.steps.scorer import Scorer
 from pipelines.steps.step import Step, finish_judgement, replaced
 
 _FIRST_TEXT = (
@@ -26,7 +25,7 @@ _FIRST_TEXT = (
 
 def load_scorers(
     classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
-) -> tuple[Scorer[Any], ...]:
+) -> tuple[Scorer, ...]:
     """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
 
     Args:
@@ -42,7 +41,7 @@ def load_scorers(
     )
 
 
-class Judge(Step):
+class QualityFilter(Step):
     """Adds the metrics of the rules of each text's language; drops what breaks a rule.
 
     Every text gets all its metrics, whichever rule it breaks and however unsure its language, so
@@ -56,7 +55,7 @@ class Judge(Step):
         rules: Sequence[str],
         *,
         thresholds: Sequence[str] = (),
-        scorers: Sequence[Scorer[Any]] = (),
+        scorers: Sequence[Scorer] = (),
         labels: Labels = LANGUAGES,
     ) -> None:
         """Make the step.
@@ -70,35 +69,26 @@ class Judge(Step):
         Raises:
             UserError: As Quality.parse.
         """
-        self.quality = Quality.parse(rules, overrides=thresholds, labels=labels)
-        self._scorers = scorers
-        self.reasons = (
-            *self.quality.all_reasons,
-            *(reason for scorer in scorers for reason in scorer.reasons),
-        )
-        columns = (column for scorer in scorers for column in scorer.columns)
-        self.fields = (*self.quality.fields, *(pa.field(name, pa.float32()) for name in columns))
-        bounds = self.quality.describe()
-        code = {OWN_CODE: self.quality.own} if self.quality.own else {}
-        own = {"quality": {"profiles": sorted(rules), "bounds": bounds, **code}}
-        self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), own)
+        profiles = Quality.parse(rules, overrides=thresholds, labels=labels)
+        models = (scorer.selection for scorer in scorers)
+        self.quality = Quality(reduce(joined, models, profiles.selection))
+        self.reasons = self.quality.all_reasons
+        self.fields = self.quality.fields
+        code = {OWN_CODE: profiles.own} if profiles.own else {}
+        own = {"profiles": sorted(rules), "bounds": profiles.describe(), **code}
+        self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), {"quality": own})
         engines = (dict(scorer.engines) for scorer in scorers)
-        self.engines = reduce(or_, engines, dict(self.quality.engines))
+        self.engines = reduce(or_, engines, dict(profiles.engines))
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add the metrics, float32, null where a language has no such rule."""
-        texts, languages = batch["text"].to_pylist(), batch["language"].to_pylist()
-        judged = self.quality.judge(texts, languages)
-        metrics, reasons = dict(judged.metrics), list(judged.reasons)
-        for scorer in self._scorers:
-            scores = scorer.score(judged.texts, languages)
-            broken = broken_rules(scorer.rules, batch["language"], scores)
-            metrics |= scores
-            reasons = [first or second for first, second in zip(reasons, broken, strict=True)]
+        judged = self.quality.judge(batch["text"].to_pylist(), batch["language"].to_pylist())
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
-            batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
-        return finish_judgement(batch, pa.array(reasons, pa.string()), defers=self.defers_drops)
+            column = pa.array(judged.metrics[field.name], from_pandas=True)
+            batch = batch.append_column(field.name, column)
+        reasons = pa.array(judged.reasons, pa.string())
+        return finish_judgement(batch, reasons, defers=self.defers_drops)
 
     def check_labels(self, labels: Collection[str]) -> None:
         """Check that the model of languages knows those that have rules of their own.
@@ -106,7 +96,7 @@ class Judge(Step):
         Raises:
             UserError: It has no such label; the message names the nearest.
         """
-        named = {*self.quality.selection, *recorded_selection(self.facts)} - {EVERY}
+        named = {*self.quality.selection} - {EVERY}
         if named:
             parse_languages(named, labels)
 

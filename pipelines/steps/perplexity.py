@@ -16,7 +16,7 @@ import importlib
 import importlib.metadata
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from sys import maxunicode
@@ -24,9 +24,9 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from pipelines.quality.selection import EVERY
+from pipelines.quality.selection import EVERY, VALUE
 from pipelines.steps.fasttext import file_hash
-from pipelines.steps.scorer import VALUE, Scorer, Spec
+from pipelines.steps.scorer import Measure, Scorer, Spec
 from shards.errors import UserError
 
 FAMILY = "perplexity"
@@ -139,13 +139,13 @@ class Model:
         return math.pow(10.0, min(exponent, _MOST_DIGITS))
 
 
-class Perplexity(Scorer[tuple[Path, Path]]):
+class Perplexity(Scorer):
     """The language models of a run; the column is perplexity.value.
 
     A source is a file of KenLM and one of SentencePiece.
     """
 
-    family = FAMILY
+    family, valid = FAMILY, (1.0, math.inf)
     conflict = " is another model for the same language: give one for each."
 
     def __init__(self, specs: Iterable[str]) -> None:
@@ -157,28 +157,26 @@ class Perplexity(Scorer[tuple[Path, Path]]):
         self._loaded: dict[tuple[Path, Path], Model] = {}
         super().__init__(specs)
 
-    def _source(self, spec: Spec) -> tuple[str, tuple[Path, Path], float]:
+    def _load(self, spec: Spec) -> Measure:
         kenlm_name, plus, pieces_name = spec.source.rpartition("+")
         if not (kenlm_name and plus and pieces_name):
             raise UserError(f'"{spec.text}" does not name two files. {_WRITE}.')
         files = Path(kenlm_name), Path(pieces_name)
-        bound = _bound(spec)
-        if files not in self._loaded:
-            self._loaded[files] = Model(*files)
-        return VALUE, files, bound
+        model = self._loaded.get(files) or self._loaded.setdefault(files, Model(*files))
+        return Measure(
+            metric=VALUE,
+            source=files,
+            models=model.fingerprints,
+            measure=lambda texts: [model.perplexity(text) for text in texts],
+        )
 
-    def _models(self, sources: Mapping[str, tuple[Path, Path]]) -> dict[str, str]:
-        return self._loaded[sources[VALUE]].fingerprints
+    def _bound(self, spec: Spec) -> str:
+        file, colon, part = spec.bound.rpartition(":")
+        return _cutoff(spec, Path(file), part) if colon else spec.bound
 
     def _libraries(self) -> str:
         names = ("kenlm", "sentencepiece")
         return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-
-    def _figures(
-        self, sources: Mapping[str, tuple[Path, Path]], texts: Sequence[str]
-    ) -> dict[str, list[float]]:
-        model = self._loaded[sources[VALUE]]
-        return {VALUE: [model.perplexity(text) for text in texts]}
 
 
 def _kenlm() -> Any:
@@ -201,23 +199,7 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
 
 
-def _bound(spec: Spec) -> float:
-    """Return the bound of a spec: a number, or one of a file of cutoffs."""
-    if not spec.bound:
-        return math.nan
-    file, colon, part = spec.bound.rpartition(":")
-    if colon:
-        return _cutoff(spec, Path(file), part)
-    try:
-        number = float(spec.bound)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise UserError(f'"{spec.text}": "{spec.bound}" is no perplexity above 0. {_WRITE}.')
-    return number
-
-
-def _cutoff(spec: Spec, path: Path, part: str) -> float:
+def _cutoff(spec: Spec, path: Path, part: str) -> str:
     """Return a cutoff of cc_net's file: a row for each percentile, a column for each language."""
     if spec.language == EVERY:
         raise UserError(f'"{spec.text}": a file of cutoffs needs a language. {_WRITE}.')
@@ -226,7 +208,7 @@ def _cutoff(spec: Spec, path: Path, part: str) -> float:
             header, *rows = [line for line in csv.reader(file) if line]
         percentile = float(PARTS.get(part, part))
         row = {float(line[0]): line for line in rows}[percentile]
-        number = float(row[header.index(spec.language, 1)])
+        return row[header.index(spec.language, 1)]
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; expected cc_net's file of cutoffs.") from error
     except (KeyError, ValueError, IndexError, csv.Error) as error:
@@ -234,6 +216,3 @@ def _cutoff(spec: Spec, path: Path, part: str) -> float:
             f"{path} has no cutoff of {spec.language} at {part}: expected cc_net's file, a row for "
             "each percentile, whose number comes first, and a column for each language."
         ) from error
-    if not 0 < number < math.inf:
-        raise UserError(f"{path}: the cutoff of {spec.language} at {part}, {number}, is no bound.")
-    return number

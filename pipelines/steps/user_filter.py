@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.quality.catalog import PROFILES, SCORERS
-from pipelines.quality.verdict import metric_columns
+from pipelines.quality.quality import Quality
+from pipelines.quality.selection import EVERY, bound_metrics, described
 from pipelines.segments.rows import CLEAN, Verdict
 from pipelines.steps.blocklist import Block
 from pipelines.steps.clean import EMPTY, Clean, are_blank
@@ -20,10 +21,10 @@ from pipelines.steps.decontaminate import Decontaminate
 from pipelines.steps.fasttext import file_hash
 from pipelines.steps.filter_spec import FILTER, QUALITY, READ, FilterSpec
 from pipelines.steps.fingerprint import Fingerprint
-from pipelines.steps.judge import Judge
+from pipelines.steps.judge import QualityFilter
 from pipelines.steps.langid import Identify
 from pipelines.steps.pii import Mask
-from pipelines.steps.scorer import bound_profile, broken_rules, described, engine
+from pipelines.steps.scorer import engine
 from pipelines.steps.step import PENDING_REASON, Step, finish_judgement, replaced
 from pipelines.steps.tokenize import Tokenize
 from shards.errors import UserError
@@ -36,7 +37,7 @@ CHANGED = "changed"
 
 
 STEPS: tuple[type[Step], ...] = (
-    Block, Clean, Identify, Judge, Decontaminate, Mask, Tokenize, Fingerprint,
+    Block, Clean, Identify, QualityFilter, Decontaminate, Mask, Tokenize, Fingerprint,
 )  # fmt: skip
 """The steps of the chain (map/chain.py): figures go by their names and by those of their fields."""
 
@@ -84,7 +85,7 @@ class UserFilter(Step):
             self.fields += (pa.field(f"{self.name}.{CHANGED}", pa.int32()),)
         if self.bounds:
             self._check_bounds()
-        self._rules = bound_profile(spec.name, self.bounds).profile.rules(self.bounds)
+        self._quality = Quality({EVERY: (bound_metrics(spec.name, self.bounds),)})
         self.code = code_hash(spec.module)
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
         self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
@@ -141,11 +142,8 @@ class UserFilter(Step):
                 f"--filter {self._spec} has bounds and returned a reason: it returns metrics "
                 "alone, so that other bounds can be tried on them"
             )
-        columns = [rule.metric for rule in self._rules]
-        broken = broken_rules(
-            lambda _: self._rules, batch["language"], metric_columns(batch, columns)
-        )
-        return finish_judgement(batch, pa.array(broken, pa.string()), defers=self.defers_drops)
+        broken = self._quality.reasons(batch)
+        return finish_judgement(batch, broken, defers=self.defers_drops)
 
     def _reasons(self, said: Any, num: int) -> list[str | None]:
         """Return the reasons as the account has them."""

@@ -236,7 +236,7 @@ class JudgeQuality(Steps):
 
 
 def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:
-    return judge.Judge(**arguments, scorers=judge.load_scorers(*scored_by))
+    return judge.QualityFilter(**arguments, scorers=judge.load_scorers(*scored_by))
 
 
 class Decontaminate(Steps):

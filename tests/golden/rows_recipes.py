@@ -184,7 +184,7 @@ ROWS = (
             f"{_SHOWN} texts data",
             f"pipelines.text --input texts --output bounds {_BYTES} {_ALL} "
             "--quality own_rules:few --threshold few.min_words=2,few.max_short=off "
-            "--filter 'own_filters:Length?unit=2&min_chars=6&max_longest=nan' "
+            "--filter 'own_filters:Length?unit=2&min_chars=6&max_longest=off' "
             "--filter mask=own_filters:loud",
             "pipelines.rethreshold bounds "
             "--threshold few.min_words=1,Length.min_chars=1,Length.max_longest=off",

@@ -2,6 +2,7 @@ import fasttext
 import numpy as np
 import pytest
 
+from pipelines.quality import Quality
 from pipelines.steps.classifier import Classifier
 from tests.pipelines.quality.models import TEXTS, write_classifier
 
@@ -16,7 +17,8 @@ def test_scores_are_those_of_fasttext(tmp_path, loss):
     path = write_classifier(tmp_path / "m.bin", loss=loss, wordNgrams=2)
     library = fasttext.load_model(str(path)).f
     texts = [*TEXTS, "the moon Mond", "\n".join(TEXTS)]
-    scores = Classifier([f"{path}:en"]).score(texts, ["en"] * len(texts))["classifier.en"]
+    quality = Quality(Classifier([f"{path}:en"]).selection)
+    scores = quality.judge(texts, ["en"] * len(texts)).metrics["classifier.en"]
     for text, score in zip(texts, scores, strict=True):
         answers = library.predict(text.replace("\n", " ") + "\n", -1, 0.0, "strict")
         right = {label: probability for probability, label in answers}.get("__label__en", 0.0)
