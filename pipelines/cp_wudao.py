@@ -29,7 +29,7 @@ from pipelines.wudao import PATTERN
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
-from shards.flags import WORD, Either, count, fraction, local_path, option, positive
+from shards.flags import WORD, MutuallyExclusive, count, fraction, local_path, option, positive
 from shards.program import called
 from shards.shown import print_line, tell
 from shards.storage.files import atomic_write, crc32c
@@ -52,7 +52,7 @@ class PickCounts:
 class CopyWudao(Command):
     """Copy a few files or documents of WuDao, the same ones every time."""
 
-    _WHICH = Either(required=True)
+    _WHICH = MutuallyExclusive(required=True)
 
     files: int | None = option(
         None, either=_WHICH, flag=WORD, nargs="?", type=positive, metavar="N"

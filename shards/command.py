@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from shards.errors import UserError
 from shards.extras import missing_extra
-from shards.flags import REST, WORD, Either, default_text, flag_of, help_of, options_of
+from shards.flags import REST, WORD, MutuallyExclusive, default_text, flag_of, help_of, options_of
 from shards.memory import is_lack_of_memory
 from shards.program import called_program
 from shards.shown import MessageFormatter, tell
@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         settings["prog"] = called_program(settings.get("prog", ""))
         super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
         self._groups: dict[str, argparse._ArgumentGroup] = {}
-        self._choices: dict[Either, argparse._MutuallyExclusiveGroup] = {}
+        self._choices: dict[MutuallyExclusive, argparse._MutuallyExclusiveGroup] = {}
         self._old = old
         self._first = first
 
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
             self._groups[title] = self.add_argument_group(title)
         return self._groups[title]
 
-    def choice(self, either: Either, title: str) -> "argparse._ActionsContainer":
+    def choice(self, either: MutuallyExclusive, title: str) -> "argparse._ActionsContainer":
         """Return the group of flags that exclude each other, within one of `group`."""
         if either not in self._choices:
             group = self.group(title).add_mutually_exclusive_group(required=either.required)

@@ -15,9 +15,9 @@ from shards import compact, place, prune, show, trace
 from shards.command import Command
 from shards.errors import UserError
 from shards.exports.megatron import blends
-from shards.flags import WORD, Either, count, counts, local_path, option
-from shards.manifest import TRAIN, VALIDATION, held, parse_dataset, read_manifest
-from shards.names import Names, read_names
+from shards.flags import WORD, MutuallyExclusive, count, counts, local_path, option
+from shards.manifest import TRAIN, VALIDATION, lock_dataset, parse_dataset, read_manifest
+from shards.names import DocumentQuery, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.program import called
@@ -28,7 +28,7 @@ from shards.run import Run
 from shards.run_flags import RunOptions
 from shards.shown import print_line, print_lines, tell
 from shards.storage.files import delete, write_json
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath, any_path
 from shards.verify import verify
 
@@ -115,7 +115,7 @@ class Prune(Command):
         """Delete it, with a line for each."""
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-        with locked(directory):
+        with lock_dir(directory):
             _delete_leftovers(directory, days=self.days, dry_run=self.dry_run)
 
 
@@ -144,7 +144,7 @@ class Compact(Command):
         """Write the generation and commit it."""
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-        with held(directory):
+        with lock_dataset(directory):
             for line in self._compact(directory):
                 print_line(line, flush=True)
             if self.erase:
@@ -175,7 +175,7 @@ class Compact(Command):
 class Place(Command):
     """Copy what one node needs onto its disk."""
 
-    _MODE = Either()
+    _MODE = MutuallyExclusive()
 
     dataset: str = dataset_word()
     nodes: tuple[int, ...] = option((1,), type=counts, metavar="N,N,…")
@@ -242,7 +242,7 @@ class Trace(Command, RunOptions):
     """Show what a step trains on, or when a document is seen."""
 
     GROUPS = ("what is asked",)
-    _QUESTION = Either(required=True)
+    _QUESTION = MutuallyExclusive(required=True)
 
     run_file: Path | None = option(
         None, flag=WORD, nargs="?", type=local_path, metavar="RUN", group=GROUPS[0]
@@ -290,7 +290,7 @@ class Remove(Command):
         """Remove them, and print what becomes of them."""
         names, directory = self._names(), self._directory()
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-        with nullcontext() if self.dry_run else held(directory):
+        with nullcontext() if self.dry_run else lock_dataset(directory):
             dataset = Dataset.open(directory)
             selection = select(dataset, names, reason=self.reason)
             if not self.missing_ok and not (self.dry_run and selection.documents):
@@ -311,14 +311,14 @@ class Remove(Command):
             f"again. The bytes stay until {called('shards compact')} {directory} --erase"
         )
 
-    def _names(self) -> Names:
+    def _names(self) -> DocumentQuery:
         """Return the names of the documents; the other flags are checked first."""
         if not self.dry_run and not self.reason.strip():
             raise UserError(
                 "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
             )
         listed = [] if self.documents is None else read_names(self.documents)
-        return Names([*listed, *self.id], patterns=self.url)
+        return DocumentQuery([*listed, *self.id], patterns=self.url)
 
     def _directory(self) -> AnyPath:
         directory, number = parse_dataset(self.dataset)

@@ -65,10 +65,12 @@ class Erasure:
     def _documents(self) -> Mapping[tuple[str, str], list[dict[str, Any]]]:
         """Order and place of the documents, by name of their generation and source."""
         found: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for home in self.dataset.manifest.homes():
-            if home.entry.path in self.rows:
-                rows = self.dataset.rows(home.entry, self.rows[home.entry.path], ("order", *_PLACE))
-                found[home.generation.name, home.source] += rows
+        for location in self.dataset.manifest.locations():
+            if location.entry.path in self.rows:
+                rows = self.dataset.rows(
+                    location.entry, self.rows[location.entry.path], ("order", *_PLACE)
+                )
+                found[location.generation.name, location.source] += rows
         return found
 
     def orders(self, generation: str, source: str | None = None) -> NDArray[np.uint64]:

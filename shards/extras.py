@@ -50,7 +50,7 @@ def extras_named() -> Iterator[None]:
         raise ModuleNotFoundError(told, name=error.name) from None
 
 
-def tell_missing() -> None:
+def install_missing_extra_hook() -> None:
     """Let the import of a command end with a paragraph if an extra is missing.
 
     It has no effect but while `python -m` looks for a command.

@@ -112,7 +112,7 @@ def local_path(text: str) -> Path:
 
 
 @dataclass(frozen=True, eq=False)
-class Either:
+class MutuallyExclusive:
     """Flags and words of which a command line has one at most."""
 
     required: bool = False
@@ -124,7 +124,7 @@ def option(
     help: str = "",
     *,
     group: str = "",
-    either: Either | None = None,
+    either: MutuallyExclusive | None = None,
     flag: str = "",
     metadata: Mapping[str, Any] = MappingProxyType({}),
     **argument: Any,

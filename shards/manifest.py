@@ -38,7 +38,7 @@ from shards.storage.files import (
     write_json,
 )
 from shards.storage.hub import PREFIX, HubName, dataset_name
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath, any_path
 
 NAME = "manifest.json"
@@ -169,7 +169,7 @@ class Generation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Home:
+class ShardLocation:
     """A shard, and where it belongs."""
 
     generation: Generation
@@ -234,7 +234,7 @@ class TokenizerEntry:
         return f"{self.spec}:{self.name} ({self.vocabulary_size:,} ids)"
 
 
-def told_apart(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
+def distinct_labels(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
     """Return what messages call two models that differ.
 
     Args:
@@ -315,21 +315,21 @@ class Manifest:
             for name, entry in sorted(generation.sources.items()):
                 yield generation, name, entry
 
-    def homes(self) -> Iterator[Home]:
+    def locations(self) -> Iterator[ShardLocation]:
         """Yield all shards: by generation, then source, split and number."""
         for generation, name, source in self.source_entries():
             for split in (TRAIN, VALIDATION):
                 for number, entry in enumerate(source.split(split)):
-                    yield Home(
+                    yield ShardLocation(
                         generation=generation, source=name, split=split, number=number, entry=entry
                     )
 
     def shards(self, source: str | None = None, *, split: str = TRAIN) -> tuple[ShardEntry, ...]:
         """Return the shards of one source or of all: by generation, then source, then shard."""
         return tuple(
-            home.entry
-            for home in self.homes()
-            if source in (None, home.source) and split == home.split
+            location.entry
+            for location in self.locations()
+            if source in (None, location.source) and split == location.split
         )
 
     def names(self) -> Iterator[str]:
@@ -377,8 +377,8 @@ def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
 
 
 @contextmanager
-def held(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Iterator[None]:
-    """Hold the folder of a dataset that is to be written, as `locked` does.
+def lock_dataset(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Iterator[None]:
+    """Hold the folder of a dataset that is to be written, as `lock_dir` does.
 
     Raises:
         UserError: The dataset is a published one or consists of links, or another process holds
@@ -396,7 +396,7 @@ def held(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Ite
             "dataset with the others. Copy it with what the links stand for, cp -rL "
             f"{directory} COPY, and write to the copy."
         )
-    with locked(directory, shared=shared, wait=wait):
+    with lock_dir(directory, shared=shared, wait=wait):
         yield
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.manifest import hub_name, parse_dataset, split_number, told_apart
-from shards.order.quotas import MAX_PERIOD, draws_per_period
+from shards.manifest import distinct_labels, hub_name, parse_dataset, split_number
+from shards.order.mixture_schedule import MAX_PERIOD, draws_per_period
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.program import called
@@ -122,7 +122,7 @@ def _parse_weight(weight: str, text: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mix:
+class Blend:
     """The data that are drawn from some position on, as texts for `parse_data`."""
 
     start: int
@@ -146,7 +146,7 @@ class Mixture:
         return tuple({stream.dataset.directory: stream.dataset for stream in self.streams}.values())
 
 
-def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
+def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
     """Return the streams and stages of mixes; `stride` is that of the windows that are drawn.
 
     A stream that several mixes draw from is taken from the last of them, so that of a dataset that
@@ -161,13 +161,13 @@ def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
     datasets = _open_all(mixes)
     for mix in mixes:
         weights: dict[str, float] = {}
-        for data in parse_mix(mix):
+        for data in parse_blend(mix):
             for stream, weight in _spread_weight(data, datasets[data.dataset], stride=stride):
                 if stream.name in weights:
                     raise UserError(f"{data}: its stream {stream.name} is given twice.")
                 weights[stream.name] = weight
                 streams[stream.name] = stream
-        weights = dict(mix.weights) or _drawable(weights, parse_mix(mix))
+        weights = dict(mix.weights) or _drawable(weights, parse_blend(mix))
         if not stages or weights != stages[-1].weights:
             stages.append(MixtureStage(start=mix.start, weights=weights))
     return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
@@ -190,9 +190,9 @@ def _drawable(weights: dict[str, float], mix: Sequence[WeightedData]) -> dict[st
     return weights
 
 
-def _open_all(mixes: Sequence[Mix]) -> dict[str, Dataset]:
+def _open_all(mixes: Sequence[Blend]) -> dict[str, Dataset]:
     """Return the datasets of mixes by their texts; each manifest is read once."""
-    data = [data for mix in mixes for data in parse_mix(mix)]
+    data = [data for mix in mixes for data in parse_blend(mix)]
     newest: dict[AnyPath, Dataset] = {}
     datasets: dict[str, Dataset] = {}
     # The newest number first: it has all that the others have, and holds it.
@@ -204,7 +204,7 @@ def _open_all(mixes: Sequence[Mix]) -> dict[str, Dataset]:
     return datasets
 
 
-def parse_mix(mix: Mix) -> Sequence[WeightedData]:
+def parse_blend(mix: Blend) -> Sequence[WeightedData]:
     """Return the data of a mix.
 
     Raises:
@@ -232,7 +232,7 @@ def check_tokenizers(datasets: Sequence[Dataset]) -> None:
     for dataset in datasets[1:]:
         other = dataset.manifest.tokenizer
         if (other.sha256, other.special) != (first.sha256, first.special):
-            one, two = told_apart((first.label, first.sha256), (other.label, other.sha256))
+            one, two = distinct_labels((first.label, first.sha256), (other.label, other.sha256))
             raise UserError(
                 f"{datasets[0].directory} was made with tokenizer {one} and {dataset.directory} "
                 f"with {two}, which are not the same: their token ids mean different text. Train "

@@ -24,7 +24,7 @@ from shards.errors import UserError
 from shards.format import ARROW, shard_file
 from shards.manifest import ShardEntry
 from shards.reader import Dataset
-from shards.storage.arrow import damage_told
+from shards.storage.arrow import reraise_as_damage
 from shards.storage.disk import disk_errors_explained
 from shards.tables import plain
 
@@ -32,7 +32,7 @@ _TEXT = pa.large_string()
 _POSITION = re.compile("0|[1-9][0-9]{0,17}")
 
 
-class Hits(NamedTuple):
+class DocumentMatches(NamedTuple):
     """Documents of one shard that have a name; each field is int64[n], sorted by row, then name.
 
     A document that has several of the names is there once for each.
@@ -40,7 +40,7 @@ class Hits(NamedTuple):
 
     rows: NDArray[np.int64]
     names: NDArray[np.int64]
-    """Index into `Names.texts`."""
+    """Index into `DocumentQuery.texts`."""
 
 
 def read_names(path: Path) -> list[str]:
@@ -60,7 +60,7 @@ def read_names(path: Path) -> list[str]:
     return names
 
 
-class Names:
+class DocumentQuery:
     """Names of documents, and patterns of URLs."""
 
     def __init__(self, names: Iterable[str] = (), *, patterns: Iterable[str] = ()) -> None:
@@ -77,7 +77,7 @@ class Names:
         split = [(i, *name.rpartition(":")) for i, name in enumerate(names)]
         self._places = [(i, path, int(at)) for i, path, _, at in split if _POSITION.fullmatch(at)]
 
-    def find(self, dataset: Dataset, entries: Sequence[ShardEntry]) -> Iterator[Hits]:
+    def find(self, dataset: Dataset, entries: Sequence[ShardEntry]) -> Iterator[DocumentMatches]:
         """Yield the hits in each of a dataset's shards; a name that is SHARD:ROW means that alone.
 
         Only the tables of documents are read, and none if every name is SHARD:ROW.
@@ -94,11 +94,11 @@ class Names:
         for entry in entries:
             hits = [np.array(addressed[entry.path], np.int64).reshape(-1, 2)]
             if len(done) < len(self.texts) and entry.documents:
-                with damage_told(shard_file(dataset.directory / entry.path, ARROW)):
+                with reraise_as_damage(shard_file(dataset.directory / entry.path, ARROW)):
                     found = np.concatenate([hits[0][:0], *self._matches(dataset.table(entry))])
                 hits.append(found[~np.isin(found[:, 1], done)])
             rows, names = np.unique(np.concatenate(hits), axis=0).T
-            yield Hits(rows, names)
+            yield DocumentMatches(rows, names)
 
     def rows(self, documents: pa.Table) -> NDArray[np.int64]:
         """Return the rows of a table of documents that have one of the names, by its columns."""

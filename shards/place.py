@@ -36,7 +36,7 @@ from shards.storage.files import (
     size_if_there,
     write_json,
 )
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath
 from shards.verify import check_file
 
@@ -138,7 +138,7 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
         DamageError: a file of the dataset is missing, or not as the manifest says.
     """
     _check_target(dataset, to)
-    with locked(to):
+    with lock_dir(to):
         for path, entry in counted_files("place", needed_files(dataset.manifest, share)):
             copied = check_file(to / path, entry) is not None
             if copied:

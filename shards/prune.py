@@ -47,10 +47,10 @@ class Leftover:
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
     """Yield, sorted, what may be deleted: whole folders if nothing in them is named."""
-    kept = {removals.FOLDER}.union(*(way(path) for path, _ in manifest.files()))
+    kept = {removals.FOLDER}.union(*(ancestors(path) for path, _ in manifest.files()))
     sizes: Counter[str] = Counter()
     for file, size in _own_files(directory).items():
-        if whole := next((path for path in way(file) if path not in kept), None):
+        if whole := next((path for path in ancestors(file) if path not in kept), None):
             sizes[whole] += size
     for name, size in sizes.items():
         path, folder = directory / name, name.rpartition("/")[0]
@@ -67,7 +67,7 @@ def _own_files(directory: AnyPath) -> dict[str, int]:
     return {name: size for name, size in found.items() if name.partition("/")[0] in own}
 
 
-def way(path: str) -> list[str]:
+def ancestors(path: str) -> list[str]:
     """Return the folders that lead to a file, from the top, and the file."""
     return [*itertools.accumulate(path.split("/"), "{}/{}".format)]
 

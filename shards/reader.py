@@ -32,7 +32,7 @@ from shards.program import called
 from shards.removals import Rows, removed_rows
 from shards.shown import visible_line
 from shards.spelling import expected
-from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
+from shards.storage.arrow import check_places, check_values, opened, readable, reraise_as_damage
 from shards.storage.files import check_size, map_bytes
 from shards.storage.remote import AnyPath, relative
 from shards.summary import summary_html
@@ -180,7 +180,7 @@ class Shard:
         """Return how often values occur in what `column` returns; none if there is no column."""
         if name not in self.documents.column_names:
             return {}
-        with damage_told(self.file(ARROW)):
+        with reraise_as_damage(self.file(ARROW)):
             counted = pc.value_counts(self.column(name, most=most)).to_pylist()
         return {item["values"]: item["counts"] for item in counted}
 
@@ -193,7 +193,7 @@ def _map_file(path: AnyPath, *, expected: int) -> NDArray[np.uint8]:
 
 def _documents(content: NDArray[np.uint8], path: AnyPath, num_documents: int) -> pa.Table:
     reader = opened(content, path)
-    with damage_told(path):
+    with reraise_as_damage(path):
         batches = [readable(reader.get_batch(i)) for i in range(reader.num_record_batches)]
         if [len(batch) for batch in batches] != [num_documents]:
             rows = sum(len(batch) for batch in batches)
@@ -369,7 +369,7 @@ class Dataset:
         path = shard_file(self.directory / entry.path, ARROW)
         table = self.table(entry)
         table = table.select([name for name in names if name in table.column_names])
-        with damage_told(path):
+        with reraise_as_damage(path):
             return list(check_values(table.take(rows), path).to_pylist())
 
     def shard(self, entry: ShardEntry) -> Shard:

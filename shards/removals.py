@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shards.errors import DamageError
 from shards.manifest import Manifest, TableEntry, read_manifest
 from shards.paths import check_links
-from shards.storage.arrow import check_values, damage_told, read_all
+from shards.storage.arrow import check_values, read_all, reraise_as_damage
 from shards.storage.files import whole_bytes
 from shards.storage.remote import AnyPath
 from shards.writer import write_named
@@ -45,7 +45,7 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
     Raises:
         DamageError: a removal is missing or unreadable, or names rows that the dataset lacks.
     """
-    entries = {home.key: home.entry for home in manifest.homes()}
+    entries = {location.key: location.entry for location in manifest.locations()}
     rows_by_path: defaultdict[str, list[Rows]] = defaultdict(list)
     for removal in manifest.removals:
         path = directory / removal.documents.path
@@ -69,7 +69,7 @@ def removed_by_now(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, di
     newest = read_manifest(directory)
     if newest.lineage != manifest.lineage:
         newest = manifest
-    own = {home.entry.path for home in manifest.homes()}
+    own = {location.entry.path for location in manifest.locations()}
     removed = removed_rows(directory, newest)
     return newest, {path: rows for path, rows in removed.items() if path in own}
 
@@ -110,7 +110,7 @@ def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
 def _read(path: AnyPath, entry: TableEntry) -> dict[tuple[str, str, str, int], Rows]:
     """Return the rows of a removal by the keys of their shards."""
     table = check_values(read_all(whole_bytes(path, entry), path), path)
-    with damage_told(path, kind="a removal"):
+    with reraise_as_damage(path, kind="a removal"):
         table = table.select(SCHEMA.names).cast(SCHEMA)
     keys = SCHEMA.names[:-1]
     grouped = table.group_by(keys, use_threads=False).aggregate([("row", "list")])

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from shards.errors import UserError
-from shards.manifest import Home, Manifest, Removal, write_manifest
-from shards.names import Hits, Names
+from shards.manifest import Manifest, Removal, ShardLocation, write_manifest
+from shards.names import DocumentMatches, DocumentQuery
 from shards.program import called
 from shards.reader import Dataset
 from shards.removals import write_removal
@@ -86,7 +86,7 @@ class Selection:
             yield f"  and {more:,} more: --report FILE has them all"
 
 
-def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
+def select(dataset: Dataset, names: DocumentQuery, *, reason: str = "") -> Selection:
     """Return the documents of a dataset that have one of the names; every table is read once.
 
     Raises:
@@ -95,13 +95,13 @@ def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
     """
     if not names.texts:
         raise UserError("name the documents: --documents FILE, --id ID or --url PATTERN.")
-    homes = list(dataset.manifest.homes())
-    found = names.find(dataset, [home.entry for home in homes])
+    locations = list(dataset.manifest.locations())
+    found = names.find(dataset, [location.entry for location in locations])
     documents = [
         document
-        for home, hits in zip(homes, found, strict=True)
+        for location, hits in zip(locations, found, strict=True)
         if len(hits.rows)
-        for document in _documents(dataset, home, hits=hits, names=names.texts)
+        for document in _documents(dataset, location, hits=hits, names=names.texts)
     ]
     known = {name for document in documents for name in document.names}
     return Selection(
@@ -115,10 +115,10 @@ def select(dataset: Dataset, names: Names, *, reason: str = "") -> Selection:
 
 
 def _documents(
-    dataset: Dataset, home: Home, *, hits: Hits, names: Sequence[str]
+    dataset: Dataset, location: ShardLocation, *, hits: DocumentMatches, names: Sequence[str]
 ) -> Iterator[SelectedDocument]:
     """Yield the documents of a shard that were found."""
-    entry = home.entry
+    entry = location.entry
     rows, starts = np.unique(hits.rows, return_index=True)
     removed = np.isin(rows, dataset.removed.get(entry.path, []))
     found = np.split(hits.names, starts[1:])
@@ -126,9 +126,9 @@ def _documents(
         yield SelectedDocument(
             shard=entry.path,
             row=int(rows[i]),
-            generation=home.generation.name,
-            source=home.source,
-            split=home.split,
+            generation=location.generation.name,
+            source=location.source,
+            split=location.split,
             tokens=values.pop("tokens"),
             origin={name: value for name, value in values.items() if value not in (None, "")},
             names=tuple(names[name] for name in found[i].tolist()),
@@ -165,7 +165,7 @@ def remove(directory: AnyPath, manifest: Manifest, selection: Selection) -> Mani
     The folder must be locked, and its manifest still be the given one. A crash leaves the dataset
     as it was, and at most a file that no manifest names.
     """
-    keys = {home.entry.path: home.key for home in manifest.homes()}
+    keys = {location.entry.path: location.key for location in manifest.locations()}
     rows = [(*keys[document.shard], document.row) for document in selection.new]
     number = manifest.number + 1
     entry = write_removal(directory, number, rows)

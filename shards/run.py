@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
+from shards.mixture import Blend, WeightedData, epoch_caps, open_mixture, parse_data
 from shards.order.sampler import Sampler
 from shards.records import from_json, to_json
 from shards.spelling import expected
@@ -41,7 +41,7 @@ class Run:
         UserError: a value is out of range.
     """
 
-    mixes: tuple[Mix, ...]
+    mixes: tuple[Blend, ...]
     """The data that are drawn; by ascending start, the first at 0."""
     batches: tuple[BatchSize, ...]
     """By ascending step, the first at 0."""

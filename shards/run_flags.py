@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from shards.errors import UserError
 from shards.flags import count, flag_of, option
-from shards.mixture import Mix
+from shards.mixture import Blend
 from shards.run import BatchSize, Run
 
 FIXED: Mapping[str, bool] = {"fixed": True}
@@ -52,7 +52,7 @@ class RunOptions:
         if missing:
             raise UserError(f"give {' and '.join(missing)}, or the file of a run's options.")
         later = [
-            Mix(start=_whole(start, "--data-from"), data=tuple(data))
+            Blend(start=_whole(start, "--data-from"), data=tuple(data))
             for start, *data in self.data_from
         ]
         given = {
@@ -61,7 +61,7 @@ class RunOptions:
             if each.default is None and getattr(self, each.name) is not None
         }
         return Run(
-            mixes=(Mix(start=0, data=tuple(self.data)), *later),
+            mixes=(Blend(start=0, data=tuple(self.data)), *later),
             batches=tuple(_batch_size(text) for text in self.batch_size),
             max_epochs=dict(_cap(text) for text in self.max_epochs),
             **given,

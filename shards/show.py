@@ -12,7 +12,7 @@ from shards.errors import UserError
 from shards.format import ARROW
 from shards.manifest import Generation, sum_shards
 from shards.reader import Dataset, Documents
-from shards.storage.arrow import damage_told
+from shards.storage.arrow import reraise_as_damage
 from shards.summary import FIGURES, figures, source_rows, source_splits
 
 _NUM_IDS = 32
@@ -177,7 +177,7 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
         shard.check_lengths()
         removed += len(shard.removed)
         removed_tokens += int(shard.lengths[shard.removed].sum(dtype=np.int64))
-        with damage_told(shard.file(ARROW)):
+        with reraise_as_damage(shard.file(ARROW)):
             lengths.update(shard.counts("tokens"))
             languages.update(shard.counts("language"))
             if "bytes" in shard.documents.column_names:

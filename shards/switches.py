@@ -16,13 +16,13 @@ from itertools import groupby
 
 from shards.errors import UserError
 from shards.manifest import read_manifest
-from shards.mixture import Mix, WeightedData, open_mixture, parse_data, parse_mix
+from shards.mixture import Blend, WeightedData, open_mixture, parse_blend, parse_data
 from shards.order.sampler import Sampler
 from shards.order.unseen import Group, stages_until_seen
 from shards.run import Run
 
 
-def pinned(run: Run) -> Run:
+def resolve_versions(run: Run) -> Run:
     """Return the run with the manifest numbers that its data have now, where it names none.
 
     Raises:
@@ -31,10 +31,10 @@ def pinned(run: Run) -> Run:
     return replace(run, mixes=tuple(_pinned_mix(mix) for mix in run.mixes))
 
 
-def _pinned_mix(mix: Mix) -> Mix:
+def _pinned_mix(mix: Blend) -> Blend:
     numbered = (
         data if data.number is not None else data.at(read_manifest(data.directory).number)
-        for data in parse_mix(mix)
+        for data in parse_blend(mix)
     )
     return replace(mix, data=tuple(map(str, numbered)))
 
@@ -53,15 +53,15 @@ def resumed(given: Run, saved: Run) -> Run:
     base = saved_mixes[0]
     if saved.followed is None or _moved(first, base, base=base) is None:
         mixes = (_moved(mix, saved_mixes.get(mix.start)) or mix for mix in given.mixes)
-        return pinned(replace(given, mixes=tuple(mixes)))
+        return resolve_versions(replace(given, mixes=tuple(mixes)))
     until = later[0].start if later else None
     switches = (mix for mix in saved.mixes if until is None or mix.start < until)
     followed = (_moved(first, mix, base=base) for mix in switches)
     known = tuple(mix for mix in followed if mix is not None)
-    return pinned(replace(given, mixes=(*known, *later), followed=saved.followed))
+    return resolve_versions(replace(given, mixes=(*known, *later), followed=saved.followed))
 
 
-def _moved(given: Mix, saved: Mix | None, *, base: Mix | None = None) -> Mix | None:
+def _moved(given: Blend, saved: Blend | None, *, base: Blend | None = None) -> Blend | None:
     """Return a saved mix with the folders of a given one; None if they are not the same data.
 
     A number that is given must be the one in `base`, if there is one; otherwise it wins.
@@ -84,7 +84,7 @@ def _parsed(data: Sequence[str]) -> list[WeightedData]:
     return [parse_data(text) for text in data]
 
 
-def agreed(runs: Sequence[Run]) -> Run:
+def min_common_version(runs: Sequence[Run]) -> Run:
     """Return the run that all nodes can read: of each dataset the lowest number of theirs."""
     mixes = []
     for of_nodes in zip(*(run.mixes for run in runs), strict=True):
@@ -101,13 +101,13 @@ def same_until(run: Run, other: Run, position: int) -> bool:
 
 def _content(run: Run, position: int) -> list[object]:
     return [
-        (mix.start, dict(mix.weights), [(d.source, d.weight, d.number) for d in parse_mix(mix)])
+        (mix.start, dict(mix.weights), [(d.source, d.weight, d.number) for d in parse_blend(mix)])
         for mix in run.mixes
         if mix.start < position
     ]
 
 
-def eras(run: Run) -> tuple[tuple[int, Run], ...]:
+def manifest_versions(run: Run) -> tuple[tuple[int, Run], ...]:
     """Return where each era begins, and the run as it was then: a switch begins an era.
 
     What was removed from a dataset counts from the switch on that takes the removal.
@@ -131,12 +131,12 @@ def numbers_of(run: Run) -> dict[str, int]:
     """Return the manifest number of each dataset, by folder, that the last mix of a run reads."""
     return {
         str(data.directory): data.number
-        for data in parse_mix(run.mixes[-1])
+        for data in parse_blend(run.mixes[-1])
         if data.number is not None
     }
 
 
-def switched(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
+def switch_version(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
     """Return a run that reads other manifest numbers from a position on, all text once at first.
 
     If they bring no new text, only removals, weights and all draws stay as they are.
@@ -152,9 +152,9 @@ def switched(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
     current = before_later_switches(run, position)
     earlier = tuple(mix for mix in run.mixes if mix.start < position)
     force = next(mix for mix in reversed(current.mixes) if mix.start <= position)
-    data = tuple(str(entry.at(numbers[str(entry.directory)])) for entry in parse_mix(force))
+    data = tuple(str(entry.at(numbers[str(entry.directory)])) for entry in parse_blend(force))
     before = {stream.name for stream in open_mixture(current.mixes, stride=1).streams}
-    mix = Mix(start=position, data=data)
+    mix = Blend(start=position, data=data)
     sampler = _sampler(run, (*earlier, mix))
     if set(sampler.names) - before:
         stages = stages_until_seen(sampler, list(_groups(sampler, mix)), start=position)
@@ -166,7 +166,7 @@ def switched(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
     return replace(run, mixes=(*earlier, *mixes))
 
 
-def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
+def _sampler(run: Run, mixes: Sequence[Blend]) -> Sampler:
     """Return a sampler of all streams: what is drawn before the last mix begins decides there."""
     mixture = open_mixture(mixes, stride=run.window.stride)
     return Sampler(
@@ -178,9 +178,9 @@ def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
     )
 
 
-def _groups(sampler: Sampler, mix: Mix) -> Iterator[Group]:
+def _groups(sampler: Sampler, mix: Blend) -> Iterator[Group]:
     """Yield the streams of each of the data with its weight; all together if there are none."""
-    entries = parse_mix(mix)
+    entries = parse_blend(mix)
     weights = dict.fromkeys(entry.weight for entry in entries)
     parts = [entries] if weights == {None: None} else [[entry] for entry in entries]
     for part in parts:
@@ -196,7 +196,7 @@ def check_can_follow(run: Run) -> None:
     Raises:
         UserError: the data are published, change at given positions, or have capped epochs.
     """
-    published = [str(data) for mix in run.mixes for data in parse_mix(mix) if data.published]
+    published = [str(data) for mix in run.mixes for data in parse_blend(mix) if data.published]
     if published:
         raise UserError(
             f"--follow takes newer manifests out of a folder, and {published[0]} is published: a "

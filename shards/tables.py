@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from shards.manifest import TableEntry
 from shards.range import Range
-from shards.storage.arrow import damage_told, read_all
+from shards.storage.arrow import read_all, reraise_as_damage
 from shards.storage.files import FileEntry, atomic_write, map_bytes
 from shards.storage.remote import AnyPath, relative
 from shards.storage.sparse import BLOCK_ROWS, SparseFile, SparseTable
@@ -68,14 +68,14 @@ def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
         high: First value above the range; may be 2**64.
     """
     table = SparseTable(path)
-    with damage_told(path):
+    with reraise_as_damage(path):
         return slice(table.row_of(key, low), table.row_of(key, high))
 
 
 def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
     """Return the rows of a table with low <= key < high; arguments as in rows_between."""
     table = SparseTable(path)
-    with damage_told(path):
+    with reraise_as_damage(path):
         return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
 
 

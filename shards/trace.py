@@ -18,12 +18,12 @@ import numpy as np
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
-from shards.mixture import parse_mix
-from shards.names import Names
+from shards.mixture import parse_blend
+from shards.names import DocumentQuery
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset, Documents, Shard
 from shards.run import Run
-from shards.switches import eras, numbers_of
+from shards.switches import manifest_versions, numbers_of
 from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
 
 ORIGIN = ("source", "path", "position", "id", "url")
@@ -63,7 +63,7 @@ class Tracer:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.sampler = run.sampler()
-        begun = eras(run)
+        begun = manifest_versions(run)
         self._starts = [start for start, _ in begun]
         self._eras = [era for _, era in begun]
         self._numbers = [numbers_of(era) for _, era in begun]
@@ -203,7 +203,7 @@ class Tracer:
         Raises:
             UserError: there is none.
         """
-        streams, names = self.sampler.streams, Names([text])
+        streams, names = self.sampler.streams, DocumentQuery([text])
         documents = [
             document
             for i, stream in enumerate(streams)
@@ -239,13 +239,16 @@ def described(shard: str, row: int, origin: Mapping[str, Any]) -> str:
 def _number_in(run: Run, stream: Stream) -> int:
     """Return the manifest number by which a run reads a stream last."""
     numbers = (
-        data.number for mix in reversed(run.mixes) for data in parse_mix(mix) if data.names(stream)
+        data.number
+        for mix in reversed(run.mixes)
+        for data in parse_blend(mix)
+        if data.names(stream)
     )
     number = next(numbers, None)
     return stream.dataset.manifest.number if number is None else number
 
 
-def _find_in_stream(stream: Stream, index: int, names: Names) -> list[TracedDocument]:
+def _find_in_stream(stream: Stream, index: int, names: DocumentQuery) -> list[TracedDocument]:
     return [
         TracedDocument(stream=index, shard=i, row=row)
         for i, hits in enumerate(names.find(stream.dataset, stream.shards))

@@ -25,7 +25,7 @@ from shards.flags import (
     positive,
 )
 from shards.manifest import NAME
-from shards.mixture import parse_mix
+from shards.mixture import parse_blend
 from shards.run_flags import BATCH, DATA, END, FIXED, RunOptions
 from trainer.command import RankCommand, with_recipe
 from trainer.deepspeed import (
@@ -327,7 +327,7 @@ class TrainConfig(RunConfig, RunOptions):
             config = replace(config, steps=last + 1)
         run = config.as_run()
         for mix in run.mixes:
-            parse_mix(mix)  # reports at once what cannot be read from here
+            parse_blend(mix)  # reports at once what cannot be read from here
         return replace(config, objective=run.objective, scatters=run.scatters, seed=run.seed)
 
     def _with_end(self) -> Self:

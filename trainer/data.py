@@ -12,9 +12,9 @@ import torch
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
-from shards.mixture import open_mixture, parse_mix
-from shards.order.onepass import OnePass
+from shards.mixture import open_mixture, parse_blend
 from shards.order.sampler import Sampler
+from shards.order.sequential import SequentialSampler
 from shards.order.streams import Stream, streams_of
 from shards.published import at_commit, fetch
 from shards.reader import Dataset
@@ -37,7 +37,7 @@ class RunData:
 
     run: Run
     sampler: Sampler
-    held_out: OnePass | None
+    held_out: SequentialSampler | None
     """The validation windows that are read; None if the data have none."""
     blanks: BlankInfilling | None
     """None: the objective is the next token."""
@@ -142,7 +142,7 @@ def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:
     return RunData(
         run=run,
         sampler=sampler,
-        held_out=OnePass(held_out, window=run.window, at_most=config.eval_samples or None)
+        held_out=SequentialSampler(held_out, window=run.window, at_most=config.eval_samples or None)
         if held_out
         else None,
         blanks=blanks,
@@ -244,7 +244,7 @@ def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
     Raises:
         CollectiveError: A dataset cannot be fetched.
     """
-    if not any(data.published for mix in run.mixes for data in parse_mix(mix)):
+    if not any(data.published for mix in run.mixes for data in parse_blend(mix)):
         return run
     read = _commits(saved)
 
@@ -261,6 +261,6 @@ def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
 
 def _commits(saved: Run | None) -> dict[str, HubName]:
     """Return the commits that a run has read, by OWNER/NAME."""
-    data = (each for mix in saved.mixes for each in parse_mix(mix)) if saved else ()
+    data = (each for mix in saved.mixes for each in parse_blend(mix)) if saved else ()
     names = (HubName.of_snapshot(str(each.directory)) for each in data)
     return {name.repository: name for name in names if name}

@@ -13,20 +13,20 @@ from functools import cache
 
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
-from shards.mixture import parse_mix
+from shards.mixture import parse_blend
 from shards.place import NodeShare, require
 from shards.reader import Dataset
 from shards.run import NAME, Run
 from shards.storage.remote import AnyPath, any_path
 from shards.switches import (
-    agreed,
     before_later_switches,
     check_can_follow,
+    min_common_version,
     numbers_of,
-    pinned,
+    resolve_versions,
     resumed,
     same_until,
-    switched,
+    switch_version,
 )
 from trainer.checkpoint import Checkpoint
 from trainer.config import TrainConfig
@@ -110,7 +110,7 @@ class DatasetWatcher:
         numbers = {directory: min(each[directory] for each in by_rank) for directory in current}
         if numbers == current:
             return None
-        return self.ranks.run_on_all_ranks(lambda: switched(run, position, numbers=numbers))
+        return self.ranks.run_on_all_ranks(lambda: switch_version(run, position, numbers=numbers))
 
     def _share(self, run: Run) -> NodeShare:
         """Return what this rank reads of the data."""
@@ -185,10 +185,10 @@ def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | N
 
     def decide() -> Run:
         if checkpoint is None or saved is None:
-            return pinned(here)
+            return resolve_versions(here)
         return _resumed(here, saved, checkpoint)
 
-    run = agreed(ranks.gather(ranks.run_on_all_ranks(decide)))
+    run = min_common_version(ranks.gather(ranks.run_on_all_ranks(decide)))
     return replace(run, followed=0) if config.follow and run.followed is None else run
 
 
@@ -200,7 +200,7 @@ def _resumed(given: Run, saved: Run, checkpoint: Checkpoint) -> Run:
     """
     run = resumed(given, saved)
     read = cache(read_manifest)
-    for data in (data for mix in run.mixes for data in parse_mix(mix)):
+    for data in (data for mix in run.mixes for data in parse_blend(mix)):
         manifest = read(data.directory)
         try:
             manifest.as_of(data.number or 0)

@@ -27,10 +27,10 @@ from torch.utils.data import IterableDataset, get_worker_info
 from shards.batch import read_batch
 from shards.errors import DamageError, UserError
 from shards.mixture import check_tokenizers
-from shards.order.onepass import OnePass
 from shards.order.permutation import derive, text_key
 from shards.order.sampler import Sampler
 from shards.order.scatter import check_layout, rank_slots, scatters_of_rank
+from shards.order.sequential import SequentialSampler
 from shards.order.streams import Stream
 from shards.place import NodeShare, require
 from shards.reader import Dataset, Shard
@@ -247,7 +247,7 @@ def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) 
 
 
 def read_once(
-    windows: OnePass,
+    windows: SequentialSampler,
     *,
     batch_size: int,
     rank: int = 0,
@@ -300,7 +300,11 @@ class WindowReader:
     """
 
     def __init__(
-        self, windows: Sampler | OnePass, *, boundaries: bool, blanks: BlankInfilling | None
+        self,
+        windows: Sampler | SequentialSampler,
+        *,
+        boundaries: bool,
+        blanks: BlankInfilling | None,
     ) -> None:
         window = windows.window
         if blanks is not None and not (

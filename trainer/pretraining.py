@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.mixture import WeightedData, open_mixture
-from shards.order.cells import Cells
+from shards.order.partitions import ScatterPartitions
 from shards.program import called
 from shards.progress import counted
 from shards.records import to_json
@@ -315,7 +315,7 @@ def _epoch(run: Run) -> int:
     streams = [stream for stream in mixture.streams if stream.name in drawn]
     if not streams:
         return 0  # opening the data says what is wrong
-    cells = Cells(streams, num_scatters=1, stride=first.window.stride)
+    cells = ScatterPartitions(streams, num_scatters=1, stride=first.window.stride)
     return sum(cells.windows_of_streams)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
-from shards.manifest import told_apart
+from shards.manifest import distinct_labels
 from trainer.checkpoint import (
     LATEST,
     VERSION,
@@ -174,7 +174,7 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
     if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # of a tokenizer
         # A checkpoint that somebody changed may hold anything.
         both = ((str(each["name"]), str(each["sha256"])) for each in (before, now))
-        return [(name, *told_apart(*both))]
+        return [(name, *distinct_labels(*both))]
     return [
         difference
         for key in sorted({*before, *now})

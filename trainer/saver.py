@@ -24,7 +24,7 @@ from shards.errors import UserError
 from shards.records import to_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import FileEntry, atomic_write, crc32c, make_folder, size, write_json
-from shards.storage.lock import LOCK, locked
+from shards.storage.lock import LOCK, lock_dir
 from trainer.checkpoint import (
     LATEST,
     VERSION,
@@ -80,7 +80,7 @@ def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], 
 
 def _lock(folder: Path, lock: ExitStack) -> None:
     try:
-        lock.enter_context(locked(folder, flag="--save"))
+        lock.enter_context(lock_dir(folder, flag="--save"))
     except UserError as error:
         if getattr(error.__cause__, "errno", 0) not in _WITHOUT_LOCKS:
             raise

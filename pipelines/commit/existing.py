@@ -12,7 +12,7 @@ from pipelines.read.files import InputFile, Listing
 from pipelines.read.input_format import InputFormat, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
-from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, told_apart
+from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, distinct_labels
 from shards.records import from_json
 from shards.storage.files import files as files_in
 from shards.storage.files import read_json, shape_expected
@@ -38,7 +38,7 @@ class Files:
         """Return what messages call both values of an option: files by their names."""
         if name == "tokenizer":
             one, other = ((each.label, each.sha256) for each in self.tokenizers)
-            return told_apart(one, other)
+            return distinct_labels(one, other)
         ours, theirs = (given.get(name) for given in self.given)
         if ours is None or theirs is None or ours == theirs:
             return _both_shown(name, now, before)

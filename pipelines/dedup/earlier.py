@@ -23,7 +23,7 @@ from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
 from shards.range import EVERYTHING, Range
-from shards.storage.arrow import damage_told
+from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 from shards.tables import between, column, open_between
@@ -101,7 +101,7 @@ def _matches(
     def read(table: _Table) -> pa.Table:
         mine = values[between(values, table.within.low, table.within.high)]
         found = matching_rows(table.path, key, mine, within=table.within)
-        with damage_told(table.path, kind="a table of signatures"):
+        with reraise_as_damage(table.path, kind="a table of signatures"):
             if not found.schema.equals(schema) or any(each.null_count for each in found.columns):
                 raise ValueError(f"its columns are not {schema.names}")
         return found

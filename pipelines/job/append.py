@@ -26,7 +26,7 @@ from pipelines.read.input_format import InputFormat
 from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest, held
+from shards.manifest import WORK, Manifest, lock_dataset
 from shards.prune import remove_unfinished, remove_work
 from shards.storage.remote import AnyPath
 
@@ -58,7 +58,7 @@ def append(module: str, options: Options) -> Manifest | None:
         inputs = ", ".join(input_specs(options))
         _LOG.info("%s: there is no file yet that can be read; nothing was made", inputs)
         return None
-    with held(output):
+    with lock_dataset(output):
         base = read_base(output)
         begun = {*begun_files(base, listing.files, output)}
         readings = {name: each.reading for name, each in corpora.items()}

@@ -55,7 +55,7 @@ from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest, held
+from shards.manifest import TRAIN, VALIDATION, Manifest, lock_dataset
 from shards.paths import FOLDERS, check_links
 from shards.prune import remove_unfinished, remove_work
 from shards.range import Range
@@ -101,7 +101,7 @@ def _opened(module: str, options: Options) -> Iterator["Build"]:
     check_ready(options, corpus=load_recipe(module).name)
     listing, corpora = list_corpora(module, options)
     with (
-        held(options.output, shared=is_share(options.part)),
+        lock_dataset(options.output, shared=is_share(options.part)),
         started(Corpus(module, options), corpora, files=listing.files) as run,
     ):
         run.left_out = listing.refused

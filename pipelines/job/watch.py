@@ -33,7 +33,7 @@ from pipelines.read.files import InputFile, input_paths
 from pipelines.read.hub import is_hub_dataset
 from pipelines.read.input_file import shown
 from shards.errors import UserError
-from shards.manifest import WORK, Generation, Manifest, held, sum_shards
+from shards.manifest import WORK, Generation, Manifest, lock_dataset, sum_shards
 from shards.prune import remove_work
 
 LOOK_EVERY = 5.0
@@ -74,7 +74,7 @@ def watch(module: str, options: Options) -> None:
     inbox, corpora = growing_corpora(module, options)
     listing = inbox.list_files()
     listing.log_remarks()
-    with held(options.output):
+    with lock_dataset(options.output):
         corpus, output = Corpus(module, options), options.output
         with started(corpus, corpora, files=()) as run:
             base = read_base(output)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from shards.range import Range
-from shards.storage.arrow import damage_told
+from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import BLOCK_ROWS, SparseTable, sorted_keys
 from shards.tables import between
@@ -32,7 +32,7 @@ def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range)
     """
     table = SparseTable(path)
     found = [table.read(0, 0)]
-    with damage_told(path):
+    with reraise_as_damage(path):
         for wanted, first, last in _windows(table, key, values, within):
             step = max(1, PIECE_BYTES // table.block_bytes)
             for start in range(first, last, step):

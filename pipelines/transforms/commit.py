@@ -24,7 +24,7 @@ from pipelines.transforms.collect import Collected, Columns, Sink
 from pipelines.transforms.firing import Firing
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest, held
+from shards.manifest import WORK, Manifest, lock_dataset
 from shards.records import sealed
 from shards.storage.files import crc32c_of, file_names, write_json
 from shards.storage.remote import AnyPath
@@ -125,7 +125,7 @@ def commit(sink: Sink, notes: Notes) -> Manifest:
     """
     _check_splits(notes.splits)
     options = sink.options
-    with held(options.output), _building(sink, notes) as build:
+    with lock_dataset(options.output), _building(sink, notes) as build:
         build.semantic[_DOCUMENTS] = notes.digests()
         records = _records(notes, _versions(sink))
         if made := _made_before(build, records):
@@ -155,7 +155,7 @@ def commit_firing(sink: Sink, notes: Notes, firing: Firing) -> Manifest | None:
         UserError: It cannot be made; the message says why and what to do.
     """
     output = sink.options.output
-    with held(output, wait=True):
+    with lock_dataset(output, wait=True):
         base, folder, made = read_base(output), output / WORK / "map", None
         new = _not_taken(notes, firing, sink, base=base) if base else notes
         if new.segments:

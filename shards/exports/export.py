@@ -20,7 +20,7 @@ from shards.progress import counted_files
 from shards.records import sealed, to_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import TEMPORARY, atomic_write, hard_link, read_json, write_json
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 
 NAME = "export.json"
 _BEGUN = ".export.json"
@@ -57,7 +57,7 @@ def write_export(
         DamageError: A file of the dataset is missing or damaged.
     """
     _check_folder(output, origin)  # before a lock file is left in a folder of others
-    with locked(output):
+    with lock_dir(output):
         for path in output.rglob(f"{TEMPORARY}*"):  # of a process that was killed
             path.unlink(missing_ok=True)
         if not (output / NAME).exists():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION
-from shards.mixture import Mix, check_tokenizers, parse_mix
+from shards.mixture import Blend, check_tokenizers, parse_blend
 from shards.place import NodeShare, require
 from shards.program import called
 from shards.published import fetch
@@ -98,7 +98,7 @@ def blends(data: Sequence[str]) -> Blends:
     """
     splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
-    given = parse_mix(Mix(start=0, data=tuple(data)))
+    given = parse_blend(Blend(start=0, data=tuple(data)))
     local = [each.brought(fetch) for each in given]
     datasets = [Dataset.open(each.dataset) for each in local]
     check_tokenizers(datasets)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, Tokens, shard_file
-from shards.manifest import Home, ShardEntry
+from shards.manifest import ShardEntry, ShardLocation
 from shards.reader import Dataset, Shard
 from shards.removals import Rows
 from shards.storage.files import crc32c_of, intact
@@ -76,10 +76,10 @@ class SplitStream:
         """What made the tokens."""
         self.pieces: list[Piece] = []
         self.tokens = 0
-        for home in dataset.manifest.homes():
-            if home.split == split and home.source in sources:
-                rows = removed.get(home.entry.path, np.zeros(0, np.int64))
-                self.pieces.append(_piece(dataset, home, rows, start=self.tokens))
+        for location in dataset.manifest.locations():
+            if location.split == split and location.source in sources:
+                rows = removed.get(location.entry.path, np.zeros(0, np.int64))
+                self.pieces.append(_piece(dataset, location, rows, start=self.tokens))
                 self.tokens = self.pieces[-1].stop
         self.documents = sum(piece.documents for piece in self.pieces)
         self.prompts = sum(piece.prompts for piece in self.pieces)
@@ -136,8 +136,8 @@ class SplitStream:
             yield mask
 
 
-def _piece(dataset: Dataset, home: Home, rows: Rows, *, start: int) -> Piece:
-    entry = home.entry
+def _piece(dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int) -> Piece:
+    entry = location.entry
     table = dataset.table(entry)
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
     if not 0 <= lost <= entry.tokens:
@@ -148,7 +148,7 @@ def _piece(dataset: Dataset, home: Home, rows: Rows, *, start: int) -> Piece:
         )
     return Piece(
         entry=entry,
-        source=home.source,
+        source=location.source,
         removed=rows,
         start=start,
         tokens=entry.tokens - lost,

@@ -4,7 +4,7 @@ The position of a sample is the number of samples before it: those consumed, plu
 batch.
 
     position p ─┬─ p mod S ─▶ scatter ─┐
-                └─ p div S ─▶ draw ────┴─▶ quotas ─▶ stream, and how often drawn before: k
+                └─ p div S ─▶ draw ────┴─▶ schedule ─▶ stream, how often drawn before: k
     k ─▶ epoch, index = divmod(k, windows of the stream in the scatter) ─▶ permutation ─▶ sample
     sample ─▶ shard, window of the shard
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shards.errors import UserError
-from shards.order.cells import Cells
+from shards.order.partitions import ScatterPartitions
 from shards.order.permutation import (
     Indices,
     Integers,
@@ -108,9 +108,11 @@ class Sampler:
             self._check_caps()
 
     @cached_property
-    def cells(self) -> Cells:
+    def partitions(self) -> ScatterPartitions:
         """Where the windows are."""
-        return Cells(self.streams, num_scatters=self.num_scatters, stride=self.window.stride)
+        return ScatterPartitions(
+            self.streams, num_scatters=self.num_scatters, stride=self.window.stride
+        )
 
     @cached_property
     def names(self) -> list[str]:
@@ -121,7 +123,7 @@ class Sampler:
     def schedule(self) -> StageSchedule:
         """Which stream each position draws."""
         by_windows = MixtureStage(
-            start=0, weights=dict(zip(self.names, self.cells.windows_of_streams, strict=True))
+            start=0, weights=dict(zip(self.names, self.partitions.windows_of_streams, strict=True))
         )
         return StageSchedule(
             self.stages or (by_windows,),
@@ -141,9 +143,9 @@ class Sampler:
             ValueError: a position is negative.
         """
         streams, scatters, nth = self.schedule.stream_and_nth(positions)
-        cells = self.cells.index_of(streams, scatters)
-        nth = np.where(self.cells.common[streams], nth * self.num_scatters + scatters, nth)
-        sizes = self.cells.sizes[cells]
+        cells = self.partitions.index_of(streams, scatters)
+        nth = np.where(self.partitions.common[streams], nth * self.num_scatters + scatters, nth)
+        sizes = self.partitions.sizes[cells]
         epochs, indices = np.divmod(nth, sizes)
         samples = permute(indices, sizes, self._epoch_keys(streams, scatters, epochs))
         return DrawnWindows(
@@ -155,8 +157,8 @@ class Sampler:
 
     def locate(self, drawn: DrawnWindows) -> WindowLocations:
         """Return where the drawn windows are."""
-        cells = self.cells.index_of(drawn.stream, drawn.scatter)
-        shards, windows = self.cells.locate(cells, drawn.stream, drawn.sample)
+        cells = self.partitions.index_of(drawn.stream, drawn.scatter)
+        shards, windows = self.partitions.locate(cells, drawn.stream, drawn.sample)
         return WindowLocations(
             shards, windows, self._phases(drawn.stream, drawn.scatter, drawn.epoch)
         )
@@ -168,11 +170,11 @@ class Sampler:
 
     def position_of(self, stream: int, *, shard: int, window: int, epoch: int) -> int | None:
         """Return the position of a window in an epoch, None if the stages never reach it."""
-        cell, scatter, sample = self.cells.sample_of(stream, shard, window)
-        size = int(self.cells.sizes[cell])
+        cell, scatter, sample = self.partitions.sample_of(stream, shard, window)
+        size = int(self.partitions.sizes[cell])
         key = permutation_key(self.seed, self.names[stream], scatter, epoch)
         nth = epoch * size + int(unpermute(sample, size, key)[0])
-        if self.cells.common[stream]:
+        if self.partitions.common[stream]:
             nth, scatter = divmod(nth, self.num_scatters)
         return self.schedule.position_of(stream, nth, scatter)
 
@@ -193,10 +195,12 @@ class Sampler:
         """
         counts = self.schedule.counts_until(position)
         scatters = np.arange(self.num_scatters)[:, None]
-        last = np.where(self.cells.common, (counts - 1) * self.num_scatters + scatters, counts - 1)
-        cells = self.cells.index_of(np.arange(len(self.streams)), scatters)
+        last = np.where(
+            self.partitions.common, (counts - 1) * self.num_scatters + scatters, counts - 1
+        )
+        cells = self.partitions.index_of(np.arange(len(self.streams)), scatters)
         drawn = np.where(counts > 0, last + 1, 0)
-        return np.asarray((drawn / self.cells.sizes[cells]).max(axis=0), np.float64)
+        return np.asarray((drawn / self.partitions.sizes[cells]).max(axis=0), np.float64)
 
     def state_dict(self, position: int) -> dict[str, Any]:
         """Return, for JSON, a position and all that the samples before it depended on."""
@@ -240,7 +244,7 @@ class Sampler:
 
     def _epoch_keys(self, streams: Indices, scatters: Indices, epochs: Integers) -> Words:
         """Return the `permutation_key` of each draw's epoch."""
-        parts = np.where(self.cells.common[streams], 0, scatters)
+        parts = np.where(self.partitions.common[streams], 0, scatters)
         return derive(derive(self._keys[streams], parts), epochs)
 
     def _phases(self, streams: Indices, scatters: Indices, epochs: Integers) -> Integers:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shards.errors import UserError
+from shards.order.mixture_schedule import MixtureSchedule
 from shards.order.permutation import Integers
-from shards.order.quotas import Quotas
 from shards.spelling import expected
 
 
@@ -30,7 +30,7 @@ class _StageDraws:
 
     start: int
     """The first position."""
-    quotas: Quotas
+    schedule: MixtureSchedule
     first: Integers
     """int64[scatters]: draws of each scatter before the stage."""
     before: Integers
@@ -38,11 +38,11 @@ class _StageDraws:
 
     def counts(self, draws: Integers, scatters: Integers) -> Integers:
         """Return int64[n, streams]: how often each stream was drawn before a draw of a scatter."""
-        return self.before[scatters] + self.quotas.counts(draws - self.first[scatters], scatters)
+        return self.before[scatters] + self.schedule.counts(draws - self.first[scatters], scatters)
 
     def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
         """Return the stream of each draw, and how often its scatter drew that stream before."""
-        streams, nth = self.quotas.stream_and_nth(draws - self.first[scatters], scatters)
+        streams, nth = self.schedule.stream_and_nth(draws - self.first[scatters], scatters)
         return streams, nth + self.before[scatters, streams]
 
 
@@ -73,7 +73,7 @@ class StageSchedule:
             scheduled.append(
                 _StageDraws(
                     start=stage.start,
-                    quotas=Quotas(weights, num_scatters, seed=seed),
+                    schedule=MixtureSchedule(weights, num_scatters, seed=seed),
                     first=first,
                     before=scheduled[-1].counts(first, scatters) if scheduled else zeros,
                 )
@@ -119,10 +119,10 @@ class StageSchedule:
         """Return the position with this `stream_and_nth`, None if no stage gets that far."""
         for stage, following in zip(self._stages, (*self._stages[1:], None), strict=True):
             before = int(stage.before[scatter, stream])
-            if stage.quotas.draws_per_period[stream] and (
+            if stage.schedule.draws_per_period[stream] and (
                 following is None or nth < following.before[scatter, stream]
             ):
-                draw = stage.quotas.draw_of(stream, nth - before, scatter)
+                draw = stage.schedule.draw_of(stream, nth - before, scatter)
                 return (draw + int(stage.first[scatter])) * self.num_scatters + scatter
         return None
 
@@ -133,7 +133,9 @@ class StageSchedule:
                 "start": stage.start,
                 "draws": {
                     name: int(draws)
-                    for name, draws in zip(self._names, stage.quotas.draws_per_period, strict=True)
+                    for name, draws in zip(
+                        self._names, stage.schedule.draws_per_period, strict=True
+                    )
                     if draws
                 },
             }

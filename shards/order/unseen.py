@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from shards.order.mixture_schedule import MAX_PERIOD, draws_of_all
 from shards.order.permutation import Integers
-from shards.order.quotas import MAX_PERIOD, draws_of_all
 from shards.order.sampler import Sampler
 from shards.order.stages import MixtureStage
 
@@ -44,7 +44,7 @@ def stages_until_seen(
     The last of them begins there; in it every window of a group weighs the same. A group that ends
     before the others goes into its next epoch, because groups keep their shares.
     """
-    windows = sampler.cells.windows_of_streams
+    windows = sampler.partitions.windows_of_streams
     drawn = sampler.schedule.counts_until(start)
     left: list[int] = np.maximum(_epoch_ends(sampler, drawn) - drawn, 0).max(axis=0).tolist()
     while any(left[stream] for group in groups for stream in group.streams):
@@ -101,9 +101,9 @@ def _epoch_ends(sampler: Sampler, drawn: Integers) -> Integers:
     """Return int64[scatters, streams]: the draws at the end of each stream's current epoch."""
     scatters = np.arange(drawn.shape[0])[:, None]
     streams = np.arange(drawn.shape[1])[None]
-    sizes = sampler.cells.sizes[sampler.cells.index_of(streams, scatters)]
+    sizes = sampler.partitions.sizes[sampler.partitions.index_of(streams, scatters)]
     # The k-th draw of scatter c from a common stream is draw k S + c of it.
-    common, step = sampler.cells.common, sampler.num_scatters
+    common, step = sampler.partitions.common, sampler.num_scatters
     read = np.where(common, drawn * step + scatters, drawn)
     epochs = np.maximum(-(-read // sizes).min(axis=0), 1)
     ends = epochs * sizes

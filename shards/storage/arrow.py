@@ -33,7 +33,7 @@ _Values = TypeVar("_Values", pa.Array, pa.ChunkedArray, pa.Table)
 
 
 @contextmanager
-def damage_told(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
+def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
     """Make what pyarrow and numpy raise over a damaged file a DamageError that names it.
 
     Lack of memory is raised as it is.
@@ -64,7 +64,7 @@ def opened(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReade
     Raises:
         DamageError: they are no Arrow file.
     """
-    with damage_told(path):
+    with reraise_as_damage(path):
         reader = pa.ipc.open_file(pa.py_buffer(content))
         names = reader.schema.names  # as text: the bytes of a name may be anything
         if len(set(names)) < len(names):
@@ -92,7 +92,7 @@ def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
         DamageError: they cannot be used.
     """
     reader = opened(content, path)
-    with damage_told(path):
+    with reraise_as_damage(path):
         return readable(reader.read_all())
 
 
@@ -104,7 +104,7 @@ def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
     Raises:
         DamageError: some do not.
     """
-    with damage_told(path):
+    with reraise_as_damage(path):
         for column in table.columns:
             for chunk in column.chunks:
                 binary = _BINARY.get(chunk.type)
@@ -155,6 +155,6 @@ def check_values(values: _Values, path: AnyPath) -> _Values:
     Raises:
         DamageError: some cannot be used.
     """
-    with damage_told(path):
+    with reraise_as_damage(path):
         values.validate(full=True)
     return values

@@ -41,7 +41,7 @@ _LOG = logging.getLogger("corpusmill")
 
 
 @contextmanager
-def leased(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterator[None]:
+def lease_dir(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterator[None]:
     """Hold a folder while the block runs.
 
     A process that was suspended for minutes and finds its lease taken over exits at once. It has

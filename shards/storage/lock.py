@@ -11,7 +11,7 @@ from pathlib import Path
 from shards.errors import UserError
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import make_folder
-from shards.storage.lease import leased
+from shards.storage.lease import lease_dir
 from shards.storage.remote import AnyPath, RemotePath
 
 _LOG = logging.getLogger("corpusmill")
@@ -22,7 +22,7 @@ LOCK = ".lock"
 
 
 @contextmanager
-def locked(
+def lock_dir(
     folder: AnyPath, *, shared: bool = False, wait: bool = False, flag: str = "--output"
 ) -> Iterator[None]:
     """Hold the folder for this process while the block runs.
@@ -41,7 +41,7 @@ def locked(
         UserError: Another process holds the folder, or the lock file cannot be locked.
     """
     if isinstance(folder, RemotePath):
-        with leased(folder, shared=shared, wait=wait):
+        with lease_dir(folder, shared=shared, wait=wait):
             yield
         return
     path = folder / LOCK

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from shards.range import EVERYTHING, Range
-from shards.storage.arrow import damage_told, opened, readable
+from shards.storage.arrow import opened, readable, reraise_as_damage
 from shards.storage.files import map_bytes
 from shards.storage.files import size as file_size
 from shards.storage.remote import AnyPath, RemotePath
@@ -137,7 +137,7 @@ class SparseTable:
         """
         self._path = path
         self._file = SparseFile(path)
-        with damage_told(path):
+        with reraise_as_damage(path):
             footer = self._footer()
             # pyarrow verifies a footer: what it refuses is not looked at.
             self._reader = opened(self._file.data, path)
@@ -192,7 +192,7 @@ class SparseTable:
         if first < last:
             run = [self._blocks[first, 0], self._blocks[last - 1, 1]]
             self._file.fetch(np.concatenate([self._dictionaries, [run]]))
-        with damage_told(self._path):
+        with reraise_as_damage(self._path):
             batches = [self._reader.get_batch(number) for number in range(first, last)]
             if any(
                 len(batch) != BLOCK_ROWS
@@ -205,7 +205,7 @@ class SparseTable:
     def keys(self, first: int, last: int, key: str) -> np.ndarray:
         """Return the keys (uint64) of the rows of neighbouring blocks, which are sorted."""
         table = self.read(first, last)
-        with damage_told(self._path):
+        with reraise_as_damage(self._path):
             return sorted_keys(table, key)
 
     def row_of(self, key: str, bound: int) -> int:

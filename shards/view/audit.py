@@ -24,7 +24,7 @@ from pyarrow.fs import LocalFileSystem
 from shards.erasure import Erasure
 from shards.manifest import Generation, TableEntry
 from shards.reader import Dataset
-from shards.storage.arrow import check_parquet, damage_told
+from shards.storage.arrow import check_parquet, reraise_as_damage
 from shards.storage.files import check_size, size
 from shards.view.query import BadQuery
 from shards.view.scan import Found, matching, search
@@ -149,7 +149,7 @@ class Audit:
         return groups
 
     def _damage_explained(self, table: Table) -> AbstractContextManager[None]:
-        return damage_told(self._directory / table.entry.path, kind="a Parquet file")
+        return reraise_as_damage(self._directory / table.entry.path, kind="a Parquet file")
 
     def metrics(self, source: str) -> list[str]:
         """Return the columns of the last table of a source, or of any, that are numbers."""

@@ -88,7 +88,7 @@ def _wanted(query: Query, columns: list[str]) -> Wanted:
 
 def _item(viewer: Viewer, place: Place, words: str) -> dict[str, Any]:
     """Return what a list shows of a document; parts of a removed one are None."""
-    shard = viewer.shards.shard(place.home.entry.path)
+    shard = viewer.shards.shard(place.location.entry.path)
     is_removed = place.row in shard.removed
     names = _SHOWN_REMOVED if is_removed else _SHOWN
     columns = (name for name in names if name in shard.documents.column_names)
@@ -156,7 +156,7 @@ def document(viewer: Viewer, query: Query) -> str:
     selection = selection_of(viewer, query)
     number = query.number("n", below=selection.total)
     place = selection.place(number)
-    shard = viewer.shards.shard(place.home.entry.path)
+    shard = viewer.shards.shard(place.location.entry.path)
     is_removed = place.row in shard.removed
     columns = [each for each in shard.documents.column_names if not is_removed or each in ORIGIN]
     return viewer.page(
@@ -243,8 +243,8 @@ def _audited(viewer: Viewer, shard: Shard, place: Place) -> Record | None:
     records = viewer.audit.by_order(
         AUDIT,
         int(shard.value("order", place.row)),
-        generation=place.home.generation.name,
-        source=place.home.source,
+        generation=place.location.generation.name,
+        source=place.location.source,
         place=origin(shard, place.row),
     )
     return records[0] if records else None

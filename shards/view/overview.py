@@ -49,8 +49,8 @@ def reasons(viewer: Viewer) -> set[str]:
 
 def _languages(viewer: Viewer, source: str) -> Counter[str]:
     """Return the documents of the first shard of a source by language."""
-    homes = viewer.shards.selection(source=source).homes
-    shards = (viewer.shards.shard(each.entry.path) for each in homes if each.entry.documents)
+    locations = viewer.shards.selection(source=source).locations
+    shards = (viewer.shards.shard(each.entry.path) for each in locations if each.entry.documents)
     shard = next(shards, None)
     counts = {} if shard is None else shard.counts("language", most=_SAMPLE_ROWS)
     return Counter({language or "?": number for language, number in counts.items()})

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN
-from shards.manifest import TRAIN, VALIDATION, Home
-from shards.names import Names
+from shards.manifest import TRAIN, VALIDATION, ShardLocation
+from shards.names import DocumentQuery
 from shards.reader import Dataset, Shard
-from shards.storage.arrow import check_values, damage_told
+from shards.storage.arrow import check_values, reraise_as_damage
 from shards.view.query import BadQuery
 from shards.view.scan import Found, matching, search
 
@@ -41,7 +41,7 @@ class Place:
 
     number: int
     """In the selection."""
-    home: Home
+    location: ShardLocation
     row: int
     token: int = 0
     """Of the document, where the words were found."""
@@ -51,7 +51,7 @@ class Place:
 class Selection:
     """Documents of a source and a split, or of a shard."""
 
-    homes: tuple[Home, ...]
+    locations: tuple[ShardLocation, ...]
     """Their shards, in order."""
     source: str = ""
     """Empty: of all."""
@@ -62,7 +62,7 @@ class Selection:
     @property
     def total(self) -> int:
         """How many documents there are."""
-        return sum(home.entry.documents for home in self.homes)
+        return sum(location.entry.documents for location in self.locations)
 
     @property
     def sent(self) -> dict[str, str]:
@@ -71,21 +71,23 @@ class Selection:
             return {"shard": self.shard}
         return {"source": self.source, "split": "" if self.split == TRAIN else self.split}
 
-    def pieces(self) -> Iterator[tuple[int, Home]]:
+    def pieces(self) -> Iterator[tuple[int, ShardLocation]]:
         """Yield shards, each with the number of its first document."""
         first = 0
-        for home in self.homes:
-            yield first, home
-            first += home.entry.documents
+        for location in self.locations:
+            yield first, location
+            first += location.entry.documents
 
     def place(self, number: int) -> Place:
         """Return a document by its number, which is below the total."""
-        first, home = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
-        return Place(number=number, home=home, row=number - first)
+        first, location = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
+        return Place(number=number, location=location, row=number - first)
 
     def number(self, shard: str, row: int) -> int:
         """Return the number of a document, by the path of its shard."""
-        return row + next(first for first, home in self.pieces() if home.entry.path == shard)
+        return row + next(
+            first for first, location in self.pieces() if location.entry.path == shard
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +155,13 @@ class ShardSearch:
         self._dataset = dataset
         self.shard = lru_cache(maxsize=_OPEN_SHARDS)(self._opened)
         """Returns the shard with a path that the manifest names; the last ones stay open."""
-        self.homes = {home.entry.path: home for home in dataset.manifest.homes()}
+        self.locations = {
+            location.entry.path: location for location in dataset.manifest.locations()
+        }
         """Where each shard belongs, by its path; by generation, then source."""
 
     def _opened(self, path: str) -> Shard:
-        return self._dataset.shard(self.homes[path].entry)
+        return self._dataset.shard(self.locations[path].entry)
 
     def selection(self, *, source: str = "", split: str = TRAIN, shard: str = "") -> Selection:
         """Return the documents of a source and split, or of a shard.
@@ -165,22 +169,28 @@ class ShardSearch:
         Raises:
             BadQuery: There is no such shard.
         """
-        if shard and shard not in self.homes:
+        if shard and shard not in self.locations:
             raise BadQuery(
                 "There is no such shard in this dataset: its name is a path such as "
                 "g0001-3f9c12ab/wudao/00000, as a document's page shows it."
             )
         if shard:
-            home = self.homes[shard]
-            return Selection(homes=(home,), source=home.source, split=home.split, shard=shard)
-        homes = (each for each in self.homes.values() if each.split == split)
-        chosen = tuple(each for each in homes if source in ("", each.source))
-        return Selection(homes=chosen, source=source, split=split)
+            location = self.locations[shard]
+            return Selection(
+                locations=(location,), source=location.source, split=location.split, shard=shard
+            )
+        locations = (each for each in self.locations.values() if each.split == split)
+        chosen = tuple(each for each in locations if source in ("", each.source))
+        return Selection(locations=chosen, source=source, split=split)
 
     def text_columns(self, selection: Selection) -> list[str]:
         """Return the columns of text that some shard of a selection has."""
-        sources = {home.entry.path.rpartition("/")[0]: home for home in selection.homes}
-        shards = [self.shard(home.entry.path) for home in list(sources.values())[:_OPEN_SHARDS]]
+        sources = {
+            location.entry.path.rpartition("/")[0]: location for location in selection.locations
+        }
+        shards = [
+            self.shard(location.entry.path) for location in list(sources.values())[:_OPEN_SHARDS]
+        ]
         return list(dict.fromkeys(name for shard in shards for name in _text_columns(shard)))
 
     def search(
@@ -198,9 +208,9 @@ class ShardSearch:
     def _blocks(
         self, selection: Selection, wanted: Wanted, needle: bytes, *, start: int
     ) -> Iterator[tuple[int, Iterator[tuple[int, Place]]]]:
-        for first, home in selection.pieces():
-            if first + home.entry.documents > start:
-                shard = self.shard(home.entry.path)
+        for first, location in selection.pieces():
+            if first + location.entry.documents > start:
+                shard = self.shard(location.entry.path)
                 row = max(start - first, 0)
                 while row < len(shard):
                     rows = range(row, _block_end(shard, row, decode=bool(needle)))
@@ -210,7 +220,7 @@ class ShardSearch:
                         if needle
                         else ((hit, 0) for hit in found.tolist())
                     )
-                    yield first + rows.stop, _places(hits, first, home)
+                    yield first + rows.stop, _places(hits, first, location)
                     row = rows.stop
 
     def _with_words(
@@ -222,7 +232,7 @@ class ShardSearch:
             return
         tokens = np.concatenate(documents)
         firsts = np.cumsum([0, *map(len, documents)])
-        with damage_told(shard.file(BIN)):
+        with reraise_as_damage(shard.file(BIN)):
             text = self._lowered.take(pa.array(tokens.view(f"u{tokens.itemsize}")))
             _, offsets, data = text.buffers()
             begins = np.frombuffer(offsets, np.int64)[: len(tokens) + 1]
@@ -261,10 +271,10 @@ def _matching(shard: Shard, wanted: Wanted, rows: range) -> NDArray[np.int64]:
     if wanted.columns:
         compared = wanted.columns & {*shard.documents.column_names}
         table = shard.documents.select(["tokens", *compared]).slice(rows.start, len(rows))
-        with damage_told(shard.file(ARROW)):
+        with reraise_as_damage(shard.file(ARROW)):
             checked = check_values(table, shard.file(ARROW))
             if wanted.name:
-                found = found[Names([wanted.name]).rows(checked)]
+                found = found[DocumentQuery([wanted.name]).rows(checked)]
                 checked = checked.take(found - rows.start)
             found = found[matching(checked, wanted.expression(compared))]
     return found if wanted.is_by_name_alone else found[~np.isin(found, shard.removed)]
@@ -278,7 +288,9 @@ def _text_columns(shard: Shard) -> Iterator[str]:
             yield column.name
 
 
-def _places(hits: Iterator[tuple[int, int]], first: int, home: Home) -> Iterator[tuple[int, Place]]:
+def _places(
+    hits: Iterator[tuple[int, int]], first: int, location: ShardLocation
+) -> Iterator[tuple[int, Place]]:
     """Yield rows and tokens of a shard as documents, with their numbers."""
     for row, token in hits:
-        yield first + row, Place(number=first + row, home=home, row=row, token=token)
+        yield first + row, Place(number=first + row, location=location, row=row, token=token)

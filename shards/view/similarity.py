@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shards.manifest import TableEntry
 from shards.reader import Dataset
-from shards.storage.arrow import damage_told
+from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
 from shards.tables import column, open_between, open_table
 from shards.text_hash import digest, fold, halves
@@ -61,7 +61,7 @@ class SimilarityIndex:
         high, low = (int(half[0]) for half in halves([digest(fold(text).encode())]))
         for generation in dict.fromkeys(name for name, _ in self._exact):
             path, rows = self._between(self._exact, generation, "hash_high", high)
-            with damage_told(path):
+            with reraise_as_damage(path):
                 hits = column(rows, "order")[column(rows, "hash_low") == np.uint64(low)]
             if len(hits):
                 return Signed(generation=generation, order=int(hits[0]))
@@ -72,7 +72,7 @@ class SimilarityIndex:
         if generation not in (name for name, _ in self._slots):
             return None
         path, rows = self._between(self._slots, generation, "order", order)
-        with damage_told(path):
+        with reraise_as_damage(path):
             return _array(rows["slots"].chunk(0))[0] if len(rows) else None
 
     def _between(
@@ -123,7 +123,7 @@ class SimilarityIndex:
             for orders, others in zip(table["order"].chunks, table["slots"].chunks, strict=True):
                 row += len(orders)
                 if row > start:
-                    with damage_told(path):
+                    with reraise_as_damage(path):
                         equal = (_array(others) == slots).mean(axis=1)
                     similarity = (equal - 1 / 256) / (1 - 1 / 256)
                     yield (

@@ -42,6 +42,6 @@ def _sample(viewer: Viewer, tracer: Tracer, sample: TracedSample) -> dict[str, A
     return {
         "sample": sample,
         "path": entry.path,
-        "is_here": is_here and entry.path in viewer.shards.homes,
+        "is_here": is_here and entry.path in viewer.shards.locations,
         "pieces": pieces,
     }

@@ -21,7 +21,7 @@ from pipelines.wudao import RECIPE
 from shards.__main__ import main as shards
 from shards.errors import UserError
 from shards.storage import address as addresses
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import RemotePath
 from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
 from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
@@ -221,7 +221,7 @@ def test_parts_that_are_mapped_at_the_same_time_make_the_bytes_of_one_run(
 
 @pytest.mark.usefixtures("environment")
 def test_a_second_writer_is_refused(folder: Path) -> None:
-    with locked(RemotePath("s3://bucket/held")):
+    with lock_dir(RemotePath("s3://bucket/held")):
         done = run("s3://bucket/held")
     assert done.returncode == 2
     assert re.search(

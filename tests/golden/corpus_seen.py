@@ -109,10 +109,10 @@ def save_run(folder: Path) -> None:
         folder / "save.py",
         """from pathlib import Path
 
-from shards import BatchSize, Mix, Run
+from shards import BatchSize, Blend, Run
 
 Run(
-    mixes=(Mix(start=0, data=("data@1",)), Mix(start=20, data=("data@2",))),
+    mixes=(Blend(start=0, data=("data@1",)), Blend(start=20, data=("data@2",))),
     batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=70)),
     seed=1,
     scatters=1,

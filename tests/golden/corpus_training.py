@@ -154,7 +154,7 @@ from itertools import islice
 from pathlib import Path
 
 from shards import (
-    VALIDATION, Dataset, OnePass, Sampler, causal_windows, glm_windows, streams_of,
+    VALIDATION, Dataset, SequentialSampler, Sampler, causal_windows, glm_windows, streams_of,
 )
 from trainer import (
     Decoding, LoadOptions, Loader, PromptOptions, find_task, generate_texts, open_model, predict,
@@ -183,7 +183,7 @@ print(state["position"])
 later = Loader(blanks, batch_size=6)
 later.load_state_dict(state)
 show("later", islice(later, 1))
-held_out = OnePass(streams_of(dataset, split=VALIDATION), window=glm_windows(64))
+held_out = SequentialSampler(streams_of(dataset, split=VALIDATION), window=glm_windows(64))
 show("held out", read_once(held_out, batch_size=2))
 
 for run in ("glm", "left"):

@@ -71,11 +71,11 @@ _SAVED = {
 
 _PREPARED = """
 import shards
-from shards import BatchSize, Mix, Run, Sampler
+from shards import BatchSize, Blend, Run, Sampler
 d = shards.Dataset.open("data")
 s = shards.streams_of(d)
 w = shards.causal_windows(64)
-m, b = (Mix(start=0, data=("data",)),), (BatchSize(step=0, size=4),)
+m, b = (Blend(start=0, data=("data",)),), (BatchSize(step=0, size=4),)
 
 
 def sampler(streams=s, **more):
@@ -95,7 +95,8 @@ _PYTHON = (
     "x.load_state_dict({**x.state_dict(9), 'version': 2})",
     "x.load_state_dict({**x.state_dict(9), 'shards': {}})",
     "Run(mixes=(), batches=b)",
-    "shards.switched(shards.pinned(Run(mixes=m, batches=b)), 8, numbers={'data': 9})",
+    "shards.switch_version(shards.resolve_versions(Run(mixes=m, batches=b)), 8, "
+    "numbers={'data': 9})",
     "d.vocabulary.decode([384])",
 )
 _WRONG = (
@@ -103,8 +104,8 @@ _WRONG = (
     "x.draw([3, -1])",
     "shards.causal_windows(0)",
     "shards.glm_windows(64, slack=32)",
-    "shards.OnePass(s, window=w, at_most=5).draw([-1, 0])",
-    "shards.OnePass(s, window=w, at_most=5).draw([0, 5])",
+    "shards.SequentialSampler(s, window=w, at_most=5).draw([-1, 0])",
+    "shards.SequentialSampler(s, window=w, at_most=5).draw([0, 5])",
 )
 """Lines that raise no UserError."""
 

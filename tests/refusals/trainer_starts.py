@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.scenes import Scene, together
 from tests.refusals.scenes_shards import (
@@ -87,7 +87,7 @@ def _unfinished(folder: Path) -> None:
 
 def _being_written(folder: Path) -> None:
     """A run that another process writes into, until this process ends."""
-    _HELD.enter_context(locked(folder / "run"))
+    _HELD.enter_context(lock_dir(folder / "run"))
 
 
 _HELD = ExitStack()

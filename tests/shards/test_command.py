@@ -11,7 +11,7 @@ import pytest
 from shards.__main__ import main
 from shards.command import REFUSED, UNREAD, Command, Parser, exit_code, run_command
 from shards.errors import UserError
-from shards.flags import WORD, Either, option
+from shards.flags import WORD, MutuallyExclusive, option
 from shards.shown import print_lines
 from tests.shards.datasets import put_dataset
 
@@ -54,7 +54,7 @@ def test_what_may_not_be_read_is_one_paragraph(
 class Cook(Command):
     """Cook a dish."""
 
-    _HEAT = Either()
+    _HEAT = MutuallyExclusive()
 
     dish: str = option(MISSING, "what", flag=WORD)
     minutes: int = option(MISSING, "how long", type=int, required=True)

@@ -5,8 +5,8 @@ import pytest
 
 from shards.errors import UserError
 from shards.manifest import SourceEntry, read_manifest, write_manifest
-from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
-from shards.order.quotas import draws_per_period
+from shards.mixture import Blend, WeightedData, epoch_caps, open_mixture, parse_data
+from shards.order.mixture_schedule import draws_per_period
 from tests.shards.conftest import TEXTS, build
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
@@ -15,7 +15,7 @@ STRIDE = 4
 
 
 def weights(*data: str) -> dict[str, float]:
-    mixture = open_mixture([Mix(start=0, data=data)], stride=STRIDE)
+    mixture = open_mixture([Blend(start=0, data=data)], stride=STRIDE)
     (stage,) = mixture.stages
     assert list(stage.weights) == [stream.name for stream in mixture.streams]
     return dict(stage.weights)
@@ -80,9 +80,9 @@ def grown(tmp_path: Path) -> Path:
 
 def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
     assert weights(f"{grown}:pile=1") == {PILE: 0.5, "aa/pile": 0.5}
-    streams = open_mixture([Mix(start=0, data=(f"{grown}@1",))], stride=STRIDE).streams
+    streams = open_mixture([Blend(start=0, data=(f"{grown}@1",))], stride=STRIDE).streams
     assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5}
-    streams = open_mixture([Mix(start=0, data=(f"{grown}@2",))], stride=STRIDE).streams
+    streams = open_mixture([Blend(start=0, data=(f"{grown}@2",))], stride=STRIDE).streams
     assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5, "aa/pile": 1.5}
     with pytest.raises(UserError, match=r"given for .*:x, which this run does not read"):
         epoch_caps({f"{grown}:x": 1.5}, streams)

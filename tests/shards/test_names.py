@@ -4,13 +4,13 @@ import pyarrow as pa
 import pytest
 
 from shards.manifest import TRAIN, VALIDATION
-from shards.names import Names, read_names
+from shards.names import DocumentQuery, read_names
 from shards.reader import Dataset
 from tests.shards.datasets import put_dataset
 from tests.shards.library import EOS, FIRST
 
 
-def found(directory: Path, names: Names) -> dict[str, list[str]]:
+def found(directory: Path, names: DocumentQuery) -> dict[str, list[str]]:
     """The documents of each name as SHARD:ROW."""
     dataset = Dataset.open(directory)
     entries = [
@@ -32,7 +32,7 @@ def found(directory: Path, names: Names) -> dict[str, list[str]]:
     ],
 )
 def test_names_of_no_document(library: Path, name: str) -> None:
-    assert found(library, Names([name])) == {}
+    assert found(library, DocumentQuery([name])) == {}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_names_of_no_document(library: Path, name: str) -> None:
 )
 def test_a_pattern_is_of_whole_urls(library: Path, pattern: str, expected: list[int]) -> None:
     path = f"{FIRST}/news/00001"
-    places = found(library, Names(patterns=[pattern]))
+    places = found(library, DocumentQuery(patterns=[pattern]))
     assert places.get(pattern, []) == [f"{path}:{row}" for row in expected]
 
 
@@ -67,12 +67,12 @@ def test_columns_of_other_types_and_none(tmp_path: Path) -> None:
     shards = {"g-0/a/00000": odd, "g-0/a/00001": {"documents": [[1, EOS]]}}
     manifest = put_dataset(tmp_path, shards, pieces=[b"x"] * 257, special={"eos": EOS})
     shard, plain = manifest.shards()
-    names = Names(["7", "u", "b:c:5", "b:5", "None"], patterns=["u*"])
+    names = DocumentQuery(["7", "u", "b:c:5", "b:5", "None"], patterns=["u*"])
     hits = list(names.find(Dataset(tmp_path, manifest), [plain, shard]))
     pairs = [(row, names.texts[name]) for row, name in zip(*map(list, hits[1]), strict=True)]
     assert pairs == [(0, "7"), (0, "b:c:5"), (0, "u*"), (1, "b:5"), (2, "u"), (2, "u*")]
     assert len(hits[0].rows) == 0
-    (alone,) = Names(["7"]).find(Dataset(tmp_path, manifest), [plain])
+    (alone,) = DocumentQuery(["7"]).find(Dataset(tmp_path, manifest), [plain])
     assert len(alone.rows) == 0
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shards.mixture import Mix
+from shards.mixture import Blend
 from shards.run import BatchSize, Run
 
-RUN = Run(mixes=(Mix(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
+RUN = Run(mixes=(Blend(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
 
 
 def test_a_run_is_found_in_its_folder(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shards.mixture import Mix
+from shards.mixture import Blend
 from shards.run import BatchSize, Run
 from shards.trace import TracedDocument, Tracer
 from shards.windows import WindowVocabulary
@@ -14,7 +14,7 @@ from tests.shards.windows import read_window
 
 
 def run_on(directory: Path, **values: object) -> Run:
-    mix = Mix(start=0, data=(f"{directory}:news=3", f"{directory}:books=1"))
+    mix = Blend(start=0, data=(f"{directory}:news=3", f"{directory}:books=1"))
     batches = (BatchSize(step=0, size=8), BatchSize(step=20, size=4))
     run = Run(mixes=(mix,), batches=batches, scatters=2, length=512, seed=7)
     return replace(run, **values)

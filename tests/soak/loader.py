@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from shards.manifest import TRAIN, VALIDATION
-from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
+from shards.order.sequential import SequentialSampler
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.windows import WindowSpec, causal_windows, glm_windows
@@ -66,7 +66,7 @@ def _check_once(
 
 def _read_once(streams: Sequence[Stream], window: WindowSpec, ranks: Ranks) -> Bag:
     read: Bag = Counter()
-    once = OnePass(streams, window=window)
+    once = SequentialSampler(streams, window=window)
     for rank in range(ranks.world):
         for tensors in read_once(once, batch_size=ranks.batch, rank=rank, world=ranks.world):
             read.update(_texts(tensors))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shards.errors import UserError
-from shards.manifest import told_apart
-from shards.mixture import Mix
+from shards.manifest import distinct_labels
+from shards.mixture import Blend
 from shards.records import from_json
 from shards.run import CAUSAL, BatchSize, Run
 from shards.switches import before_later_switches
@@ -46,7 +46,7 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
             "back as they were."
         ) from error
     if data:
-        mixes = (Mix(start=0, data=tuple(data)),)
+        mixes = (Blend(start=0, data=tuple(data)),)
         run = replace(run, mixes=mixes, scatters=1, max_epochs={}, followed=None)
     return before_later_switches(run, run.position_of(source.step or 0))
 
@@ -60,7 +60,7 @@ def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
     if not data:
         raise UserError(f"{source.path} does not say what it was trained on: give --data DIR.")
     return Run(
-        mixes=(Mix(start=0, data=tuple(data)),),
+        mixes=(Blend(start=0, data=tuple(data)),),
         batches=(BatchSize(step=0, size=1),),
         objective=CAUSAL,
         length=source.length or source.shape.max_positions,
@@ -94,7 +94,7 @@ def _check_tokenizer(opened: RunData, source: ModelSource) -> None:
     sha256 = source.tokenizer.get("sha256", found["sha256"])
     if found["sha256"] != sha256:
         own = source.tokenizer["name"], sha256
-        other, trained = told_apart((found["name"], found["sha256"]), own)
+        other, trained = distinct_labels((found["name"], found["sha256"]), own)
         raise UserError(
             f"{opened.datasets[0].directory} was made with the tokenizer {other}, and "
             f"{source.path} was trained with {trained}: the ids mean other text. Give data made "

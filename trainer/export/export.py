@@ -26,7 +26,7 @@ from shards.records import to_json
 from shards.run import CAUSAL
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import any_path
 from trainer.distributed import DTYPES
 from trainer.export.command import SAFETENSORS, TRANSFORMERS, Export
@@ -95,7 +95,7 @@ def _new_folder(output: Path) -> Iterator[Path]:
     output = output.resolve()
     place = output.parent / f".tmp-export-{output.name}"
     staged = place / "files"
-    with locked(place), disk_errors_explained(output):
+    with lock_dir(place), disk_errors_explained(output):
         shutil.rmtree(staged, ignore_errors=True)
         make_folder(staged)
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from shards.errors import UserError
-from shards.manifest import told_apart
+from shards.manifest import distinct_labels
 from shards.mixture import parse_data
 from shards.reader import Dataset
 from shards.records import from_json
@@ -196,7 +196,7 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
         kind, _, name = tokenizer.spec.partition(":")
         given, own = Path(name).name, source.tokenizer["name"]
-        this, that = told_apart((given, tokenizer.sha256), (own, expected))
+        this, that = distinct_labels((given, tokenizer.sha256), (own, expected))
         raise UserError(
             f"the tokenizer {kind}:{this}, with {tokenizer.vocabulary_size:,} ids, is not the one "
             f"that {source.path} was trained with, {that}: its ids mean other text. Give that one, "

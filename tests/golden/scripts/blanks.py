@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from itertools import islice
 
-from shards import VALIDATION, Dataset, OnePass, Sampler, glm_windows, streams_of
+from shards import VALIDATION, Dataset, Sampler, SequentialSampler, glm_windows, streams_of
 from trainer import Loader, read_once
 from trainer.blanks.objective import BlankInfilling, BlankOptions
 
@@ -38,7 +38,7 @@ def main() -> None:
     for positions in (6, 64, 200):
         window = glm_windows(positions)
         sampler = Sampler(streams_of(data), seed=positions, num_scatters=2, window=window)
-        held_out = OnePass(streams_of(data, split=VALIDATION), window=window)
+        held_out = SequentialSampler(streams_of(data, split=VALIDATION), window=window)
         for number, options in enumerate(OPTIONS):
             blanks = BlankInfilling(
                 entry.special,

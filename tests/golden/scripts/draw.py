@@ -8,16 +8,16 @@ import numpy as np
 from shards import (
     VALIDATION,
     BatchSize,
+    Blend,
     Dataset,
-    Mix,
-    OnePass,
     Run,
     Sampler,
+    SequentialSampler,
     causal_windows,
     glm_windows,
-    pinned,
+    resolve_versions,
     streams_of,
-    switched,
+    switch_version,
 )
 from trainer import Loader, read_once
 
@@ -78,9 +78,9 @@ def main() -> None:
     back(scattered, range(0, 400, 11))
 
     mixes = (
-        Mix(start=0, data=("data@1=0.7", "asked=0.3")),
-        Mix(start=30, data=("data@2=0.5", "asked:zhihu=0.5")),
-        Mix(start=50, data=("data@3=1", "asked=2")),
+        Blend(start=0, data=("data@1=0.7", "asked=0.3")),
+        Blend(start=30, data=("data@2=0.5", "asked:zhihu=0.5")),
+        Blend(start=50, data=("data@3=1", "asked=2")),
     )
     run = Run(
         mixes=mixes,
@@ -100,8 +100,10 @@ def main() -> None:
         starts = [stage["start"] for stage in state["stages"]]
         print("state at", sampler.load_state_dict(state), starts, len(state["shards"]))
 
-    followed = Run(mixes=(Mix(start=0, data=("data@1",)),), batches=run.batches, seed=4, length=64)
-    grown = switched(pinned(followed), 40, numbers={"data": 2})
+    followed = Run(
+        mixes=(Blend(start=0, data=("data@1",)),), batches=run.batches, seed=4, length=64
+    )
+    grown = switch_version(resolve_versions(followed), 40, numbers={"data": 2})
     table("unseen", grown.sampler(), range(30, 260, 9))
     print("mixes start at", [mix.start for mix in grown.mixes])
 
@@ -112,7 +114,7 @@ def main() -> None:
     # Wide slack in narrow windows: every way to cut occurs.
     cut = Sampler(streams, seed=5, num_scatters=1, window=glm_windows(40, slack=10))
     batches("cut", Loader(cut, batch_size=24, rank=0, world=1), 18)
-    held_out = OnePass(streams_of(data, split=VALIDATION), window=causal_windows(64))
+    held_out = SequentialSampler(streams_of(data, split=VALIDATION), window=causal_windows(64))
     batches("held out", read_once(held_out, batch_size=3), 9)
     batches("half", read_once(held_out, batch_size=8, rank=1, world=2, boundaries=True), 9)
 

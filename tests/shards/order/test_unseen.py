@@ -91,7 +91,7 @@ def test_scatters_and_a_common_generation(make_stream: Make, num_scatters: int) 
     sampler = sampler_of(streams, stages, num_scatters=num_scatters)
     end = stages[-1].start
     counts = drawn_windows(sampler, end)
-    assert len(counts) == sum(sampler.cells.windows_of_streams)
+    assert len(counts) == sum(sampler.partitions.windows_of_streams)
     assert max(counts.values()) <= 2
     assert end - len(counts) <= (60 + 8 * num_scatters if num_scatters > 1 else 8)
 

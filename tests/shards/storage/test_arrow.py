@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.storage.arrow import check_places, check_values, damage_told, read_all
+from shards.storage.arrow import check_places, check_values, read_all, reraise_as_damage
 
 PATH = Path("some.arrow")
 
@@ -79,6 +79,6 @@ def test_bytes_that_are_no_text_lie_in_their_file() -> None:
     ids=repr,
 )
 def test_what_goes_wrong_names_the_file(error: Exception, kind: type[Exception], says: str) -> None:
-    with pytest.raises(kind, match=says) as raised, damage_told(PATH, kind="a list"):
+    with pytest.raises(kind, match=says) as raised, reraise_as_damage(PATH, kind="a list"):
         raise error
     assert type(raised.value) is kind

@@ -13,15 +13,15 @@ import pytest
 from shards.errors import UserError
 from shards.storage import lease
 from shards.storage.files import files
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath, RemotePath
 
 HOLD = """
 import sys
 from pathlib import Path
-from shards.storage.lock import locked
+from shards.storage.lock import lock_dir
 from shards.storage.remote import RemotePath
-with locked((RemotePath if "://" in sys.argv[1] else Path)(sys.argv[1])):
+with lock_dir((RemotePath if "://" in sys.argv[1] else Path)(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -54,18 +54,18 @@ def held(folder: AnyPath) -> list[str]:
 @pytest.mark.slow
 def test_a_folder_is_held_alone_or_shared(either: AnyPath) -> None:
     message = f"is being written by process {os.getpid()} on host"
-    with locked(either):
+    with lock_dir(either):
         for shared in (True, False):
-            with pytest.raises(UserError, match=message), locked(either, shared=shared):
+            with pytest.raises(UserError, match=message), lock_dir(either, shared=shared):
                 pytest.fail("it is held alone")
     with (
-        locked(either, shared=True),
-        locked(either, shared=True),
+        lock_dir(either, shared=True),
+        lock_dir(either, shared=True),
         pytest.raises(UserError, match="is being written by"),
-        locked(either),
+        lock_dir(either),
     ):
         pytest.fail("it is shared")
-    with locked(either):
+    with lock_dir(either):
         pass
     assert held(either) == []
 
@@ -75,10 +75,10 @@ def test_who_waits_gets_the_folder_when_it_is_free(either: AnyPath) -> None:
     taken: list[str] = []
 
     def take() -> None:
-        with locked(either, wait=True):
+        with lock_dir(either, wait=True):
             taken.append("second")
 
-    with locked(either):
+    with lock_dir(either):
         thread = threading.Thread(target=take)
         thread.start()
         # Behind a URL the second has seen a renewal by then, and tries again.
@@ -90,14 +90,14 @@ def test_who_waits_gets_the_folder_when_it_is_free(either: AnyPath) -> None:
 
 
 def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None:
-    with locked(tmp_path), subprocess.Popen(["sleep", "5"], close_fds=False) as child:
-        with pytest.raises(UserError), locked(tmp_path):
+    with lock_dir(tmp_path), subprocess.Popen(["sleep", "5"], close_fds=False) as child:
+        with pytest.raises(UserError), lock_dir(tmp_path):
             pytest.fail("the same process cannot hold it twice")
         descriptors = {str(f.readlink()) for f in Path(f"/proc/{child.pid}/fd").iterdir()}
         child.kill()
     assert descriptors
     assert str(tmp_path / ".lock") not in descriptors
-    with locked(tmp_path):
+    with lock_dir(tmp_path):
         pass
 
 
@@ -130,7 +130,7 @@ def test_a_holder_elsewhere_that_gives_a_sign_of_life(
     monkeypatch.setattr(lease.time, "sleep", lambda _: other.write(b"{}"))
     with (
         pytest.raises(UserError, match=r"process .* on host elsewhere"),
-        locked(remote, shared=shared),
+        lock_dir(remote, shared=shared),
     ):
         pytest.fail("it is held")
     assert held(remote) == [f".lock/{name}"]
@@ -141,7 +141,7 @@ def test_a_silent_holder_elsewhere_is_taken_over(
 ) -> None:
     left_by_a_holder(remote)
     monkeypatch.setattr(lease, "DEAD_AFTER", 0.5)
-    with locked(remote):
+    with lock_dir(remote):
         assert holder_of(remote)["host"] != "elsewhere"
 
 
@@ -166,23 +166,23 @@ def test_a_killed_process_of_this_machine_is_taken_over_at_once(
     folder = RemotePath(f"file://{tmp_path}")  # what two processes both see
     with holding(folder) as child:
         assert holder_of(folder)["process"] == child.pid
-        with pytest.raises(TimeoutError), locked(folder):
+        with pytest.raises(TimeoutError), lock_dir(folder):
             pass  # it lives
         assert pauses.pop() == 1
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and not reaped: a zombie
         left = (folder / ".lock" / "alone").read()
-        with locked(folder):
+        with lock_dir(folder):
             assert holder_of(folder)["process"] == os.getpid()
         child.wait()
         (folder / ".lock" / "alone").write(left)
-        with locked(folder):
+        with lock_dir(folder):
             assert holder_of(folder)["process"] == os.getpid()
     assert pauses == [0, 0]
 
 
 def test_a_lease_is_renewed(remote: RemotePath) -> None:
-    with locked(remote):
+    with lock_dir(remote):
         before = (remote / ".lock" / "alone").read()
         end = time.monotonic() + 10
         while (remote / ".lock" / "alone").read() == before and time.monotonic() < end:
@@ -195,7 +195,7 @@ def test_a_process_that_lost_its_lease_exits(
 ) -> None:
     exits: list[int] = []
     monkeypatch.setattr(lease.os, "_exit", exits.append)
-    with locked(remote):
+    with lock_dir(remote):
         left_by_a_holder(remote, token="another")
         end = time.monotonic() + 10
         while not exits and time.monotonic() < end:

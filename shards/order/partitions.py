@@ -12,7 +12,7 @@ from shards.order.streams import Stream
 from shards.windows import num_windows
 
 
-class Cells:
+class ScatterPartitions:
     """The cells of some streams, by stream and then by scatter."""
 
     def __init__(self, streams: Sequence[Stream], *, num_scatters: int, stride: int) -> None:

@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shards.order.cells import Cells
+from shards.order.partitions import ScatterPartitions
 from shards.order.sampler import DrawnWindows, WindowLocations
 from shards.order.streams import Stream
 from shards.windows import WindowSpec
 
 
-class OnePass:
+class SequentialSampler:
     """Goes through windows of some streams; `draw` and `locate` work like a `Sampler`'s.
 
     Positions are 0 to len - 1; rank r of W takes positions r, r + W, …
@@ -27,14 +27,14 @@ class OnePass:
         self._at_most = at_most
 
     @cached_property
-    def cells(self) -> Cells:
+    def partitions(self) -> ScatterPartitions:
         """Where the windows are: each stream is one cell."""
-        return Cells(self.streams, num_scatters=1, stride=self.window.stride)
+        return ScatterPartitions(self.streams, num_scatters=1, stride=self.window.stride)
 
     @cached_property
     def num_windows(self) -> int:
         """All windows that there are."""
-        return int(self.cells.sizes.sum())
+        return int(self.partitions.sizes.sum())
 
     def __len__(self) -> int:
         return self.num_windows if self._at_most is None else min(self._at_most, self.num_windows)
@@ -51,18 +51,18 @@ class OnePass:
                 f"positions {index.min()} to {index.max()}: this pass has {len(self)} windows"
             )
         index = index * self.num_windows // max(1, len(self))
-        ends = np.cumsum(self.cells.sizes)
+        ends = np.cumsum(self.partitions.sizes)
         streams = np.searchsorted(ends, index, side="right")
         zeros = np.zeros(len(index), np.int64)
         return DrawnWindows(
             stream=streams.astype(np.int32),
             scatter=zeros.astype(np.int32),
             epoch=zeros,
-            sample=index - (ends - self.cells.sizes)[streams],
+            sample=index - (ends - self.partitions.sizes)[streams],
         )
 
     def locate(self, drawn: DrawnWindows) -> WindowLocations:
         """Return where the windows are."""
-        cells = self.cells.index_of(drawn.stream, drawn.scatter)
-        shards, windows = self.cells.locate(cells, drawn.stream, drawn.sample)
+        cells = self.partitions.index_of(drawn.stream, drawn.scatter)
+        shards, windows = self.partitions.locate(cells, drawn.stream, drawn.sample)
         return WindowLocations(shards, windows, drawn.epoch)

@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shards.order.quotas import MAX_PERIOD, Quotas, draws_of_all, draws_per_period
+from shards.order.mixture_schedule import (
+    MAX_PERIOD,
+    MixtureSchedule,
+    draws_of_all,
+    draws_per_period,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +30,7 @@ def test_golden_draws_per_period(weights: list[float], draws: list[int]) -> None
     assert draws_per_period(weights).tolist() == draws
 
 
-def errors(quotas: Quotas, scatter: int, draws: int) -> float:
+def errors(quotas: MixtureSchedule, scatter: int, draws: int) -> float:
     """Return the largest |drawn - t·w| of any stream before draw t, t up to `draws`."""
     times = np.arange(draws + 1)
     counts = quotas.counts(times, np.full(draws + 1, scatter))
@@ -35,7 +40,7 @@ def errors(quotas: Quotas, scatter: int, draws: int) -> float:
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=40).filter(any), st.integers(0, 99))
 def test_shares_hold_for_any_weights(weights: list[int], seed: int) -> None:
-    quotas = Quotas(weights, 3, seed=seed)
+    quotas = MixtureSchedule(weights, 3, seed=seed)
     for scatter in range(3):
         assert errors(quotas, scatter, min(2 * quotas.period, 500)) < 2
     streams, _ = quotas.stream_and_nth(np.arange(quotas.period), np.zeros(quotas.period, np.int64))

@@ -87,7 +87,7 @@ def _rounded(weights: Sequence[int], period: int) -> list[int]:
     return result
 
 
-class Quotas:
+class MixtureSchedule:
     """The draws of every scatter under one set of weights."""
 
     def __init__(self, weights: Sequence[float], num_scatters: int, *, seed: int = 0) -> None:
