@@ -150,7 +150,12 @@ def option(
 
 
 def same_option(
-    options_class: type[Any], name: str, *, default: Any = MISSING, group: str = ""
+    options_class: type[Any],
+    name: str,
+    *,
+    default: Any = MISSING,
+    group: str = "",
+    metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Return a dataclass field that becomes the same flag as a field of another dataclass.
 
@@ -159,10 +164,12 @@ def same_option(
         name: The field's, in both.
         default: Its default here; dataclasses.MISSING for that of the other.
         group: As of `option`; that of the other field does not count here.
+        metadata: Further metadata of the field, besides that of the other.
     """
     (other,) = (other for other in fields(options_class) if other.name == name)
     default = other.default if default is MISSING else default
-    about = {**other.metadata, "help": help_of(other, options_class), "group": group}
+    help_text = help_of(other, options_class)
+    about = {**other.metadata, **metadata, "help": help_text, "group": group}
     return field(default=default, metadata=about)
 
 

@@ -23,6 +23,7 @@ from shards.flags import (
     positive,
     same_option,
 )
+from shards.run_flags import FIXED
 from trainer.config import (
     CHECKPOINTS,
     EPOCH,
@@ -88,29 +89,30 @@ class Finetune(RunConfig, PromptOptions):
         f"else {_BATCH_SIZE}.",
         metavar="B",
         type=positive,
+        metadata=FIXED,
     )
-    across_epochs: bool = option(False)
+    across_epochs: bool = option(False, metadata=FIXED)
     """The next epoch fills an epoch's last batch up. Default: that batch is short."""
-    loss: str = option(CROSS_ENTROPY, choices=LOSSES)
+    loss: str = option(CROSS_ENTROPY, choices=LOSSES, metadata=FIXED)
     """Of questions with choices (docs/finetuning.md)."""
-    length_penalty: float = option(0.0, metavar="P", type=amount)
+    length_penalty: float = option(0.0, metavar="P", type=amount, metadata=FIXED)
     """Divide a choice's score by (its tokens)^P; 0: do not."""
-    label_smoothing: float = option(0.0, metavar="E", type=share)
+    label_smoothing: float = option(0.0, metavar="E", type=share, metadata=FIXED)
     """Of texts: the share of each target that is spread over the vocabulary."""
     dropout: float = same_option(RunConfig, "dropout", default=0.1)
-    seed: int = option(1234, metavar="S", type=_seed)
+    seed: int = option(1234, metavar="S", type=_seed, metadata=FIXED)
     """Of the order and of dropout."""
     lr: float = same_option(RunConfig, "lr", default=1e-5, group=OPTIMIZER)
     schedule: str = same_option(RunConfig, "schedule", default=LINEAR)
     warmup: float = same_option(RunConfig, "warmup", default=0.1)
     betas: tuple[float, ...] = same_option(RunConfig, "betas", default=(0.9, 0.999))
-    beams: int = same_option(Decoding, "beams", group=WRITING)
-    no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
-    min_answer: int = option(0, type=count)
+    beams: int = same_option(Decoding, "beams", group=WRITING, metadata=FIXED)
+    no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram", metadata=FIXED)
+    min_answer: int = option(0, type=count, metadata=FIXED)
     """The fewest tokens of a text."""
-    max_answer: int | None = option(None, type=positive)
+    max_answer: int | None = option(None, type=positive, metadata=FIXED)
     """The most tokens of a text. Default: --target-length, the task's."""
-    by_loss: bool = option(False)
+    by_loss: bool = option(False, metadata=FIXED)
     """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
     test.jsonl."""
     save: Path = option(MISSING, metavar="DIR", type=run_folder, group=CHECKPOINTS)

@@ -22,9 +22,6 @@ from trainer.tokenizer import TextTokenizer
 
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
-_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing")
-_JUDGING = ("by_loss", "beams", "no_repeat_ngram", "min_answer", "max_answer")
-_DECISIVE = ("seed", *_LEARNING, *_JUDGING)
 
 
 def read_examples(
@@ -140,11 +137,10 @@ def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]
 
 
 def decisive(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
-    """Return what decides what is learnt and how it is judged, by flag: it stays the same."""
+    """Return what stays the same as a run resumes, besides the fixed options: task and items."""
     return {
         "task": flags.described_task.name,
         **to_json(flags.prompt_options),
-        **{name: getattr(flags, name) for name in _DECISIVE},
         "items": {split: _fingerprint(several) for split, several in examples.items()},
     }
 
