@@ -29,7 +29,15 @@ def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
     if task.config.eval_task:
         hooks.append(_benchmarks(task))
     if task.config.sample_prompts is not None:
-        hooks.append(_samples(task, stop))
+        from trainer.generate.samples import open_samples  # noqa: PLC0415  not in every run
+
+        samples = open_samples(task, task.config.sample_prompts, stop=stop)
+        hooks.append(
+            Hook(
+                every=task.config.sample_every,
+                act=lambda step, log, _stop: samples.write(step, log),
+            )
+        )
     return hooks
 
 
@@ -40,8 +48,6 @@ def _benchmarks(task: PretrainTask) -> Hook:
     benchmarks = state.ranks.run_on_all_ranks(lambda: benchmarks_of(task))
 
     def act(step: int, log: RunLog, stop: Stop) -> None:
-        if benchmarks is None:
-            return
         figures = benchmarks.score(state.engine.forward_eval, stop=stop.exit_code)
         if figures:
             line = f"step {step:,}/{state.steps:,}  {TASKS}  {main_figures(figures)}"
@@ -49,15 +55,3 @@ def _benchmarks(task: PretrainTask) -> Hook:
             log.write(TASKS, step, flat, samples=task.position(step), line=line)
 
     return Hook(every=task.config.eval_every, act=act)
-
-
-def _samples(task: PretrainTask, stop: Stop) -> Hook:
-    from trainer.generate.samples import open_samples  # noqa: PLC0415  not in every run
-
-    samples = open_samples(task, stop=stop)
-
-    def act(step: int, log: RunLog, _stop: Stop) -> None:
-        if samples is not None:
-            samples.write(step, log)
-
-    return Hook(every=task.config.sample_every, act=act)

@@ -40,8 +40,8 @@ def open_benchmarks(
     ranks: Ranks,
     length: int | None = None,
     blank: str | None = None,
-) -> "Benchmarks | None":
-    """Return the benchmarks of a model, None without files.
+) -> "Benchmarks":
+    """Return the benchmarks of a model.
 
     Args:
         files: of tasks, by name.
@@ -54,8 +54,6 @@ def open_benchmarks(
     Raises:
         UserError: there is no such task, or the file, the tokenizer or the length does not fit.
     """
-    if not files:
-        return None
     positions = source.shape.max_positions
     if length is not None and length > positions:
         raise UserError(
@@ -78,8 +76,8 @@ def open_benchmarks(
     )
 
 
-def benchmarks_of(started: PretrainTask) -> "Benchmarks | None":
-    """Return the benchmarks of a run in training, None without any; as `open_benchmarks`."""
+def benchmarks_of(started: PretrainTask) -> "Benchmarks":
+    """Return the benchmarks of a run in training; as `open_benchmarks`."""
     config, state = started.config, started.state
     files = parse_tasks("--eval-task", config.eval_task)
     options = LoadOptions(tokenizer=config.tokenizer)
@@ -100,13 +98,13 @@ def answers_of(model: GLM) -> "ForwardEval":
     return answer
 
 
-def print_figures(benchmarks: "Benchmarks | None", answer: "ForwardEval") -> None:
+def print_figures(benchmarks: "Benchmarks", answer: "ForwardEval") -> None:
     """Print what a model's answers are worth, accuracies with their standard error.
 
     All ranks call this.
     """
-    figures = None if benchmarks is None else benchmarks.score(answer)
-    if benchmarks is None or figures is None or not benchmarks.ranks.is_first:
+    figures = benchmarks.score(answer)
+    if figures is None or not benchmarks.ranks.is_first:
         return
     for name, task in benchmarks.tasks.items():
         count = len(task.eval_docs)

@@ -18,11 +18,13 @@ from trainer.pretraining import evaluate, open_task
 def evaluate_run(config: TrainConfig, ranks: Ranks) -> int:
     """Print the figures of a run's newest checkpoint."""
     task = open_task(config, ranks, load_weights=broadcast_weights, trains=False)
-    benchmarks = ranks.run_on_all_ranks(lambda: benchmarks_of(task))
+    asks = bool(config.eval_task)
+    benchmarks = ranks.run_on_all_ranks(lambda: benchmarks_of(task)) if asks else None
     engine = task.state.engine
     tally = evaluate(engine.losses, task.data, at_once=engine.micro_batch, ranks=ranks)
     _print_tally(tally, f"step {task.state.step:,}", ranks)
-    print_figures(benchmarks, engine.forward_eval)
+    if benchmarks is not None:
+        print_figures(benchmarks, engine.forward_eval)
     return 0
 
 
@@ -32,14 +34,14 @@ def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
     if ranks.world > 1 and asked.device is None:
         options = replace(asked, device=str(ranks.device))
     source = ranks.run_on_all_ranks(lambda: resolve_model(asked.path, options))
-    benchmarks = ranks.run_on_all_ranks(
-        lambda: open_benchmarks(
-            asked.files, source, options, ranks=ranks, length=asked.length, blank=asked.blank
+    benchmarks = data = None
+    if asked.files:
+        benchmarks = ranks.run_on_all_ranks(
+            lambda: open_benchmarks(
+                asked.files, source, options, ranks=ranks, length=asked.length, blank=asked.blank
+            )
         )
-    )
-    if benchmarks is not None:
         benchmarks.batch_tokens = asked.batch_tokens
-    data = None
     if asked.data or benchmarks is None:
         data = open_held_out(source, asked.data, eval_samples=asked.eval_samples, ranks=ranks)
     model = ranks.run_on_all_ranks(lambda: load_model(source, options))
@@ -50,7 +52,8 @@ def evaluate_model(asked: EvaluateModel, ranks: Ranks) -> int:
     if data is not None:
         size = max(1, asked.batch_tokens // data.run.length)
         _print_tally(evaluate(answer, data, at_once=size, ranks=ranks), "held-out text", ranks)
-    print_figures(benchmarks, answer)
+    if benchmarks is not None:
+        print_figures(benchmarks, answer)
     return 0
 
 

@@ -54,20 +54,18 @@ class Samples:
                 log.write_sample(step, number, prompt=found.prompt, text=found.text)
 
 
-def open_samples(started: PretrainTask, *, stop: Stop) -> Samples | None:
-    """Return the samples of a run, None if it has none; all ranks call this.
+def open_samples(started: PretrainTask, path: Path, *, stop: Stop) -> Samples:
+    """Return the samples of a run; all ranks call this.
 
     Args:
         started: the run.
+        path: of the file of prompts.
         stop: looked at before each token.
 
     Raises:
         CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.
     """
     config, state, ranks = started.config, started.state, started.state.ranks
-    path = config.sample_prompts
-    if path is None:
-        return None
 
     def prepare() -> tuple[TextTokenizer | None, list[Prompt]]:
         if not ranks.is_first:
