@@ -2,7 +2,7 @@
 
 A wrong field, format or encoding makes every record of a source unreadable, and a map of hours
 would only count them. So a source is looked at until one of its records becomes a document, be it
-one that a rule leaves out; mostly that is the first one. If MOST_RECORDS in a row do not, or all
+one that a rule leaves out; mostly that is the first one. If MAX_RECORDS in a row do not, or all
 there are, the run ends with what the records have instead.
 
 Fields that options name, such as those of --provenance, have to be in one of the first records as
@@ -38,13 +38,13 @@ from shards.errors import UserError
 
 _LOG = logging.getLogger("corpusmill")
 
-MOST_RECORDS = 1000
+MAX_RECORDS = 1000
 """Of a source, none of which can be read, after which the run ends."""
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Bytes of such records after which a source is left to the map, which reads it side by side."""
 
-MOST_FILES = 1000
+MAX_FILES = 1000
 """Files of a source that are looked at, spread over all of them."""
 
 LANES = 4
@@ -57,7 +57,7 @@ class FirstFiles:
 
     job: Job
     files: Sequence[InputFile]
-    """Of all sources, by source and path; at most MOST_FILES of each are read."""
+    """Of all sources, by source and path; at most MAX_FILES of each are read."""
     known: frozenset[str] = frozenset()
     """Sources that the dataset has already: of these a few bad records stop no run."""
 
@@ -95,7 +95,7 @@ def _by_source(files: Iterable[InputFile]) -> list[list[InputFile]]:
 
 
 def _spread(files: Sequence[InputFile]) -> list[InputFile]:
-    number = min(MOST_FILES, len(files))
+    number = min(MAX_FILES, len(files))
     return [files[index * len(files) // number] for index in range(number)]
 
 
@@ -133,7 +133,7 @@ def check_sources(first: FirstFiles) -> list[str]:
             if options.watch:  # it may still be written
                 continue
             raise
-        is_whole = found.records < MOST_RECORDS
+        is_whole = found.records < MAX_RECORDS
         is_allowed = options.max_reject_rate > Options.max_reject_rate or source in first.known
         if not (is_read or _may_be_unread(options) or (is_whole and is_allowed)):
             raise found.error(whole=is_whole)
@@ -163,7 +163,7 @@ def _read_first(
 ) -> bool:
     """Read the first records of a source until one can be read, and has what options name.
 
-    They are MOST_RECORDS, or fewer if there are no more.
+    They are MAX_RECORDS, or fewer if there are no more.
 
     Args:
         corpus: The corpus of the source.
@@ -189,12 +189,12 @@ def _read_first(
             wanted.look(split.path, item, verdict.batch)
         if is_read and not wanted.is_open:
             return True
-        if found.records + wanted.records >= MOST_RECORDS:
+        if found.records + wanted.records >= MAX_RECORDS:
             return is_read
-        if found.bytes + wanted.bytes >= MOST_BYTES:
+        if found.bytes + wanted.bytes >= MAX_BYTES:
             return True
     # Of more files there may be others that hold something.
-    return is_read or not found.records or len(files) >= MOST_FILES
+    return is_read or not found.records or len(files) >= MAX_FILES
 
 
 def _in_turn(

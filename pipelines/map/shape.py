@@ -12,7 +12,7 @@ _ENTRIES = (
     "This looks like texts by their names. Write a record for each: "
     "jq -c 'to_entries[] | {id: .key, text: .value}' FILE > NEW.jsonl"
 )
-_LEAST_ENTRIES = 2
+_MIN_ENTRIES = 2
 
 
 def advice_on(record: Mapping[str, Any]) -> str:
@@ -29,7 +29,7 @@ def advice_on(record: Mapping[str, Any]) -> str:
                 f"The records seem to be in the list {name!r}. Write each on a line: "
                 f"jq -c '.[\"{name}\"][]' FILE > NEW.jsonl"
             )
-    if len(record) >= _LEAST_ENTRIES and all(map(_is_entry, record.items())):
+    if len(record) >= _MIN_ENTRIES and all(map(_is_entry, record.items())):
         return _ENTRIES
     return ""
 

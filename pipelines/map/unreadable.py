@@ -12,7 +12,7 @@ from pipelines.corpus.guess import guesses
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.map.shape import advice_on
-from pipelines.read.fields import LEAST_PRESENT, Field, fields_of, listed, short
+from pipelines.read.fields import MIN_PRESENT, Field, fields_of, listed, short
 from pipelines.read.file_head import iconv, other_encoding
 from pipelines.read.input_file import shown
 from pipelines.read.record import Damage, Record
@@ -201,7 +201,7 @@ class UnreadableSource:
 def _may_be_text(field: Field) -> bool:
     """Return whether a field may be that of the text: no document is lost if it is taken."""
     is_entry = any(part.isdecimal() for part in field.name.split("."))
-    return field.chars > 0 and field.present >= LEAST_PRESENT and not is_entry
+    return field.chars > 0 and field.present >= MIN_PRESENT and not is_entry
 
 
 def _place(item: Record | Damage) -> str:

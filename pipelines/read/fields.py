@@ -6,17 +6,17 @@ from typing import Any
 
 from pipelines.read.record import Record
 
-MOST_FIELDS = 200
+MAX_FIELDS = 200
 """Fields that are told apart; records that use keys as values have any number."""
 
 NAMES_SHOWN = 12
 """Fields of records that a message names."""
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 
-_DEEPEST = 4
-LEAST_PRESENT = 0.5
+_MAX_DEPTH = 4
+MIN_PRESENT = 0.5
 """Share of the records that have the field of the text."""
-_LEAST_PROSE = 8.0
+_MIN_PROSE = 8.0
 """Letters that a text has on average, at least."""
 _TYPES = {
     str: "text",
@@ -51,7 +51,7 @@ def fields_of(records: Sequence[Record]) -> list[Field]:
     values: dict[str, list[Any]] = {}
     for record in records:
         for name, value in _flat(record.value):
-            if name in values or len(values) < MOST_FIELDS:
+            if name in values or len(values) < MAX_FIELDS:
                 values.setdefault(name, []).append(value)
     return [_field(name, found, len(records)) for name, found in values.items()]
 
@@ -61,8 +61,8 @@ def text_field(fields: Sequence[Field]) -> str:
 
     One that half of the records have goes before those that fewer have.
     """
-    likely = [f for f in fields if f.prose >= _LEAST_PROSE]
-    frequent = [f for f in likely if f.present >= LEAST_PRESENT]
+    likely = [f for f in fields if f.prose >= _MIN_PROSE]
+    frequent = [f for f in likely if f.present >= MIN_PRESENT]
     return max(frequent or likely, key=lambda f: f.prose * f.present).name if likely else ""
 
 
@@ -72,14 +72,14 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(map(short, names[:NAMES_SHOWN]))}{more}"
 
 
-def short(text: str, *, most: int = _LONGEST_NAME) -> str:
+def short(text: str, *, most: int = _MAX_NAME) -> str:
     """Return a text of at most so many characters, a longer one cut there with a dot behind it."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _flat(value: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[str, Any]]:
     for name, item in value.items():
-        if isinstance(item, Mapping) and item and depth < _DEEPEST:
+        if isinstance(item, Mapping) and item and depth < _MAX_DEPTH:
             for inner, found in _flat(item, depth + 1):
                 yield f"{name}.{inner}", found
         else:

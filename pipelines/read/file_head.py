@@ -97,10 +97,10 @@ _ENCODINGS: Mapping[str, frozenset[str]] = {
 encoding mostly spell characters in the others, too, but rare ones. The first word of each is the
 name that iconv and Python take."""
 
-_LEAST_COMMON = 0.03
+_MIN_COMMON = 0.03
 """Share of such characters, of all that are not ASCII, below which an encoding is not named."""
-_LEAST_WIDE_BYTES = 16
-_LEAST_ZEROS = 0.02
+_MIN_WIDE_BYTES = 16
+_MIN_ZEROS = 0.02
 """Of the bytes at even or at odd places, in a text of two bytes for each character: its ASCII."""
 
 
@@ -116,7 +116,7 @@ def other_encoding(head: bytes) -> str | None:
         return None
     common = {encoding: _share_common(head, encoding) for encoding in _ENCODINGS}
     likely = max(common, key=lambda encoding: common[encoding])
-    return likely if common[likely] >= _LEAST_COMMON else None
+    return likely if common[likely] >= _MIN_COMMON else None
 
 
 def _share_common(head: bytes, encoding: str) -> float:
@@ -135,7 +135,7 @@ def _wide_encoding(head: bytes) -> str:
     for mark, encoding in _WIDE_MARKS.items():
         if head.startswith(mark):
             return encoding
-    if len(head) < _LEAST_WIDE_BYTES or 0 not in head:
+    if len(head) < _MIN_WIDE_BYTES or 0 not in head:
         return ""
     whole = head[: len(head) // 4 * 4]
     for encoding in ("UTF-32LE", "UTF-32BE"):
@@ -143,7 +143,7 @@ def _wide_encoding(head: bytes) -> str:
             return encoding
     even, odd = (2 * whole[start::2].count(0) / len(whole) for start in range(2))
     likely = "UTF-16BE" if even > odd else "UTF-16LE"
-    return likely if max(even, odd) >= _LEAST_ZEROS and _is_text(whole, likely) else ""
+    return likely if max(even, odd) >= _MIN_ZEROS and _is_text(whole, likely) else ""
 
 
 def _is_text(content: bytes, encoding: str) -> bool:

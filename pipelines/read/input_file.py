@@ -15,7 +15,7 @@ from shards.storage.address import is_url
 NAMES_SHOWN = 5
 
 _LOG = logging.getLogger("corpusmill")
-_MOST_CHARACTERS = 1000
+_MAX_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +126,8 @@ def some_of(names: Sequence[str], *, between: str = ", ") -> str:
 def shown(name: str | PurePath) -> str:
     """Return a name as messages have it: on one line, visible, not longer than a paragraph."""
     text = visible_line(str(name))
-    left_out = len(text) - _MOST_CHARACTERS
-    return text if left_out <= 0 else f"{text[:_MOST_CHARACTERS]}... ({left_out} more characters)"
+    left_out = len(text) - _MAX_CHARACTERS
+    return text if left_out <= 0 else f"{text[:_MAX_CHARACTERS]}... ({left_out} more characters)"
 
 
 def any_of(patterns: Sequence[str]) -> str:

@@ -170,18 +170,18 @@ def looks_wrapped(head: bytes) -> bool:
     """
     lines = [line.strip() for line in head.decode(errors="replace").split("\n")[:-1]]
     widths = sorted(map(len, filter(None, lines)))
-    if len(widths) < _LEAST_LINES:
+    if len(widths) < _MIN_LINES:
         return False
     pairs = [(line, after) for line, after in itertools.pairwise(lines) if line and after]
     runs_on = sum(line[-1] not in _ENDS and not after[0].isupper() for line, after in pairs)
     middle, wide = widths[len(widths) // 2], widths[len(widths) * 9 // 10]
-    return middle >= _NARROWEST and wide <= _WIDEST and runs_on >= _LEAST_RUNNING * len(widths)
+    return middle >= _MIN_WIDTH and wide <= _MAX_WIDTH and runs_on >= _MIN_RUNNING * len(widths)
 
 
-_LEAST_LINES = 8
-_NARROWEST, _WIDEST = 25, 120
+_MIN_LINES = 8
+_MIN_WIDTH, _MAX_WIDTH = 25, 120
 """Characters of the lines of a wrapped text: of the middle one, and of nine in ten."""
-_LEAST_RUNNING = 0.3
+_MIN_RUNNING = 0.3
 _ENDS = ".!?:;…。！？：；\"'”’」』)）"
 
 

@@ -21,9 +21,9 @@ _STAND_INS = {
 }
 """How the files begin that a repository has in place of large ones."""
 _HEAD_BYTES = max(map(len, _STAND_INS))
-_MOST_OF_A_STAND_IN = 1024
+_MAX_POINTER_BYTES = 1024
 
-_MOST_COMPARED = 10_000
+_MAX_COMPARED = 10_000
 """Names in a folder that a mistyped one is compared with."""
 
 
@@ -112,7 +112,7 @@ def _refusal(path: Path, size: int) -> str:
         OSError: It cannot be read; only opening it tells.
     """
     with path.open("rb", buffering=0) as file:
-        head = file.read(_HEAD_BYTES) if size <= _MOST_OF_A_STAND_IN else b""
+        head = file.read(_HEAD_BYTES) if size <= _MAX_POINTER_BYTES else b""
     for start, remedy in _STAND_INS.items():
         if head.startswith(start):
             return f"stands for a file that was not fetched: {remedy} fetches it"
@@ -160,7 +160,7 @@ def _nearest(path: Path) -> Path | None:
 
 def _some_names(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in itertools.islice(folder.iterdir(), _MOST_COMPARED)]
+        return [entry.name for entry in itertools.islice(folder.iterdir(), _MAX_COMPARED)]
     except OSError:
         return []
 

@@ -48,30 +48,30 @@ class ParquetReader(RecordReader):
         Raises:
             UserError: It is not a Parquet file, or ends too early.
         """
+        yield from self._rows_of(handle, ahead=True)
+
+    def head(self) -> Iterator[Record | Damage]:
+        """Yield the rows of the split, reading no more than they need; no checksum is made.
+
+        Raises:
+            UserError: The file cannot be read, or is not a Parquet file.
+        """
+        with open_split(self.split) as handle, readable(self.split.path):
+            yield from self._rows_of(handle, ahead=False)
+
+    def _rows_of(self, handle: BinaryIO, *, ahead: bool) -> Iterator[Record | Damage]:
+        """Yield the rows of the split; `ahead`: after all bytes of their group are read."""
         split = self.split
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
         table = open_parquet(file, split.path)
         rows = first_rows(table.metadata)
         for group, (start, end) in _groups(table.metadata, split):
-            file.take(start, end)
+            if ahead:
+                file.take(start, end)
             for item in self._group(table, file, group, first_row=rows[group]):
                 yield item
                 self._done = item.offset + 1 - split.start
         self.crc32c = file.crc32c
-
-    def head(self) -> Iterator[Record | Damage]:
-        """Yield the rows of the file and read them only as they are asked for; no checksum is made.
-
-        Raises:
-            UserError: The file cannot be read, or is not a Parquet file.
-        """
-        split = self.split
-        with open_split(split) as handle, readable(split.path):
-            file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
-            table = open_parquet(file, split.path)
-            rows = first_rows(table.metadata)
-            for group in range(table.metadata.num_row_groups):
-                yield from self._group(table, file, group, first_row=rows[group])
 
     def _group(
         self, table: pq.ParquetFile, file: RangeFile, group: int, *, first_row: int

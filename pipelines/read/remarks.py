@@ -11,7 +11,7 @@ from itertools import islice
 from pipelines.read.endings import advice_on, advice_on_names, ending_of, stem_of
 from pipelines.read.input_file import NAMES_SHOWN, InputFile, common_start, shown, some_of
 
-_MOST_ENDINGS, _MOST_NUMBERS = 8, 20
+_MAX_ENDINGS, _MAX_NUMBERS = 8, 20
 
 _NUMBERED = re.compile(r"(.*?)(\d+)[-_]of[-_](\d+)(?!\d)(.*)", re.DOTALL)
 
@@ -26,11 +26,11 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
     if unmatched:
         counts = Counter(ending_of(path).lower() for path in unmatched).most_common()
         kinds = [f"{number:,} {ending or 'without an ending'}" for ending, number in counts]
-        more = f" and {len(kinds) - _MOST_ENDINGS} more endings" * (len(kinds) > _MOST_ENDINGS)
+        more = f" and {len(kinds) - _MAX_ENDINGS} more endings" * (len(kinds) > _MAX_ENDINGS)
         folder, names = _below_one_folder(unmatched)
         yield (
             f"{len(unmatched):,} file{'s' * (len(unmatched) != 1)} {folder}not read: "
-            f"{', '.join(kinds[:_MOST_ENDINGS])}{more} ({names})."
+            f"{', '.join(kinds[:_MAX_ENDINGS])}{more} ({names})."
             f"{advice_on(unmatched)}{advice_on_names(unmatched)}"
         )
     if hidden:
@@ -79,8 +79,8 @@ def _missing(numbers: Collection[int], total: int) -> str:
     count = total - sum(number in places for number in numbers)
     if count in (0, total):  # of which none is in its place is no series
         return ""
-    absent = islice((str(number) for number in places if number not in numbers), _MOST_NUMBERS)
-    more = f" and {count - _MOST_NUMBERS:,} more" * (count > _MOST_NUMBERS)
+    absent = islice((str(number) for number in places if number not in numbers), _MAX_NUMBERS)
+    more = f" and {count - _MAX_NUMBERS:,} more" * (count > _MAX_NUMBERS)
     return f"{', '.join(absent)}{more}"
 
 

@@ -96,10 +96,10 @@ def _usable(value: Any, depth: int = 1) -> Any:
 
 def _integer(digits: str) -> int | float:
     """Return an integer; a float if it has more digits than Python reads."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
-_MOST_DIGITS = 640
+_MAX_DIGITS = 640
 """Any limit that Python may be set to is higher."""
 
 _DECODER = json.JSONDecoder(parse_int=_integer)

@@ -11,7 +11,7 @@ from pipelines.read.files import read_exactly, readable
 from pipelines.read.split import FileSplit, check_unchanged, open_split
 from shards.storage.files import crc32c_of
 
-_BLOCK_BYTES, _REST_BYTES = 64 << 10, 1 << 20
+_BLOCK_BYTES = 64 << 10
 
 
 class PlainStream:
@@ -103,8 +103,7 @@ class UnpackedStream:
                 self._unpacked += len(self._piece)
             except StopIteration as end:
                 self.failure = end.value
-                while self._stored.read(_BLOCK_BYTES):
-                    pass
+                skip_rest(self._stored)
                 self.size = self._unpacked
         return True
 
@@ -116,7 +115,7 @@ ByteStream = PlainStream | UnpackedStream
 def skip_rest(stream: ByteStream) -> int:
     """Read a stream to its end, which its checksum needs, and return how many bytes were left."""
     length = 0
-    while block := stream.read(_REST_BYTES):
+    while block := stream.read(_BLOCK_BYTES):
         length += len(block)
     return length
 
