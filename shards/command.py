@@ -109,20 +109,27 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Parse a whole command line."""
-        words = sys.argv[1:] if args is None else [*args]
-        self.refuse(self.unknown_flags(words))
-        parsed, rest = self.parse_known_args(words, namespace)
-        self._refuse_rest(rest)
-        return parsed
+        return self._parsed(self.parse_known_args, args, namespace)
 
     def parse_intermixed_args(  # type: ignore[override]  # as above
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Parse a whole command line whose flags may stand among its other words."""
+        return self._parsed(self.parse_known_intermixed_args, args, namespace)
+
+    def _parsed(
+        self,
+        parse: Callable[..., tuple[argparse.Namespace, list[str]]],
+        args: Sequence[str] | None,
+        namespace: argparse.Namespace | None,
+    ) -> argparse.Namespace:
         words = sys.argv[1:] if args is None else [*args]
         self.refuse(self.unknown_flags(words))
-        parsed, rest = self.parse_known_intermixed_args(words, namespace)
-        self._refuse_rest(rest)
+        parsed, rest = parse(words, namespace)
+        if rest:
+            self.error(
+                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
+            )
         return parsed
 
     @property
@@ -184,12 +191,6 @@ class Parser(argparse.ArgumentParser):
         return self._old.get(plain) or did_you_mean(
             flag, [*self.flags, *others], likeness=_LIKENESS
         )
-
-    def _refuse_rest(self, rest: Sequence[str]) -> None:
-        if rest:
-            self.error(
-                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
-            )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is none of the choices."""

@@ -204,7 +204,8 @@ class Place(Command):
             return 0
         if self.check:
             copy = Dataset(self.to or dataset.directory, dataset.manifest)
-            problems = print_lines(place.check_placed(copy, share))
+            needed = dict(place.needed_files(dataset.manifest, share))
+            problems = print_lines(verify(copy, needed=needed))
             print_line(f"{copy.directory}: {problems or 'no'} problems")
             return DAMAGED if problems else 0
         if self.to is None:

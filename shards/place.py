@@ -17,7 +17,6 @@ from shards.manifest import (
     VALIDATION,
     Manifest,
     ShardEntry,
-    check_whereabouts,
     read_manifest,
     write_manifest,
 )
@@ -110,18 +109,6 @@ def format_ranges(numbers: Collection[int]) -> str:
         else:
             runs.append([number])
     return ", ".join("-".join(map(str, run)) for run in runs)
-
-
-def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
-    """Read all files of a share, and yield a line for each that is missing or wrong.
-
-    Raises:
-        DamageError: A link leads out of the folder.
-    """
-    check_whereabouts(dataset.directory, dataset.manifest)
-    for path, entry in counted_files("verify", needed_files(dataset.manifest, share)):
-        if problem := check_file(dataset.directory / path, entry):
-            yield problem
 
 
 def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str, int, bool]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
-from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry
+from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry, check_whereabouts
 from shards.progress import counted_files
 from shards.reader import Dataset, Shard
 from shards.removals import check_removals
@@ -27,7 +27,11 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
     Args:
         dataset: What to check.
         needed: Paths of the files that may not be missing; None for all.
+
+    Raises:
+        DamageError: A link leads out of the folder.
     """
+    check_whereabouts(dataset.directory, dataset.manifest)
     damaged: set[str] = set()
     for path, entry in counted_files("verify", dataset.manifest.files()):
         if problem := check_file(dataset.directory / path, entry):
