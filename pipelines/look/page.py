@@ -110,7 +110,7 @@ def _faults(look: Look) -> Iterator[str]:
     if look.refused:
         yield "empty files and what cannot be opened stop a run, unless --skip-unreadable is given"
     if any(head.refusal for head in look.heads):
-        yield "a run stops at files that it cannot take: mend them, or name the others by a glob"
+        yield "a run stops at files that it cannot read: fix them, or name the others by a glob"
     damaged = sum(head.damaged for head in look.heads)
     if damaged > MOST_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):
         yield f"of these records, unread ones are {_IF_ALL}"
