@@ -32,37 +32,29 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def kernel(function: _Function) -> _Function:
     """Return a function as native code, compiled for the types of the arguments it is called with.
 
-    No lock of the interpreter is held while it runs. Indices are not checked, numbers overflow
-    silently, and division by zero gives infinity or NaN.
+    It makes no arrays, but uses those that it is given: what makes arrays takes twice as long to
+    compile, and counts references to all of them. No lock of the interpreter is held while it runs.
+    Indices are not checked, numbers overflow silently, and division by zero gives infinity or NaN.
     """
-    return cast(_Function, Kernel(function, {}))
-
-
-def kernel_in_place(function: _Function) -> _Function:
-    """Return a kernel that makes no arrays, but only uses those that it is given.
-
-    So it need not count references to them. Where short kernels call each other for every word,
-    counting takes ten times as long as their own work. What makes arrays does not compile.
-    """
-    return cast(_Function, Kernel(function, {"_nrt": False}))
+    return cast(_Function, Kernel(function))
 
 
 def kernel_inlined(function: _Function) -> _Function:
-    """Return a kernel in place that becomes part of those that call it.
+    """Return a kernel that becomes part of those that call it.
 
     So they may hand it tuples of many arrays for every word: a call would take longer than the
     word.
     """
-    return cast(_Function, Kernel(function, {"_nrt": False, "forceinline": True}))
+    return cast(_Function, Kernel(function, inlined=True))
 
 
 class Kernel:
     """A function that numba compiles when it is first called."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, inlined: bool = False) -> None:
         update_wrapper(self, function)
         self._function = function
-        self._options = options
+        self._inlined = inlined
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
@@ -80,7 +72,7 @@ class Kernel:
                 f"numba cannot be imported ({type(error).__name__}: {error}): pip install "
                 "'corpusmill[pipelines]'."
             ) from error
-        return numba.compile_lazily(self._function, self._options, folder())
+        return numba.compile_lazily(self._function, folder(), inlined=self._inlined)
 
 
 def is_warm() -> bool:

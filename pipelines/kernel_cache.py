@@ -20,19 +20,24 @@ from numba.extending import typeof_impl
 
 from pipelines.compiled import Kernel
 
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+"""Options of numba; the last one: no references to arrays are counted."""
 
-def compile_lazily(
-    function: Callable[..., Any], options: dict[str, Any], folder: Path | None
-) -> Any:
+
+def compile_lazily(function: Callable[..., Any], folder: Path | None, *, inlined: bool) -> Any:
     """Return a function that numba compiles when it is called with types that it has not met.
 
     Args:
         function: The function.
-        options: Further options of numba.
         folder: Where compiled code is kept; None: nowhere.
+        inlined: Whether it becomes part of the kernels that call it.
     """
-    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
-    compiled: Any = numba.njit(**options)(function)
+    compiled: Any = numba.njit(**_OPTIONS, forceinline=inlined)(function)
     if folder is not None:
         _keep(compiled, folder)
     _compile_less(compiled)

@@ -30,6 +30,7 @@ class Fingerprinter:
     def __init__(self, *, near: bool) -> None:
         """Make a fingerprinter; `near` says whether it signs texts."""
         self._signer = Signer() if near else None
+        self.fingerprints(pa.array([""], pa.large_string()))  # compiles the kernels
 
     def fingerprints(self, texts: pa.Array) -> Fingerprints:
         """Return the fingerprints of a column of large_string without nulls."""

@@ -288,7 +288,10 @@ def _add_grams(units: np.ndarray, num: np.uint64, numbers: Numbers, least: np.nd
 @kernel
 def _write(least: np.ndarray, tables: Tables, bands: np.ndarray, slots: np.ndarray) -> bool:
     """Write the signature of a text with these least values, and return whether it has any."""
-    if least.min() == _EMPTY:
+    smallest = _EMPTY
+    for value in least:
+        smallest = min(smallest, value)
+    if smallest == _EMPTY:
         return False
     rows = len(slots) // len(bands)
     for band in range(len(bands)):

@@ -12,6 +12,7 @@ in the lines that the line rules keep or have not seen yet, so thresholds of lin
 exact: another value of them needs the text again.
 """
 
+import itertools
 import re
 from dataclasses import replace
 from functools import cache
@@ -25,8 +26,6 @@ from pipelines.quality.batch import Batch, Column
 from pipelines.quality.characters import AFTER_END, ENDING, SPACE, Kinds, code_points
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Threshold
 from pipelines.quality.spans import (
-    LINE_FEED,
-    Characters,
     Codes,
     Flags,
     Places,
@@ -55,11 +54,13 @@ _LOREM_IPSUM, _JAVASCRIPT, _BRACE = 1, 2, 1 << len(_PHRASES)
 _POLICY = _BRACE - 1 - _LOREM_IPSUM - _JAVASCRIPT
 _RARE = "jkvm"
 """A phrase is looked for where the first of these letters that it has stands."""
+_NUM_ASCII = 128
 _CITATION = re.compile(r"\[\d*]|\[edit]|\[citation needed]")
-_DOT, _QUESTION, _EXCLAMATION = map(ord, ".?!")
+_MAY_BE_CITED = np.isin(np.arange(_NUM_ASCII + 1), [*map(ord, "0123456789]ec"), _NUM_ASCII])
+"""Which characters of ASCII, and that others, a citation may go on with after its bracket."""
 _UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
-_OPEN, _CLOSE, _CURLY, _ZERO, _NINE, _E, _C = map(ord, "[]{09ec")
-_NOTHING, _HEAD, _NUM_ASCII = np.uint32(0), 2, 128
+_CURLY, _DOT, _QUESTION, _EXCLAMATION = map(ord, "{.?!")
+_NOTHING, _HEAD = np.uint32(0), 2
 
 
 def _measure(*, paper: bool) -> BatchMeasure:
@@ -67,8 +68,10 @@ def _measure(*, paper: bool) -> BatchMeasure:
 
     def measure(batch: Batch, bounds: Bounds) -> tuple[Batch, tuple[Column, ...]]:
         before = batch.texts.lines().stripped()
-        lines, cited = _without_citations(before)
-        words = (lines if paper else before).num_words()
+        others, cited = _without_citations(before)
+        lines, words = before.with_shorter(others, cited), before.num_words()
+        if paper:
+            words[cited] = others.num_words()
         stay = ~(words < bounds["min_line_words"]) & ~_long_worded(before, bounds["max_word_chars"])
         if bounds["terminal_punctuation"] > 0:
             stay &= lines.ending_in(*marks) & ~lines.ending_in("...")
@@ -77,8 +80,9 @@ def _measure(*, paper: bool) -> BatchMeasure:
         javascript, policy = found & _JAVASCRIPT > 0, found & _POLICY > 0
         lorem_ipsum = prose.sums(found & _LOREM_IPSUM > 0)
         curly_brackets = prose.sums((found & _BRACE > 0) & ~javascript)
-        stay[stay] = ~(javascript | policy)
-        page = lines[stay]
+        good = ~(javascript | policy)
+        page = prose[good].joined(feeds=1)
+        stay[stay] = good
         sentences = _paper_sentences(page) if paper else _spacy_sentences(page, batch)
         counts = (page.sums(sentences), lorem_ipsum, curly_brackets)
         return _with_lines(batch, before, page, stay, cited), counts
@@ -90,30 +94,16 @@ def _measure(*, paper: bool) -> BatchMeasure:
 
 
 def _without_citations(lines: Spans) -> tuple[Spans, Flags]:
-    """Return the lines without citations, and which had some."""
-    cited = _may_be_cited(lines.characters.codes, lines.starts, lines.ends)
-    if not cited.any():
-        return lines, cited
-    others = texts_as_spans([_CITATION.sub("", line) for line in lines[cited].strings()])
-    shift = len(lines.characters.codes)
-    starts, ends = lines.starts.copy(), lines.ends.copy()
-    starts[cited], ends[cited] = others.starts + shift, others.ends + shift
-    codes = np.concatenate((lines.characters.codes, others.characters.codes))
-    return Spans(Characters(codes), starts, ends, lines.of), ends - starts < lines.lengths
-
-
-@kernel
-def _may_be_cited(codes: Codes, starts: Places, ends: Places) -> Flags:
-    """Return which lines have a bracket before something with which a citation may go on."""
-    found = np.zeros(len(starts), np.bool_)
-    for line in range(len(starts)):
-        part = codes[starts[line] : ends[line]]
-        for at in range(len(part) - 1):
-            if part[at] == _OPEN:
-                after = part[at + 1]
-                is_digit = _ZERO <= after <= _NINE or after >= _NUM_ASCII
-                found[line] |= is_digit or after == _CLOSE or after == _E or after == _C  # noqa: PLR1714
-    return found
+    """Return the lines with citations without these, and which lines they are."""
+    codes = lines.characters.codes
+    places = np.flatnonzero(codes == ord("["))
+    after = codes[places + 1]  # the last character is a line feed
+    cited = lines.holding(places[_MAY_BE_CITED[np.minimum(after, _NUM_ASCII)]])
+    before = lines[cited].strings()
+    others = [_CITATION.sub("", line) for line in before]
+    changed = [line != other for line, other in zip(before, others, strict=True)]
+    cited[cited] = changed
+    return texts_as_spans([*itertools.compress(others, changed)]), cited
 
 
 def _long_worded(lines: Spans, most: float) -> Flags:
@@ -127,7 +117,9 @@ def _long_worded(lines: Spans, most: float) -> Flags:
 
 def _find_in(lines: Spans) -> Places:
     """Return what is in each line, in any case, as bits: of _PHRASES, and _BRACE."""
-    return _find_phrases(lines.characters.codes, lines.starts, lines.ends, *_phrase_table())
+    found = np.zeros(len(lines.starts), np.int64)
+    _find_phrases(lines.characters.codes, lines.starts, lines.ends, *_phrase_table(), found)
+    return found
 
 
 @cache
@@ -149,10 +141,15 @@ def _phrase_table() -> tuple[Codes, Places, Flags]:
 
 
 @kernel
-def _find_phrases(
-    codes: Codes, starts: Places, ends: Places, rows: Codes, pairs: Places, rare: Flags
-) -> Places:
-    found = np.zeros(len(starts), np.int64)
+def _find_phrases(  # noqa: PLR0913, PLR0917  ranges, a table
+    codes: Codes,
+    starts: Places,
+    ends: Places,
+    rows: Codes,
+    pairs: Places,
+    rare: Flags,
+    found: Places,
+) -> None:
     for line in range(len(starts)):
         part = codes[starts[line] : ends[line]]
         for at in range(len(part)):
@@ -170,7 +167,6 @@ def _find_phrases(
                     found[line] |= np.int64(1) << row
                 wanted >>= 1
                 row += 1
-    return found
 
 
 @kernel
@@ -202,23 +198,14 @@ def _small(code: Any) -> Any:
 
 def _paper_sentences(lines: Spans) -> Places:
     """Return the sentences of each line: end marks, with what closes them, before white space."""
-    codes, kinds = lines.characters.codes, lines.characters.kinds
-    return np.maximum(1, _count_ends(codes, kinds, lines.starts, lines.ends))
-
-
-def _spacy_sentences(lines: Spans, batch: Batch) -> Places:
-    """Return the sentences of each line, by spaCy's sentencizer."""
-    # A line without end marks before its very end is one sentence: no need to ask.
-    asked = _has_end_inside(lines.characters.kinds, lines.starts, lines.ends)
-    sentences = np.ones(len(asked), np.int64)
-    if asked.any():
-        sentences[asked] = batch.libraries.num_sentences(lines[asked].strings())
-    return sentences
+    counts = np.zeros(len(lines.starts), np.int64)
+    characters = lines.characters
+    _count_ends(characters.codes, characters.kinds, lines.starts, lines.ends, counts)
+    return np.maximum(1, counts)
 
 
 @kernel
-def _count_ends(codes: Codes, kinds: Kinds, starts: Places, ends: Places) -> Places:
-    counts = np.zeros(len(starts), np.int64)
+def _count_ends(codes: Codes, kinds: Kinds, starts: Places, ends: Places, counts: Places) -> None:
     for line in range(len(starts)):
         start, part = starts[line], kinds[starts[line] : ends[line]]
         closed = 0
@@ -231,7 +218,6 @@ def _count_ends(codes: Codes, kinds: Kinds, starts: Places, ends: Places) -> Pla
             while closed < len(part) and part[closed] & AFTER_END:
                 closed += 1
             counts[line] += closed == len(part) or part[closed] & SPACE > 0
-    return counts
 
 
 @kernel
@@ -239,19 +225,14 @@ def _is_mark(code: int) -> bool:
     return code == _DOT or code == _QUESTION or code == _EXCLAMATION  # noqa: PLR1714  not a tuple in compiled code
 
 
-@kernel
-def _has_end_inside(kinds: Kinds, starts: Places, ends: Places) -> Flags:
-    """Return which lines have an end mark of any script before those at their end."""
-    found = np.zeros(len(starts), np.bool_)
-    for line in range(len(starts)):
-        end = ends[line]
-        while end > starts[line] and kinds[end - 1] & ENDING:
-            end -= 1
-        for kind in kinds[starts[line] : end]:
-            if kind & ENDING:
-                found[line] = True
-                break
-    return found
+def _spacy_sentences(lines: Spans, batch: Batch) -> Places:
+    """Return the sentences of each line, by spaCy's sentencizer."""
+    # A line without end marks before its very end is one sentence: no need to ask.
+    asked = lines.stripped_behind(ENDING).having(ENDING)
+    sentences = np.ones(len(asked), np.int64)
+    if asked.any():
+        sentences[asked] = batch.libraries.num_sentences(lines[asked].strings())
+    return sentences
 
 
 # --- the pages that they make
@@ -267,9 +248,10 @@ def _with_lines(batch: Batch, before: Spans, page: Spans, stay: Flags, cited: Fl
         stay: Which of them stay.
         cited: Which had citations.
     """
-    codes, ends = _join(page.characters.codes, page.starts, page.ends, page.of)
-    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
-    pages = Spans(Characters(codes), starts, ends, batch.texts.of).stripped()
+    last = len(page.characters.codes) - 1
+    starts = np.append(page.starts, last)[page.of[:-1]]
+    ends = np.where(page.counts > 0, np.append(page.ends, last)[page.of[1:] - 1], starts)
+    pages = Spans(page.characters, starts, ends, batch.texts.of).stripped()
     strings = [
         text if page == text else page
         for text, page in zip(batch.strings, pages.strings(), strict=True)
@@ -279,7 +261,8 @@ def _with_lines(batch: Batch, before: Spans, page: Spans, stay: Flags, cited: Fl
         return batch.replaced(strings, pages)
     changed = before.sums(stay & cited) > 0
     # A line has the words that it has in any text, for white space between lines is a token too.
-    inside = _are_inside(words.starts, words.of, before.ends, before.of, stay)
+    first = np.searchsorted(words.starts, before.starts)
+    inside = np.repeat(stay, np.diff(first, append=len(words.starts)))
     words = words[inside & ~np.repeat(changed, words.counts)]
     if changed.any():
         places = np.flatnonzero(changed)
@@ -291,53 +274,6 @@ def _with_lines(batch: Batch, before: Spans, page: Spans, stay: Flags, cited: Fl
         )
         words = with_others(words, batch.split(own, DATATROVE), places)
     return batch.replaced(strings, pages, {DATATROVE: words})
-
-
-@kernel
-def _join(codes: Codes, starts: Places, ends: Places, of: Places) -> tuple[Codes, Places]:
-    """Return the lines of texts with a line feed after each, and where the last one's is.
-
-    A text of no lines is a line feed.
-    """
-    size = len(of)
-    for line in range(len(starts)):
-        size += ends[line] - starts[line] + 1
-    page, page_ends = np.empty(size, np.uint32), np.empty(len(of) - 1, np.int64)
-    at = 0
-    for text in range(len(of) - 1):
-        for line in range(of[text], of[text + 1]):
-            length = ends[line] - starts[line]
-            page[at : at + length] = codes[starts[line] : ends[line]]
-            page[at + length] = LINE_FEED
-            at += length + 1
-        if of[text] == of[text + 1]:
-            page[at] = LINE_FEED
-            at += 1
-        page_ends[text] = at - 1
-    return page[:at], page_ends
-
-
-@kernel
-def _are_inside(
-    words: Places, word_of: Places, ends: Places, line_of: Places, stay: Flags
-) -> Flags:
-    """Return which words are in lines that stay.
-
-    Args:
-        words: Where they begin.
-        word_of: The words of each text.
-        ends: Where the lines end.
-        line_of: The lines of each text.
-        stay: Which of them stay.
-    """
-    inside = np.zeros(len(words), np.bool_)
-    for text in range(len(word_of) - 1):
-        line = line_of[text]
-        for word in range(word_of[text], word_of[text + 1]):
-            while ends[line] <= words[word]:
-                line += 1
-            inside[word] = stay[line]
-    return inside
 
 
 def _thresholds(

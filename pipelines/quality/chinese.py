@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipelines.compiled import kernel
 from pipelines.quality import gopher, repetition
 from pipelines.quality.batch import Batch, Column
-from pipelines.quality.characters import CHINESE_AFTER_END, CHINESE_END, ENDING, Kinds
+from pipelines.quality.characters import CHINESE_AFTER_END, CHINESE_END, ENDING
 from pipelines.quality.fineweb import content_lines
 from pipelines.quality.profile import Bounds, Profile, Threshold
 from pipelines.quality.spans import Places, Spans, ratio
@@ -56,8 +55,11 @@ def _counts_of_lines(texts: Spans) -> _Counts:
 
 def _counts_of_units(texts: Spans) -> _Counts:
     """Return the same of sentences, each with its end marks, in place of lines."""
-    characters = texts.characters
-    units = Spans(characters, *_units(characters.kinds, texts.starts, texts.ends)).stripped()
+    kinds = texts.characters.kinds
+    marks = texts.runs(np.flatnonzero(kinds & CHINESE_END > 0))
+    behind = replace(marks, starts=marks.ends, ends=np.repeat(texts.ends, marks.counts))
+    borders = behind.stripped_before(CHINESE_AFTER_END).starts
+    units = texts.between(replace(marks, starts=borders, ends=borders)).stripped()
     units = units[units.lengths > 0]
     again = units.repeating()
     ended = units.stripped(CHINESE_AFTER_END).ending(ENDING | CHINESE_END)
@@ -82,28 +84,6 @@ def _fineweb2(batch: Batch, counts: _Counts) -> tuple[Column, ...]:
         ratio(feeds, words.counts),
         *gopher.datatrove_metrics(batch, gopher.CHINESE_STOP_WORDS),
     )
-
-
-@kernel
-def _units(kinds: Kinds, starts: Places, ends: Places) -> tuple[Places, Places, Places]:
-    """Return the sentences of texts: up to end marks, with these and the closing marks after."""
-    firsts, lasts = np.empty(len(kinds), np.int64), np.empty(len(kinds), np.int64)
-    of = np.zeros(len(starts) + 1, np.int64)
-    count = 0
-    for text in range(len(starts)):
-        at, end = starts[text], ends[text]
-        while at < end:
-            firsts[count] = at
-            while at < end and not kinds[at] & CHINESE_END:
-                at += 1
-            while at < end and kinds[at] & CHINESE_END:
-                at += 1
-            while at < end and kinds[at] & CHINESE_AFTER_END:
-                at += 1
-            lasts[count] = at
-            count += 1
-        of[text + 1] = count
-    return firsts[:count], lasts[:count], of
 
 
 def _fineweb2_thresholds() -> tuple[Threshold, ...]:

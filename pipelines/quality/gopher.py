@@ -32,7 +32,6 @@ METRICS = (
 )  # fmt: skip
 
 _UPPER_A, _UPPER_Z, _TO_LOWER = ord("A"), ord("Z"), 0x20
-_DOT = ord(".")
 _CODES = 1 << 16
 
 
@@ -68,8 +67,7 @@ def _measure_paper(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
 
 def _symbols(texts: Spans, words: Spans) -> tuple[Floats, Floats]:
     """Return hash signs and ellipses per word."""
-    dots = _count_dots(texts.characters.codes, texts.starts, texts.ends)
-    ellipses = texts.count("…") + dots
+    ellipses = texts.count("…") + texts.count("...")
     return ratio(texts.count("#"), words.counts), ratio(ellipses, words.counts)
 
 
@@ -102,7 +100,10 @@ def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> 
     """
     codes = words.characters.codes
     table, rows = _table_of(wanted, any_case=any_case)
-    return _count_different(codes, words.starts, words.ends, words.of, table, rows, any_case)
+    counts = np.zeros(len(words.of) - 1, np.int64)
+    where = codes, words.starts, words.ends, words.of
+    _count_different(*where, table, rows, any_case, counts)
+    return counts
 
 
 @cache
@@ -129,8 +130,8 @@ def _count_different(  # noqa: PLR0913, PLR0917  ranges, a table
     table: Codes,
     rows: Places,
     any_case: bool,
-) -> Places:
-    counts = np.zeros(len(of) - 1, np.int64)
+    counts: Places,
+) -> None:
     for text in range(len(counts)):
         missing = np.int64(-1)
         for index in range(of[text], of[text + 1]):
@@ -143,7 +144,6 @@ def _count_different(  # noqa: PLR0913, PLR0917  ranges, a table
                         counts[text] += 1
                 candidates >>= 1
                 row += 1
-    return counts
 
 
 @kernel
@@ -158,20 +158,6 @@ def _is_word(word: Codes, row: Codes, any_case: bool) -> bool:
         if code != row[at + 1]:
             return False
     return True
-
-
-@kernel
-def _count_dots(codes: Codes, starts: Places, ends: Places) -> Places:
-    """Return how often three full stops in a row are in each range, none of them counted twice."""
-    counts = np.zeros(len(starts), np.int64)
-    for index in range(len(starts)):
-        dots = 0
-        for code in codes[starts[index] : ends[index]]:
-            dots = dots + 1 if code == _DOT else 0
-            if dots == 3:  # noqa: PLR2004
-                counts[index] += 1
-                dots = 0
-    return counts
 
 
 THRESHOLDS = (

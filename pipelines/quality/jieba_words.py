@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel, kernel_in_place
+from pipelines.compiled import kernel
 from pipelines.quality.characters import code_points
 from pipelines.quality.spans import Spans, words_as_spans
 
@@ -60,7 +60,7 @@ _Flags: TypeAlias = npt.NDArray[Any]  # uint8
 _LINE_END, _WORD_END = ord("\n"), ord(" ")
 _POINT, _PERCENT = ord("."), ord("%")
 _ZERO, _NINE = ord("0"), ord("9")
-_A, _Z, _CASE = ord("A"), ord("Z"), 0x20
+_A, _Z, _TO_SMALL = ord("a"), ord("z"), 0x20
 _KEY_BITS, _HASH_SHIFT = np.uint64(16), np.uint64(64 - 20)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio
 _HASH_MASK = (1 << 20) - 1
@@ -112,7 +112,13 @@ class JiebaWords:
         if self._tables is None:
             return words_as_spans(map(self._words_of, texts.strings()))
         codes = texts.characters.codes
-        return Spans(texts.characters, *_cut_texts(codes, texts.starts, texts.ends, self._tables))
+        letters, last = np.empty(len(codes), np.uint16), np.zeros(len(codes), np.uint8)
+        best, after = np.empty(len(codes) + 1), np.empty(len(codes), np.int64)
+        _mark_words(codes, self._tables, letters, best, after, last)
+        starts, ends = np.empty((2, np.count_nonzero(last)), np.int64)
+        of = np.zeros(len(texts.starts) + 1, np.int64)
+        _find_words(letters, last, texts.starts, texts.ends, starts, ends, of)
+        return Spans(texts.characters, starts[: of[-1]], ends[: of[-1]], of)
 
     def _words_of(self, text: str) -> list[str]:
         return [word for word in map(str.strip, self._tokenizer.cut(text)) if word]
@@ -194,7 +200,7 @@ def _dictionary(
     return nodes, scores, -total
 
 
-@kernel_in_place
+@kernel
 def _read_dictionary(
     codes: _Codes, letters: _Letters, nodes: _Nodes, found: _Places, counts: _Places
 ) -> None:
@@ -232,24 +238,48 @@ def _read_dictionary(
 
 
 @kernel
-def _cut_texts(
-    codes: _Codes, begins: _Places, stops: _Places, tables: Tables
-) -> tuple[_Places, _Places, _Places]:
-    """Return where the words of texts begin and end, without white space, and those of each."""
+def _mark_words(
+    codes: _Codes, tables: Tables, text: _Letters, best: _Floats, after: _Places, last: _Flags
+) -> None:
+    """Mark the last characters of words.
+
+    Args:
+        codes: Code points of texts, with white space between them.
+        tables: The dictionary and the model.
+        text: Takes the letters that the code points are.
+        best: Memory for _choose(); one longer than the text.
+        after: More of it.
+        last: All 0; takes 1 where a word ends.
+    """
     letters = tables.letters
-    text = np.empty(len(codes), np.uint16)
     for place in range(len(codes)):
         code = codes[place]
         text[place] = letters[code] if code < len(letters) else OTHER
-    last = np.zeros(len(codes), np.uint8)  # whether a word ends with this character
-    after = np.empty(len(codes), np.int64)
-    _choose(text, tables, np.empty(len(codes) + 1, np.float64), after)
+    _choose(text, tables, best, after)
     _mark(text, after, tables, last)
-    words = 0
-    for place in range(len(last)):
-        words += last[place]
-    starts, ends = np.empty(words, np.int64), np.empty(words, np.int64)
-    of = np.zeros(len(begins) + 1, np.int64)
+
+
+@kernel
+def _find_words(  # noqa: PLR0913, PLR0917  texts, and where to write
+    text: _Letters,
+    last: _Flags,
+    begins: _Places,
+    stops: _Places,
+    starts: _Places,
+    ends: _Places,
+    of: _Places,
+) -> None:
+    """Write where the words of texts begin and end, without white space.
+
+    Args:
+        text: Letters.
+        last: Which of them end words.
+        begins: Where each text begins.
+        stops: Where it ends.
+        starts: Takes where words begin.
+        ends: Takes where they end.
+        of: Takes where those of each text begin, from the second text on.
+    """
     word = 0
     for index in range(len(begins)):
         begin = begins[index]
@@ -260,15 +290,14 @@ def _cut_texts(
             if last[place] or text[place] == SPACE:
                 begin = place + 1
         of[index + 1] = word
-    return starts, ends, of
 
 
-@kernel_in_place
+@kernel
 def _key(node: int, letter: int) -> np.uint64:
     return np.uint64(node) << _KEY_BITS | np.uint64(letter)
 
 
-@kernel_in_place
+@kernel
 def _child(nodes: _Nodes, node: int, letter: int) -> Any:
     """Return the slot of the node that a letter leads to; it is empty, 0, if there is none.
 
@@ -284,7 +313,7 @@ def _child(nodes: _Nodes, node: int, letter: int) -> Any:
     return LETTERS + slot
 
 
-@kernel_in_place
+@kernel
 def _choose(text: _Letters, tables: Tables, best: _Floats, after: _Places) -> None:
     """Find the likeliest words from each place of a text to the end of its block.
 
@@ -316,7 +345,7 @@ def _choose(text: _Letters, tables: Tables, best: _Floats, after: _Places) -> No
         after[place] = choice
 
 
-@kernel_in_place
+@kernel
 def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
     """Mark the last letters of the words of a text.
 
@@ -342,7 +371,7 @@ def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
             last[place - 1] = text[place - 1] != SPACE
 
 
-@kernel_in_place
+@kernel
 def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floats) -> bool:
     node = _ROOT
     for place in range(begin, stop):
@@ -352,7 +381,7 @@ def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floa
     return not np.isnan(scores[node])
 
 
-@kernel_in_place
+@kernel
 def _mark_singles(text: _Letters, place: int, stop: int, tables: Tables, last: _Flags) -> None:
     """Mark the last letters of words in several letters that are no words of the dictionary.
 
@@ -374,7 +403,7 @@ def _mark_singles(text: _Letters, place: int, stop: int, tables: Tables, last: _
         last[place - 1] = 1
 
 
-@kernel_in_place
+@kernel
 def _number_end(text: _Letters, place: int, stop: int) -> int:
     """Return where [a-zA-Z0-9]+([.][0-9]+)?%? ends, from a place after its first character on."""
     while place < stop and _is_alphanumeric(text[place]):
@@ -388,17 +417,17 @@ def _number_end(text: _Letters, place: int, stop: int) -> int:
     return place
 
 
-@kernel_in_place
+@kernel
 def _is_digit(letter: int) -> bool:
     return _ZERO <= letter <= _NINE
 
 
-@kernel_in_place
+@kernel
 def _is_alphanumeric(letter: int) -> bool:
-    return _is_digit(letter) or _A <= letter & ~_CASE <= _Z
+    return _is_digit(letter) or _A <= letter | _TO_SMALL <= _Z
 
 
-@kernel_in_place
+@kernel
 def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flags) -> None:
     """Mark the last letters of words in a run of Han, by Viterbi's algorithm."""
     letter = text[begin]
@@ -430,7 +459,7 @@ def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flag
     last[begin] = role in (END, SINGLE)
 
 
-@kernel_in_place
+@kernel
 def _best(
     chances: tuple[float, float, float, float], tables: Tables, letter: int, role: int
 ) -> tuple[float, Any]:

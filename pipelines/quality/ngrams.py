@@ -4,13 +4,21 @@ An n-gram is the pair of the two (n-1)-grams in it, so it is only looked at wher
 repeated, which few are. Equal n-grams are found by hashes of 64 bits.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import kernel
-from pipelines.quality.spans import Codes, Flags, Keys, Places, Spans, hash_of, number
+from pipelines.quality.spans import (
+    Codes,
+    Flags,
+    Keys,
+    Places,
+    Spans,
+    hash_of,
+    num_slots,
+    number,
+    sums_before,
+)
 
 TOP_N = (2, 3, 4)
 DUP_N = (5, 6, 7, 8, 9, 10)
@@ -18,12 +26,11 @@ DUP_N = (5, 6, 7, 8, 9, 10)
 _FIRST, _TOP = TOP_N[0], TOP_N[-1]
 _LEAST, _LAST = DUP_N[0], DUP_N[-1]
 _HEADS = (8, 16)
-"""How many letters stand for an n-gram in the searches for candidates: see _candidates."""
+"""How many letters stand for an n-gram in the searches for candidates: see _find_candidates."""
 _BUCKETS = 16
 _PRIME, _SEED = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
-_FIRST_PLACE: Any = np.int64(0)
+_HALF, _ONE = np.uint64(32), np.uint64(1)
 
 _Chars = npt.NDArray[np.int64]
 """int64[n-grams, texts]: by n from 2 to 10, and text."""
@@ -43,7 +50,23 @@ def chars_in_repeated(words: Spans, *, most: int) -> tuple[_Chars, _Chars]:
     """
     chars = np.zeros((most - 1, len(words.of) - 1), np.int64)
     counts = np.zeros((len(TOP_N), len(words.of) - 1), np.int64)
-    _find_repeated(words.keys(), words.lengths, words.of, chars, counts)
+    keys, offsets = words.keys(), sums_before(words.lengths)
+    grams = keys.copy()
+    first, found = number(keys, words.of)
+    # Whether the (n-1)-gram that begins with each word is repeated.
+    repeated = np.append(found[first] > 1, False)
+    places, packed = np.empty(len(keys), np.int64), np.empty(len(keys), np.uint64)
+    own = np.zeros(len(words.of), np.int64)
+    for n in range(_FIRST, most + 1):
+        _pack_grams(n, keys, words.of, repeated, grams, places, packed, own)
+        first, found = number(packed[: own[-1]], own)
+        if n <= _TOP:
+            row = n - _FIRST
+            _find_commonest(n, words.of, own, places, offsets, found, chars[row], counts[row])
+        repeated[:] = False
+        repeated[places[: own[-1]]] = found[first] > 1
+        if n > _TOP:
+            _count_repeated(n, own, places, offsets, repeated, chars[n - _FIRST])
     return chars, counts
 
 
@@ -53,57 +76,13 @@ def chars_seen_before(words: Spans) -> _Chars:
     Here n-grams are equal if their letters are, wherever the words in them begin.
     """
     chars = np.zeros((len(DUP_N), len(words.of) - 1), np.int64)
-    _find_seen(words.characters.codes, words.starts, words.ends, words.of, chars)
+    most = max(words.counts, default=0)
+    slots = np.empty(num_slots(most), np.uint64)
+    buckets = np.empty(_BUCKETS * len(slots), np.uint8)
+    places, keys = np.empty(most, np.int64), np.empty(most, np.uint64)
+    letters, offsets = words.joined().characters.codes, sums_before(words.lengths)
+    _find_seen(letters, offsets, words.of, places, keys, slots, buckets, chars)
     return chars
-
-
-@kernel
-def _sums_before(values: Places) -> Places:
-    """Return the sum of what is before each value, and of all."""
-    sums = np.zeros(len(values) + 1, np.int64)
-    for at in range(len(values)):
-        sums[at + 1] = sums[at] + values[at]
-    return sums
-
-
-@kernel
-def _find_repeated(keys: Keys, lengths: Places, of: Places, chars: _Chars, counts: _Chars) -> None:
-    """Write what chars_in_repeated() returns.
-
-    Args:
-        keys: Hashes of words.
-        lengths: Their characters.
-        of: Where the words of each text begin.
-        chars: Zeros.
-        counts: Zeros.
-    """
-    num_words = len(keys)
-    offsets = _sums_before(lengths)
-    grams = keys.copy()
-    first, found = number(keys, of)
-    # Whether the (n-1)-gram that begins with each word is repeated.
-    repeated = np.zeros(num_words + 1, np.bool_)
-    for word in range(num_words):
-        repeated[word] = found[first[word]] > 1
-    places, packed = np.empty(num_words, np.int64), np.empty(num_words, np.uint64)
-    own = np.zeros(len(of), np.int64)
-    for n in range(_FIRST, len(chars) + _FIRST):
-        count = _pack_grams(n, keys, of, repeated, grams, places, packed, own)
-        first, found = number(packed[:count], own)
-        repeated[:] = False
-        for text in range(len(of) - 1):
-            best, most, end = of[text], 1, np.int64(0)
-            for index in range(own[text], own[text + 1]):
-                word = places[index]
-                repeated[word] = found[first[index]] > 1
-                if found[index] > most:
-                    best, most = word, found[index]
-                if n > _TOP and repeated[word]:
-                    chars[n - _FIRST, text] += offsets[word + n] - offsets[max(word, end)]
-                    end = word + n
-            if n <= _TOP and of[text] + n <= of[text + 1]:
-                chars[n - _FIRST, text] = offsets[best + n] - offsets[best]
-                counts[n - _FIRST, text] = most
 
 
 @kernel
@@ -116,7 +95,7 @@ def _pack_grams(  # noqa: PLR0913, PLR0917  what is known, and where to write
     places: Places,
     packed: Keys,
     own: Places,
-) -> int:
+) -> None:
     """Make hashes of (n-1)-grams those of n-grams where both in one are repeated.
 
     Args:
@@ -128,9 +107,6 @@ def _pack_grams(  # noqa: PLR0913, PLR0917  what is known, and where to write
         places: Takes the first words of these n-grams.
         packed: Takes their hashes.
         own: Takes where those of each text begin.
-
-    Returns:
-        How many there are.
     """
     count = 0
     for text in range(len(of) - 1):
@@ -141,47 +117,121 @@ def _pack_grams(  # noqa: PLR0913, PLR0917  what is known, and where to write
                 places[count], packed[count] = word, grams[word]
                 count += 1
         own[text + 1] = count
-    return count
 
 
 @kernel
-def _find_seen(codes: Codes, starts: Places, ends: Places, of: Places, chars: _Chars) -> None:
-    """Write what chars_seen_before() returns into zeros."""
+def _find_commonest(  # noqa: PLR0913, PLR0917  what is known, and where to write
+    n: int,
+    of: Places,
+    own: Places,
+    places: Places,
+    offsets: Places,
+    found: Places,
+    chars: Places,
+    counts: Places,
+) -> None:
+    """Write the characters of the commonest n-gram of each text, and how often it occurs.
+
+    Args:
+        n: The words of an n-gram.
+        of: Where the words of each text begin.
+        own: Where those n-grams of each text begin that may be repeated.
+        places: Their first words.
+        offsets: The characters before each word.
+        found: How often each n-gram occurs, by its first occurrence.
+        chars: Takes the characters.
+        counts: Takes the occurrences.
+    """
+    for text in range(len(chars)):
+        best, most = of[text], np.int64(1)
+        for index in range(own[text], own[text + 1]):
+            if found[index] > most:
+                best, most = places[index], found[index]
+        if of[text] + n <= of[text + 1]:
+            chars[text], counts[text] = offsets[best + n] - offsets[best], most
+
+
+@kernel
+def _count_repeated(
+    n: int, own: Places, places: Places, offsets: Places, repeated: Flags, chars: Places
+) -> None:
+    """Write by text the characters of words in repeated n-grams, each once.
+
+    Args:
+        n: The words of an n-gram.
+        own: Where those n-grams of each text begin that may be repeated.
+        places: Their first words.
+        offsets: The characters before each word.
+        repeated: Whether the n-gram that begins with each word is.
+        chars: Takes the characters.
+    """
+    for text in range(len(chars)):
+        end = np.int64(0)
+        for word in places[own[text] : own[text + 1]]:
+            if repeated[word]:
+                chars[text] += offsets[word + n] - offsets[max(word, end)]
+                end = word + n
+
+
+@kernel
+def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
+    letters: Codes,
+    offsets: Places,
+    of: Places,
+    places: Places,
+    keys: Keys,
+    slots: Keys,
+    buckets: Flags,
+    chars: _Chars,
+) -> None:
+    """Write what chars_seen_before() returns.
+
+    Args:
+        letters: The letters of all words.
+        offsets: Where those of each word begin, and where the last ones end.
+        of: Where the words of each text begin.
+        places: Memory for a number by word of a text.
+        keys: The same for a hash.
+        slots: Memory for a table of them, as num_slots() has it.
+        buckets: _BUCKETS times as much.
+        chars: Zeros; takes the characters.
+    """
     for text in range(len(of) - 1):
-        first, last = starts[of[text] : of[text + 1]], ends[of[text] : of[text + 1]]
-        offsets = _sums_before(last - first)
-        letters = np.empty(offsets[-1], np.uint32)
-        for word in range(len(first)):
-            letters[offsets[word] : offsets[word + 1]] = codes[first[word] : last[word]]
-        places = _candidates(letters, offsets)
-        keys = np.empty(len(places), np.uint64)
-        for index, place in enumerate(places):
-            end = offsets[place + _LEAST - 1]
-            keys[index] = _extended(_SEED, letters[offsets[place] : end])
-        size = _num_slots(len(places))
+        count = _find_candidates(
+            letters, offsets[of[text] : of[text + 1] + 1], places, keys, buckets
+        )
+        for index in range(count):
+            places[index] += of[text]
+            first = places[index]
+            keys[index] = _extended(_SEED, letters[offsets[first] : offsets[first + _LEAST - 1]])
+        size = num_slots(count)
         for n in range(_LEAST, _LAST + 1):
-            slots = np.zeros(size, np.uint64)
-            chars[n - _LEAST, text] = _count_seen(n, letters, offsets, places, keys, slots)
+            for slot in range(size):
+                slots[slot] = 0
+            chars[n - _LEAST, text] = _count_seen(
+                n, letters, offsets[: of[text + 1] + 1], places[:count], keys, slots[:size]
+            )
 
 
 @kernel
 def _count_seen(
     n: int, letters: Codes, offsets: Places, places: Places, keys: Keys, slots: Keys
-) -> Any:
+) -> int:
     """Count letters as above for one n, and make the keys of (n-1)-grams those of n-grams."""
     mask = np.uint64(len(slots) - 1)
-    num_letters = free = _FIRST_PLACE
-    for index, place in enumerate(places):
+    num_letters = free = 0
+    for index in range(len(places)):
+        place = places[index]
         if place + n >= len(offsets):
             break
         end = offsets[place + n]
         keys[index] = _extended(keys[index], letters[offsets[place + n - 1] : end])
         if place < free:
             continue
-        key = (keys[index] ^ (keys[index] >> _HALF)) * _FACTOR | np.uint64(1)
+        key = (keys[index] ^ (keys[index] >> _HALF)) * _FACTOR | _ONE
         slot = (key >> _HALF) & mask
         while slots[slot] and slots[slot] != key:
-            slot = (slot + np.uint64(1)) & mask
+            slot = (slot + _ONE) & mask
         if slots[slot]:
             num_letters += end - offsets[place]
             free = place + n
@@ -190,42 +240,39 @@ def _count_seen(
 
 
 @kernel
-def _candidates(letters: Codes, offsets: Places) -> Places:
-    """Return the words, ascending, at which n-grams of _LEAST or more may be repeated.
+def _find_candidates(
+    letters: Codes, offsets: Places, places: Places, heads: Keys, buckets: Flags
+) -> int:
+    """Write the words, ascending, at which n-grams of _LEAST or more may be repeated.
 
     A repeated n-gram can only begin where the next letters follow the beginning of another word
-    too, as many as are in it at least. Some other words are among those returned.
+    too, as many as are in it at least. Some other words are among those written.
+
+    Returns:
+        How many there are.
     """
-    places = np.arange(max(0, len(offsets) - _LEAST))
-    if not len(places):
-        return places
-    buckets = np.empty(_BUCKETS * _num_slots(len(places)), np.uint8)
-    mask = np.uint64(len(buckets) - 1)
-    heads = np.empty(len(places), np.uint64)
+    count = max(0, len(offsets) - _LEAST)
+    for index in range(count):
+        places[index] = index
+    size = _BUCKETS * num_slots(count)
+    mask = np.uint64(size - 1)
     for length in _HEADS:
-        buckets[:] = 0
-        for index, place in enumerate(places):
-            end = min(offsets[place] + length, len(letters))
-            bucket = (hash_of(letters[offsets[place] : end]) >> _HALF) & mask
-            heads[index] = bucket
-            buckets[bucket] = 2 if buckets[bucket] else 1
+        for bucket in range(size):
+            buckets[bucket] = 0
+        for index in range(count):
+            start = offsets[places[index]]
+            end = min(start + length, offsets[-1])
+            heads[index] = (hash_of(letters[start:end]) >> _HALF) & mask
+            buckets[heads[index]] = 2 if buckets[heads[index]] else 1
         kept = 0
-        for index, place in enumerate(places):
+        for index in range(count):
+            place = places[index]
             is_short = offsets[place + _LEAST] - offsets[place] < length
             if is_short or buckets[heads[index]] > 1:
                 places[kept] = place
                 kept += 1
-        places = places[:kept]
-    return places
-
-
-@kernel
-def _num_slots(num_keys: int) -> int:
-    """Return a number of slots for so many keys: a power of two."""
-    slots = 4
-    while slots < 2 * num_keys:
-        slots *= 2
-    return slots
+        count = kept
+    return count
 
 
 @kernel

@@ -31,6 +31,7 @@ makes tokens too, but none that is in a phrase of several tokens, and they are n
 Sentences follow from the tokens: by spaCy's sentencizer one begins with the first token that is
 neither an end mark nor other punctuation after an end mark.
 """
+# ruff: noqa: PLR1714, SIM109  sets of characters compile slowly
 
 import hashlib
 import importlib
@@ -39,20 +40,27 @@ import itertools
 import logging
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel, kernel_in_place
-from pipelines.quality.characters import NUM_CODE_POINTS, SPACE, code_points, kinds_of_characters
+from pipelines.compiled import kernel
+from pipelines.quality.characters import (
+    NUM_CODE_POINTS,
+    SPACE,
+    Kinds,
+    code_points,
+    kinds_of_characters,
+)
 from pipelines.quality.spans import (
     Codes,
     Places,
     Spans,
     hash_of,
+    sums_before,
     texts_as_spans,
     words_as_spans,
 )
@@ -85,11 +93,15 @@ _UNIT_CODES = max(map(len, _UNITS))
 _Classes: TypeAlias = npt.NDArray[Any]  # uint16
 """What each character is, uint16[NUM_CODE_POINTS]."""
 _UPPER, _LOWER, _DIGIT, _QUOTE, _PREFIX, _MARK, _DOTS, _PUNCTUATION = (1 << i for i in range(8))
-_PLAIN, _FOREIGN, _WHITE = 256, 512, 1024
-"""_PLAIN is set in ASCII where no other is, only the last two outside of it."""
+_PLAIN, _FOREIGN, _WHITE, _SIGN, _JOINER = (1 << i for i in range(8, 13))
+"""_PLAIN is set in ASCII where no other is, only _FOREIGN and _WHITE outside of it."""
 _LETTER = _UPPER | _LOWER
 _NO_LETTER = 0xFFFF - _LETTER
 _NUM_ASCII = 128
+
+_DOT, _PLUS, _MINUS, _DOLLAR, _COLON, _SLASH = map(ord, ".+-$:/")
+_QUESTION, _BANG, _HASH, _AT, _UNDERSCORE, _COMMA = map(ord, "?!#@_,")
+_APOSTROPHE, _BLANK, _A, _C, _U, _S, _SMALL_S = map(ord, "' ACUSs")
 
 _Borders: TypeAlias = npt.NDArray[Any]  # uint8
 """Which characters may be on both sides of a border of tokens, by number: see _Known."""
@@ -135,12 +147,9 @@ class SpacyWords:
         if self._known is None:
             return np.array([*map(self._library.num_sentences, lines)], np.int64)
         texts = _readable(texts_as_spans(lines))
-        words, kinds = self._tokens(texts)
-        codes = words.characters.codes
-        where = texts.starts, texts.ends
-        return _count_sentences(codes, *where, words.starts, words.ends, words.of, kinds)
+        return _num_sentences(texts, *self._tokens(texts))
 
-    def _tokens(self, texts: Spans) -> tuple[Spans, npt.NDArray[np.uint8]]:
+    def _tokens(self, texts: Spans) -> tuple[Spans, Kinds]:
         """Return the words of texts and their kinds."""
         if self._known is None:
             words = words_as_spans(map(self._library.words, texts.strings()))
@@ -148,18 +157,12 @@ class SpacyWords:
         self._known.make_room()
         codes = texts.characters.codes
         scratch = np.empty((2, max(texts.lengths, default=0)), np.int64)
-        places, kinds = np.empty((2, len(codes)), np.int64), np.empty(len(codes), np.uint8)
-        of = np.empty(len(texts.starts) + 1, np.int64)
+        (starts, ends), kinds = np.empty((2, len(codes)), np.int64), np.empty(len(codes), np.uint8)
+        of = np.zeros(len(texts.starts) + 1, np.int64)
         where = codes, texts.starts, texts.ends
-        count = _split_texts(*where, *self._known.rules, scratch, places, kinds, of)
-        found = (places[0, :count], places[1, :count], kinds[:count], of)
-        unsplit = found[2] == _UNSPLIT
-        if unsplit.any():
-            chunks = Spans(texts.characters, found[0][unsplit], found[1][unsplit], of)
-            self._known.learn(dict.fromkeys(chunks.strings()))
-            found = _fill_in(codes, *found, *self._known.table)
-        starts, ends, kinds, of = found
-        return Spans(texts.characters, starts, ends, of), kinds
+        _split_texts(*where, self._known.rules, scratch, starts, ends, kinds, of)
+        words = Spans(texts.characters, starts[: of[-1]], ends[: of[-1]], of)
+        return _with_tokens(words, kinds[: of[-1]], self._known)
 
     @cached_property
     def _library(self) -> "_Spacy":
@@ -180,9 +183,61 @@ class SpacyWords:
 
 def _readable(texts: Spans) -> Spans:
     """Return texts without the word that spaCy cannot read."""
-    if not _holds(texts.characters.codes, code_points(_POISON)):
+    codes = texts.characters.codes
+    places = np.flatnonzero(codes == ord("_")) - _POISON.index("_")
+    places = places[(places >= 0) & (places + len(_POISON) <= len(codes))]
+    for at, character in enumerate(_POISON):
+        places = places[codes[places + at] == ord(character)]
+    if not len(places):
         return texts
     return texts_as_spans([text.replace(_POISON, "") for text in texts.strings()])
+
+
+def _with_tokens(words: Spans, kinds: Kinds, known: "_Known") -> tuple[Spans, Kinds]:
+    """Return words and their kinds, with tokens for the chunks that spaCy has to be asked for."""
+    unsplit = kinds == _UNSPLIT
+    if not unsplit.any():
+        return words, kinds
+    chunks = words[unsplit].strings()
+    learned = known.learn(list(dict.fromkeys(chunks)))
+    tokens = np.array([token for chunk in chunks for token in learned[chunk]], np.int64)
+    counts = np.ones(len(kinds), np.int64)
+    counts[unsplit] = [len(learned[chunk]) for chunk in chunks]
+    places = np.flatnonzero(np.repeat(unsplit, counts))
+    lengths = tokens >> _KIND_BITS
+    # Where tokens end, from the beginning of the first chunk on, and then from that of their own.
+    ends = sums_before(lengths + (tokens & _AFTER_SPACE > 0))
+    shift = words.starts[unsplit] - ends[sums_before(counts[unsplit])[:-1]]
+    ends = ends[1:] + np.repeat(shift, counts[unsplit])
+    starts, stops, kinds = (np.repeat(old, counts) for old in (words.starts, words.ends, kinds))
+    starts[places], stops[places] = ends - lengths, ends
+    kinds[places] = tokens & _KINDS & ~_AFTER_SPACE
+    return Spans(words.characters, starts, stops, sums_before(counts)[words.of]), kinds
+
+
+def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
+    """Return the number of sentences of each text, given its words and their kinds.
+
+    One begins with each word, or token of white space, that an end mark has been before since the
+    last one. The end of each text counts as a last token, of other punctuation.
+    """
+    last = words.of[1:]
+    starts, ends = (
+        np.insert(words.starts, last, texts.ends),
+        np.insert(words.ends, last, texts.ends),
+    )
+    kinds, of = np.insert(kinds, last, _OTHER), words.of + np.arange(len(words.of))
+    before = np.append(0, ends)[:-1]
+    # White space is a token, but for the one space after a word.
+    is_blank = texts.characters.codes[before] == _BLANK
+    before[of[:-1]], is_blank[of[:-1]] = texts.starts, False
+    begins = (starts - before > is_blank) | (kinds == _WORD)
+    borders = begins.copy()
+    borders[of[1:] - 1] = True
+    stops = np.flatnonzero(borders)
+    after_end = np.zeros(len(kinds), np.bool_)
+    after_end[stops[np.searchsorted(stops, np.flatnonzero(kinds == _END), side="right")]] = True
+    return np.diff(sums_before(begins & after_end)[of]) + (texts.lengths > 0)
 
 
 class _Spacy:
@@ -290,33 +345,29 @@ class _Known:
         self._forget()
 
     @property
-    def rules(self) -> tuple[_Classes, npt.NDArray[np.uint8], _Borders, Places, Codes]:
-        """Classes and numbers of characters, borders, and `table`."""
-        return self._classes, self._numbers, self._borders, *self.table
-
-    @property
-    def table(self) -> tuple[Places, Codes]:
-        """The table of chunks, and the array of their code points and tokens."""
-        return self._table, self._codes
+    def rules(self) -> "_Rules":
+        """What the kernels look up."""
+        return _Rules(self._classes, self._numbers, self._borders, self._table, self._codes)
 
     def _forget(self) -> None:
         """Forget all chunks but special cases and their like."""
         self._num_rows = self._num_codes = 0
         self._table = np.zeros((1 << 12, _NUM_COLUMNS), np.int64)
         self._codes = np.empty(1 << 15, np.uint32)
-        self.learn(self._flags)
+        self.learn([*self._flags])
 
     def make_room(self) -> None:
         """Forget chunks if there are too many."""
         if self._num_rows > _MOST_CHUNKS or self._num_codes > _MOST_CODES:
             self._forget()
 
-    def learn(self, chunks: Iterable[str]) -> None:
-        """Ask for the tokens of chunks that are not known, each once."""
-        chunks = list(chunks)
+    def learn(self, chunks: Sequence[str]) -> dict[str, list[int]]:
+        """Ask for the tokens of chunks that are not known, each once, and return them."""
+        tokens_of = self._spacy.split(chunks)
         rows = np.zeros((len(chunks), _NUM_COLUMNS), np.int64)
+        rows[:, _KEY] = texts_as_spans(chunks).keys().view(np.int64)
         known: list[int] = []
-        for row, chunk, tokens in zip(rows, chunks, self._spacy.split(chunks), strict=True):
+        for row, chunk, tokens in zip(rows, chunks, tokens_of, strict=True):
             flags = self._flags.get(chunk, 0)
             if not flags and self._is_loose(chunk):
                 flags = _LOOSE
@@ -324,20 +375,33 @@ class _Known:
             row[_CODES : _FLAGS + 1] = first, len(chunk), len(tokens), flags | _USED
             known += [*map(ord, chunk), *tokens]
         self._add(rows, np.array(known, np.uint32))
+        return dict(zip(chunks, tokens_of, strict=True))
 
     def _add(self, rows: Places, codes: Codes) -> None:
         num_codes, num_rows = self._num_codes + len(codes), self._num_rows + len(rows)
         if num_codes > len(self._codes):
-            grown = np.empty(1 << num_codes.bit_length(), np.uint32)
-            grown[: self._num_codes] = self._codes[: self._num_codes]
-            self._codes = grown
+            self._codes = np.resize(self._codes, 1 << num_codes.bit_length())
         self._codes[self._num_codes : num_codes] = codes
         if 2 * num_rows > len(self._table):
             used = self._table[self._table[:, _FLAGS] > 0]
             self._table = np.zeros((4 << num_rows.bit_length(), _NUM_COLUMNS), np.int64)
-            _place(self._table, self._codes, used)
-        _place(self._table, self._codes, rows)
+            _place(self._table, used)
+        _place(self._table, rows)
         self._num_codes, self._num_rows = num_codes, num_rows
+
+
+class _Rules(NamedTuple):
+    """What the kernels look up."""
+
+    classes: _Classes
+    """What each character is."""
+    numbers: Kinds
+    """Its number, 0 if it is beside no border within a phrase."""
+    borders: _Borders
+    table: Places
+    """Chunks."""
+    known: Codes
+    """Their code points and tokens."""
 
 
 def _classes(spacy: _Spacy) -> _Classes:
@@ -351,6 +415,8 @@ def _classes(spacy: _Spacy) -> _Classes:
         (_PREFIXES, _PREFIX),
         (_MARKS, _MARK),
         (_DOTTED, _DOTS),
+        ("+-*^", _SIGN),
+        (":/<=>~", _JOINER),
         (filter(spacy.is_punctuation, map(chr, range(_NUM_ASCII))), _PUNCTUATION),
     ):
         classes[code_points("".join(characters))] |= bit
@@ -361,28 +427,15 @@ def _classes(spacy: _Spacy) -> _Classes:
 
 
 @kernel
-def _holds(codes: Codes, wanted: Codes) -> bool:
-    """Return whether some code points are anywhere among others."""
-    for at in range(len(codes) - len(wanted) + 1):
-        if codes[at] == wanted[0]:
-            same = 1
-            while same < len(wanted) and codes[at + same] == wanted[same]:
-                same += 1
-            if same == len(wanted):
-                return True
-    return False
-
-
-@kernel_in_place
-def _find(codes: Codes, start: int, end: int, table: Places, known: Codes) -> int:
+def _find(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the row of a range of code points, or _UNKNOWN."""
-    mask = len(table) - 1
+    mask = len(rules.table) - 1
     key = np.int64(hash_of(codes[start:end]))
     row = (key >> 32) & mask
-    while table[row, _FLAGS]:
-        if table[row, _KEY] == key and table[row, _LENGTH] == end - start:
-            first, at = table[row, _CODES], 0
-            while at < end - start and known[first + at] == codes[start + at]:
+    while rules.table[row, _FLAGS]:
+        if rules.table[row, _KEY] == key and rules.table[row, _LENGTH] == end - start:
+            first, at = rules.table[row, _CODES], 0
+            while at < end - start and rules.known[first + at] == codes[start + at]:
                 at += 1
             if at == end - start:
                 return int(row)
@@ -390,22 +443,20 @@ def _find(codes: Codes, start: int, end: int, table: Places, known: Codes) -> in
     return _UNKNOWN
 
 
-@kernel_in_place
-def _flags_of(codes: Codes, start: int, end: int, table: Places, known: Codes) -> int:
+@kernel
+def _flags_of(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the flags of a range of code points, 0 if they cannot be interesting."""
     if not 0 < end - start <= _MOST_FLAGGED:
         return 0
-    row = _find(codes, start, end, table, known)
-    return int(table[row, _FLAGS]) if row >= 0 else 0
+    row = _find(codes, start, end, rules)
+    return int(rules.table[row, _FLAGS]) if row >= 0 else 0
 
 
-@kernel_in_place
-def _place(table: Places, known: Codes, rows: Places) -> None:
+@kernel
+def _place(table: Places, rows: Places) -> None:
     """Enter rows into a table that has room for them."""
     mask = len(table) - 1
     for index in range(len(rows)):
-        first = rows[index, _CODES]
-        rows[index, _KEY] = np.int64(hash_of(known[first : first + rows[index, _LENGTH]]))
         row = (rows[index, _KEY] >> 32) & mask
         while table[row, _FLAGS]:
             row = (row + 1) & mask
@@ -413,162 +464,158 @@ def _place(table: Places, known: Codes, rows: Places) -> None:
             table[row, column] = rows[index, column]
 
 
-@kernel_in_place
-def _prefix_codes(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+@kernel
+def _prefix_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the length of the prefix of a range of ASCII."""
     code = codes[start]
-    if classes[code] & _PREFIX:
+    if rules.classes[code] & _PREFIX:
         return 1
-    if code == ord("."):
+    if code == _DOT:
         at = start + 1
-        while at < end and codes[at] == ord("."):
+        while at < end and codes[at] == _DOT:
             at += 1
         return at - start if at - start > 1 else 0
-    if code == ord("+"):
-        return 0 if start + 1 < end and classes[codes[start + 1]] & _DIGIT else 1
+    if code == _PLUS:
+        return 0 if start + 1 < end and rules.classes[codes[start + 1]] & _DIGIT else 1
     # A$, C$, US$
-    if (code == ord("A") or code == ord("C")) and start + 1 < end:
-        return 2 if codes[start + 1] == ord("$") else 0
-    if code == ord("U") and start + 2 < end and codes[start + 1] == ord("S"):
-        return 3 if codes[start + 2] == ord("$") else 0
+    if (code == _A or code == _C) and start + 1 < end:
+        return 2 if codes[start + 1] == _DOLLAR else 0
+    if code == _U and start + 2 < end and codes[start + 1] == _S:
+        return 3 if codes[start + 2] == _DOLLAR else 0
     return 0
 
 
-@kernel_in_place
+@kernel
 def _suffix_codes(  # noqa: PLR0911  rules side by side
-    codes: Codes, start: int, end: int, classes: _Classes, table: Places, known: Codes
+    codes: Codes, start: int, end: int, rules: _Rules
 ) -> int:
     """Return the length of the suffix of a range of ASCII."""
     if end <= start:
         return 0
     last = codes[end - 1]
-    if classes[last] & _MARK:
+    if rules.classes[last] & _MARK:
         return 1
-    if last == ord("."):
-        return _stop_codes(codes, start, end, classes)
+    if last == _DOT:
+        return _stop_codes(codes, start, end, rules)
     before = codes[end - 2] if end - start > 1 else np.uint32(0)
-    if before == ord("'") and (last == ord("s") or last == ord("S")):
+    if before == _APOSTROPHE and (last == _SMALL_S or last == _S):
         return 2
-    if last == ord("+"):
-        return 1 if classes[before] & _DIGIT else 0
-    if last == ord("$"):
-        return _currency_codes(codes, start, end, classes)
-    return _unit_codes(codes, start, end, classes, table, known)
+    if last == _PLUS:
+        return 1 if rules.classes[before] & _DIGIT else 0
+    if last == _DOLLAR:
+        return _currency_codes(codes, start, end, rules)
+    return _unit_codes(codes, start, end, rules)
 
 
-@kernel_in_place
-def _stop_codes(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+@kernel
+def _stop_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the length of a suffix of full stops, with which a range ends."""
     at = end
-    while at > start and codes[at - 1] == ord("."):
+    while at > start and codes[at - 1] == _DOT:
         at -= 1
     if end - at > 1:
         return end - at
-    if at > start and classes[codes[at - 1]] & _DOTS:
+    if at > start and rules.classes[codes[at - 1]] & _DOTS:
         return 1
-    upper = at > start + 1 and classes[codes[at - 1]] & classes[codes[at - 2]] & _UPPER
+    upper = at > start + 1 and rules.classes[codes[at - 1]] & rules.classes[codes[at - 2]] & _UPPER
     return 1 if upper else 0
 
 
-@kernel_in_place
-def _currency_codes(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+@kernel
+def _currency_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the length of $, US$, C$ or A$ behind a digit, with whose $ a range ends."""
     at = end - 1
-    if at > start and (codes[at - 1] == ord("A") or codes[at - 1] == ord("C")):
+    if at > start and (codes[at - 1] == _A or codes[at - 1] == _C):
         at -= 1
-    elif at > start + 1 and codes[at - 1] == ord("S") and codes[at - 2] == ord("U"):
+    elif at > start + 1 and codes[at - 1] == _S and codes[at - 2] == _U:
         at -= 2
-    return end - at if at > start and classes[codes[at - 1]] & _DIGIT else 0
+    return end - at if at > start and rules.classes[codes[at - 1]] & _DIGIT else 0
 
 
-@kernel_in_place
-def _unit_codes(
-    codes: Codes, start: int, end: int, classes: _Classes, table: Places, known: Codes
-) -> int:
+@kernel
+def _unit_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the length of what stands behind the last digit of a range, if it is a unit."""
     at = end
-    while at > start and end - at <= _UNIT_CODES and not classes[codes[at - 1]] & _DIGIT:
+    while at > start and end - at <= _UNIT_CODES and not rules.classes[codes[at - 1]] & _DIGIT:
         at -= 1
     if at == start or end - at > _UNIT_CODES:
         return 0
-    return end - at if _flags_of(codes, at, end, table, known) & _UNIT else 0
+    return end - at if _flags_of(codes, at, end, rules) & _UNIT else 0
 
 
-@kernel_in_place
-def _infix_codes(codes: Codes, start: int, at: int, end: int, classes: _Classes) -> int:  # noqa: C901, PLR0911  rules side by side
+@kernel
+def _infix_codes(codes: Codes, start: int, at: int, end: int, rules: _Rules) -> int:  # noqa: C901, PLR0911  rules side by side
     """Return the length of the infix at a place of a range of ASCII, 0 if there is none."""
     code = codes[at]
-    after = classes[codes[at + 1]] if at + 1 < end else 0
-    if code == ord("."):
+    after = rules.classes[codes[at + 1]] if at + 1 < end else 0
+    if code == _DOT:
         last = at + 1
-        while last < end and codes[last] == ord("."):
+        while last < end and codes[last] == _DOT:
             last += 1
         if last - at > 1:
             return last - at
     if at == start:
         return 0
-    before = classes[codes[at - 1]]
-    if code == ord("."):
+    before = rules.classes[codes[at - 1]]
+    if code == _DOT:
         return 1 if before & (_LOWER | _QUOTE) and after & (_UPPER | _QUOTE) else 0
-    if code == ord(","):
+    if code == _COMMA:
         return 1 if before & _LETTER and after & _LETTER else 0
-    if code == ord(":") or code == ord("/") or (ord("<") <= code <= ord(">")):
+    if rules.classes[code] & _JOINER:
         return 1 if before & (_LETTER | _DIGIT) and after & _LETTER else 0
-    sign = code == ord("+") or code == ord("-") or code == ord("*") or code == ord("^")
-    if sign and before & _DIGIT and at + 1 < end and (after & _DIGIT or codes[at + 1] == ord("-")):
+    is_operator = rules.classes[code] & _SIGN and before & _DIGIT and at + 1 < end
+    if is_operator and (after & _DIGIT or codes[at + 1] == _MINUS):
         return 1
-    if code == ord("~"):
-        return 1 if before & (_LETTER | _DIGIT) and after & _LETTER else 0
-    if code == ord("-") and before & (_LETTER | _DIGIT):
+    if code == _MINUS and before & (_LETTER | _DIGIT):
         last = at + 1
-        while last < end and codes[last] == ord("-"):
+        while last < end and codes[last] == _MINUS:
             last += 1
-        if last - at <= 3 and last < end and classes[codes[last]] & _LETTER:  # noqa: PLR2004  ---
+        if last - at <= 3 and last < end and rules.classes[codes[last]] & _LETTER:  # noqa: PLR2004  ---
             return last - at
     return 0
 
 
-@kernel_in_place
-def _is_address(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+@kernel
+def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return _YES, _NO, or _MAYBE: whether spaCy's expression for addresses matches.
 
     Without @ a match begins with a scheme and ://, or with the host, that is with all letters,
     digits and signs that hosts have: what may follow a host is none of them.
     """
     for at in range(start, end):
-        if codes[at] == ord("@"):
+        if codes[at] == _AT:
             return _MAYBE
-    host, last = start, _host_end(codes, start, end, classes)
+    host, last = start, _host_end(codes, start, end, rules)
     scheme = last
-    while scheme < end and codes[scheme] == ord("+"):
-        scheme = _host_end(codes, scheme + 1, end, classes)
-    if scheme + 2 < end and codes[scheme] == ord(":") and codes[scheme + 1] == ord("/"):
-        if codes[scheme + 2] != ord("/") or scheme - start < 2:  # noqa: PLR2004  its least length
+    while scheme < end and codes[scheme] == _PLUS:
+        scheme = _host_end(codes, scheme + 1, end, rules)
+    if scheme + 2 < end and codes[scheme] == _COLON and codes[scheme + 1] == _SLASH:
+        if codes[scheme + 2] != _SLASH or scheme - start < 2:  # noqa: PLR2004  its least length
             return _MAYBE
-        host, last = scheme + 3, _host_end(codes, scheme + 3, end, classes)
-    after = codes[last] if last < end else np.uint32(ord("/"))
-    if after == ord(":"):
+        host, last = scheme + 3, _host_end(codes, scheme + 3, end, rules)
+    after = codes[last] if last < end else np.uint32(_SLASH)
+    if after == _COLON:
         return _MAYBE
-    if not (after == ord("/") or after == ord("?") or after == ord("#")):
+    if not (after == _SLASH or after == _QUESTION or after == _HASH):
         return _NO
-    return _is_host(codes, host, last, classes)
+    return _is_host(codes, host, last, rules)
 
 
-@kernel_in_place
-def _host_end(codes: Codes, at: int, end: int, classes: _Classes) -> int:
+@kernel
+def _host_end(codes: Codes, at: int, end: int, rules: _Rules) -> int:
     """Return where characters end that may be in the name of a host."""
     while at < end and (
-        classes[codes[at]] & (_LETTER | _DIGIT)
-        or codes[at] == ord(".")
-        or codes[at] == ord("-")
-        or codes[at] == ord("_")
+        rules.classes[codes[at]] & (_LETTER | _DIGIT)
+        or codes[at] == _DOT
+        or codes[at] == _MINUS
+        or codes[at] == _UNDERSCORE
     ):
         at += 1
     return at
 
 
-@kernel_in_place
-def _is_host(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+@kernel
+def _is_host(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return _YES, _NO, or _MAYBE for numbers: whether a range of such characters is a host.
 
     It is, if two small letters or more follow the last full stop, and there is one; and if before
@@ -577,58 +624,54 @@ def _is_host(codes: Codes, start: int, end: int, classes: _Classes) -> int:
     numbers = good = True
     begin = start
     for at in range(start, end):
-        numbers = numbers and (codes[at] == ord(".") or classes[codes[at]] & _DIGIT > 0)
-        if codes[at] == ord("."):
+        numbers = numbers and (codes[at] == _DOT or rules.classes[codes[at]] & _DIGIT > 0)
+        if codes[at] == _DOT:
             good = good and 0 < at - begin <= 64  # noqa: PLR2004  as said above
             if good:
-                outer = classes[codes[begin]] & (_LETTER | _DIGIT) > 0
-                good = outer and classes[codes[at - 1]] & (_LETTER | _DIGIT) > 0
+                outer = rules.classes[codes[begin]] & (_LETTER | _DIGIT) > 0
+                good = outer and rules.classes[codes[at - 1]] & (_LETTER | _DIGIT) > 0
             begin = at + 1
     if numbers:
         return _MAYBE
     if not good or begin == start or not 1 < end - begin < 64:  # noqa: PLR2004  two to 63 letters
         return _NO
     for at in range(begin, end):
-        if not classes[codes[at]] & _LOWER:
+        if not rules.classes[codes[at]] & _LOWER:
             return _NO
     return _YES
 
 
-@kernel_in_place
-def _kind(codes: Codes, start: int, end: int, classes: _Classes) -> int:
+@kernel
+def _kind(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return what a token of ASCII is."""
     code = codes[start]
-    if not classes[code] & _PUNCTUATION:
+    if not rules.classes[code] & _PUNCTUATION:
         return _WORD
     if end - start == 1:
-        return _END if code == ord(".") or code == ord("!") or code == ord("?") else _OTHER
+        return _END if code == _DOT or code == _BANG or code == _QUESTION else _OTHER
     for at in range(start, end):
-        if not classes[codes[at]] & _PUNCTUATION:
+        if not rules.classes[codes[at]] & _PUNCTUATION:
             return _WORD
     return _OTHER
 
 
-@kernel_in_place
-def _write_known(
-    row: int, at: int, count: int, table: Places, known: Codes, scratch: Places
-) -> int:
+@kernel
+def _write_known(row: int, at: int, count: int, rules: _Rules, scratch: Places) -> int:
     """Write the tokens that a row of the table has, from a place on; return how many are there."""
-    first = table[row, _CODES] + table[row, _LENGTH]
-    for index in range(first, first + table[row, _COUNT]):
-        size = np.int64(known[index])
+    first = rules.table[row, _CODES] + rules.table[row, _LENGTH]
+    for index in range(first, first + rules.table[row, _COUNT]):
+        size = np.int64(rules.known[index])
         at = int(at + (size >> _KIND_BITS) + (size & _AFTER_SPACE > 0))
         scratch[0, count] = (at << _KIND_BITS) | (size & _KINDS)
         count += 1
     return count
 
 
-@kernel_in_place
+@kernel
 def _split_middle(
     codes: Codes,
     place: tuple[int, int, int],
-    classes: _Classes,
-    table: Places,
-    known: Codes,
+    rules: _Rules,
     scratch: Places,
 ) -> int:
     """Write where tokens of ASCII between affixes end; return how many are there, or _UNKNOWN.
@@ -636,45 +679,41 @@ def _split_middle(
     Args:
         codes: Code points of a text.
         place: Where the range begins and ends, and how many tokens stand before it.
-        classes: What characters are.
-        table: Chunks.
-        known: Their code points and tokens.
+        rules: What is looked up.
         scratch: Where ends and kinds of tokens are written.
     """
     start, end, count = place
-    if _flags_of(codes, start, end, table, known) & _SPECIAL:
-        row = _find(codes, start, end, table, known)
-        return _write_known(row, start, count, table, known, scratch)
+    if _flags_of(codes, start, end, rules) & _SPECIAL:
+        row = _find(codes, start, end, rules)
+        return _write_known(row, start, count, rules, scratch)
     at = begin = start
     first = count
     while at < end:
-        length = _infix_codes(codes, start, at, end, classes)
+        length = _infix_codes(codes, start, at, end, rules)
         if length and at > start:
             if at > begin:
-                scratch[0, count] = (at << _KIND_BITS) | _kind(codes, begin, at, classes)
+                scratch[0, count] = (at << _KIND_BITS) | _kind(codes, begin, at, rules)
                 count += 1
             begin = at + length
-            scratch[0, count] = (begin << _KIND_BITS) | _kind(codes, at, begin, classes)
+            scratch[0, count] = (begin << _KIND_BITS) | _kind(codes, at, begin, rules)
             count += 1
         at += max(length, 1)
-    address = _is_address(codes, start, end, classes) if count > first else _NO
+    address = _is_address(codes, start, end, rules) if count > first else _NO
     if address == _MAYBE:
         return _UNKNOWN
     if address == _YES:
         count, begin = first, start
     if begin < end:
-        scratch[0, count] = (end << _KIND_BITS) | _kind(codes, begin, end, classes)
+        scratch[0, count] = (end << _KIND_BITS) | _kind(codes, begin, end, rules)
         count += 1
     return count
 
 
-@kernel_in_place
+@kernel
 def _split(  # noqa: C901  the loop of spaCy
     codes: Codes,
     place: tuple[int, int],
-    classes: _Classes,
-    table: Places,
-    known: Codes,
+    rules: _Rules,
     scratch: Places,
 ) -> int:
     """Write where the tokens of a chunk of ASCII end, and return how many there are, or _UNKNOWN.
@@ -688,43 +727,43 @@ def _split(  # noqa: C901  the loop of spaCy
     done = False
     while low < high and high - low != before and not done:
         before = high - low
-        prefix = _prefix_codes(codes, low, high, classes)
+        prefix = _prefix_codes(codes, low, high, rules)
         suffix = 0
-        done = prefix > 0 and _flags_of(codes, low + prefix, high, table, known) & _SPECIAL != 0
+        done = prefix > 0 and _flags_of(codes, low + prefix, high, rules) & _SPECIAL != 0
         if not done:
-            suffix = _suffix_codes(codes, low + prefix, high, classes, table, known)
-            if suffix and _flags_of(codes, low, high - suffix, table, known) & _SPECIAL:
+            suffix = _suffix_codes(codes, low + prefix, high, rules)
+            if suffix and _flags_of(codes, low, high - suffix, rules) & _SPECIAL:
                 done, prefix = True, 0
         if prefix:
             low += prefix
-            scratch[0, count] = (low << _KIND_BITS) | _kind(codes, low - prefix, low, classes)
+            scratch[0, count] = (low << _KIND_BITS) | _kind(codes, low - prefix, low, rules)
             count += 1
         if suffix:
             scratch[1, num_suffixes] = high
             num_suffixes += 1
         high -= suffix
-        done = done or (low < high and _flags_of(codes, low, high, table, known) & _SPECIAL != 0)
+        done = done or (low < high and _flags_of(codes, low, high, rules) & _SPECIAL != 0)
     if low < high:
-        count = _split_middle(codes, (low, high, count), classes, table, known, scratch)
+        count = _split_middle(codes, (low, high, count), rules, scratch)
         if count < 0:
             return _UNKNOWN
     for index in range(num_suffixes - 1, -1, -1):
         last = scratch[1, index]
-        scratch[0, count] = (last << _KIND_BITS) | _kind(codes, high, last, classes)
+        scratch[0, count] = (last << _KIND_BITS) | _kind(codes, high, last, rules)
         high = last
         count += 1
     return count
 
 
-@kernel_in_place
-def _chunk_end(codes: Codes, at: int, end: int, classes: _Classes) -> tuple[int, int]:
+@kernel
+def _chunk_end(codes: Codes, at: int, end: int, rules: _Rules) -> tuple[int, int]:
     """Return where the chunk ends that begins at a place, and the classes of its characters.
 
     A chunk with no class but letters has nothing but letters of ASCII.
     """
     found = 0
     while at < end:
-        kind = classes[codes[at]]
+        kind = rules.classes[codes[at]]
         if kind & _WHITE:
             break
         found |= kind
@@ -732,14 +771,11 @@ def _chunk_end(codes: Codes, at: int, end: int, classes: _Classes) -> tuple[int,
     return at, found
 
 
-@kernel_in_place
-def _has_replaced(  # noqa: PLR0913, PLR0917  all that is known
+@kernel
+def _has_replaced(
     codes: Codes,
     place: tuple[int, int],
-    numbers: npt.NDArray[np.uint8],
-    borders: _Borders,
-    table: Places,
-    known: Codes,
+    rules: _Rules,
     scratch: Places,
 ) -> bool:
     """Return whether two of the tokens of a chunk of ASCII may belong to what is replaced.
@@ -747,33 +783,27 @@ def _has_replaced(  # noqa: PLR0913, PLR0917  all that is known
     Args:
         codes: Code points of a text.
         place: Where the chunk begins, and how many tokens it has.
-        numbers: Those of characters.
-        borders: What may be on both sides of a border.
-        table: Chunks.
-        known: Their code points and tokens.
+        rules: What is looked up.
         scratch: Where the tokens end.
     """
     start, count = place
     for index in range(1, count):
         border, end = scratch[0, index - 1] >> _KIND_BITS, scratch[0, index] >> _KIND_BITS
         if (
-            borders[numbers[codes[border - 1]], numbers[codes[border]]] & _REPLACED
-            and _flags_of(codes, start, end, table, known) & _PAIR
+            rules.borders[rules.numbers[codes[border - 1]], rules.numbers[codes[border]]]
+            & _REPLACED
+            and _flags_of(codes, start, end, rules) & _PAIR
         ):
             return True
         start = border
     return False
 
 
-@kernel_in_place
-def _read_chunk(  # noqa: PLR0913, PLR0917  all that is known
+@kernel
+def _read_chunk(
     codes: Codes,
     place: tuple[int, int, int],
-    classes: _Classes,
-    numbers: npt.NDArray[np.uint8],
-    borders: _Borders,
-    table: Places,
-    known: Codes,
+    rules: _Rules,
     scratch: Places,
 ) -> tuple[int, bool]:
     """Write where the tokens of a chunk end; return how many, or _UNKNOWN, and if it is loose.
@@ -781,86 +811,69 @@ def _read_chunk(  # noqa: PLR0913, PLR0917  all that is known
     Args:
         codes: Code points of a text.
         place: Where the chunk begins and ends, and the classes of its characters.
-        classes: What characters are.
-        numbers: Those of characters.
-        borders: What may be on both sides of a border.
-        table: Chunks.
-        known: Their code points and tokens.
+        rules: What is looked up.
         scratch: Where ends and kinds of tokens are written.
     """
     start, end, kind = place
-    row = _find(codes, start, end, table, known)
+    row = _find(codes, start, end, rules)
     if row >= 0:
-        count = _write_known(row, start, 0, table, known, scratch)
-        return count, table[row, _FLAGS] & _LOOSE != 0
+        count = _write_known(row, start, 0, rules, scratch)
+        return count, rules.table[row, _FLAGS] & _LOOSE != 0
     if kind & _FOREIGN:
         return _UNKNOWN, True
     if not kind & _NO_LETTER:
         scratch[0, 0] = end << _KIND_BITS
         return 1, False
-    count = _split(codes, (start, end), classes, table, known, scratch)
-    replaced = count > 1 and _has_replaced(
-        codes, (start, count), numbers, borders, table, known, scratch
-    )
+    count = _split(codes, (start, end), rules, scratch)
+    replaced = count > 1 and _has_replaced(codes, (start, count), rules, scratch)
     return _UNKNOWN if replaced else count, replaced or count < 0
 
 
-@kernel_in_place
-def _split_texts(  # noqa: C901, PLR0913, PLR0915, PLR0917  one pass over the texts
+@kernel
+def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to write
     codes: Codes,
     begins: Places,
     stops: Places,
-    classes: _Classes,
-    numbers: npt.NDArray[np.uint8],
-    borders: _Borders,
-    table: Places,
-    known: Codes,
+    rules: _Rules,
     scratch: Places,
-    words: Places,
-    kinds: npt.NDArray[np.uint8],
+    starts: Places,
+    ends: Places,
+    kinds: Kinds,
     of: Places,
-) -> int:
-    """Write where the words of texts begin and end, and their kinds; return how many there are.
+) -> None:
+    """Write where the words of texts begin and end, and their kinds.
 
     Args:
         codes: Code points of texts.
         begins: Where each text begins.
         stops: Where it ends.
-        classes: What characters are.
-        numbers: Those of characters.
-        borders: What may be on both sides of a border.
-        table: Chunks.
-        known: Their code points and tokens.
+        rules: What is looked up.
         scratch: Memory for the tokens of a text, int64[2, n].
-        words: int64[2, len(codes)], takes where words begin and end.
+        starts: int64[len(codes)], takes where words begin.
+        ends: The same, takes where they end.
         kinds: uint8[len(codes)], takes their kinds.
-        of: Takes where those of each text begin.
+        of: Takes where those of each text begin, from the second text on.
     """
-    starts, ends = words[0], words[1]
-    num_words = of[0] = 0
+    num_words = 0
     for text in range(len(begins)):
         at, stop = begins[text], stops[text]
         previous = group = group_words = _NOWHERE
         unsure = False
         while at < stop:
-            if classes[codes[at]] & _WHITE:
+            if rules.classes[codes[at]] & _WHITE:
                 at += 1
                 continue
             start = at
-            at, kind = _chunk_end(codes, start, stop, classes)
-            linked = start - previous == 2 and _is_link(codes, previous, numbers, borders)  # noqa: PLR2004
+            at, kind = _chunk_end(codes, start, stop, rules)
+            linked = start - previous == 2 and _is_link(codes, previous, rules)  # noqa: PLR2004
             if not linked:
                 group, group_words, unsure = start, num_words, False
-            count, loose = _read_chunk(
-                codes, (start, at, kind), classes, numbers, borders, table, known, scratch
-            )
+            count, loose = _read_chunk(codes, (start, at, kind), rules, scratch)
             unsure |= loose
             if linked and unsure:  # the chunks of the group are one
                 num_words, start = group_words, group
-                row = _find(codes, start, at, table, known)
-                count = _UNKNOWN
-                if row >= 0:
-                    count = _write_known(row, start, 0, table, known, scratch)
+                row = _find(codes, start, at, rules)
+                count = _write_known(row, start, 0, rules, scratch) if row >= 0 else _UNKNOWN
             previous = at - 1
             if count < 0:
                 starts[num_words], ends[num_words], kinds[num_words] = start, at, _UNSPLIT
@@ -872,81 +885,11 @@ def _split_texts(  # noqa: C901, PLR0913, PLR0915, PLR0917  one pass over the te
                 kinds[num_words] = token & _KINDS & ~_AFTER_SPACE
                 num_words += 1
         of[text + 1] = num_words
-    return num_words
 
 
-@kernel_in_place
-def _is_link(codes: Codes, last: int, numbers: npt.NDArray[np.uint8], borders: _Borders) -> bool:
+@kernel
+def _is_link(codes: Codes, last: int, rules: _Rules) -> bool:
     """Return whether a space links what ends with a character to what follows."""
-    if codes[last + 1] != ord(" "):
+    if codes[last + 1] != _BLANK:
         return False
-    return bool(borders[numbers[codes[last]], numbers[codes[last + 2]]] & _LINKED)
-
-
-@kernel
-def _fill_in(  # noqa: PLR0913, PLR0917  words, a table
-    codes: Codes,
-    starts: Places,
-    ends: Places,
-    kinds: npt.NDArray[np.uint8],
-    of: Places,
-    table: Places,
-    known: Codes,
-) -> tuple[Places, Places, npt.NDArray[np.uint8], Places]:
-    """Return what _split_texts() does with the tokens of chunks that are known by now."""
-    rows, num_words = np.empty(len(starts), np.int64), 0
-    for word in range(len(starts)):
-        rows[word] = _UNKNOWN
-        if kinds[word] == _UNSPLIT:
-            rows[word] = _find(codes, starts[word], ends[word], table, known)
-            num_words += table[rows[word], _COUNT] - 1
-    num_words += len(starts)
-    scratch = np.empty((1, len(codes)), np.int64)
-    new_starts, new_ends = np.empty(num_words, np.int64), np.empty(num_words, np.int64)
-    new_kinds, new_of = np.empty(num_words, np.uint8), np.zeros(len(of), np.int64)
-    new = 0
-    for text in range(len(of) - 1):
-        for word in range(of[text], of[text + 1]):
-            if rows[word] < 0:
-                new_starts[new], new_ends[new], new_kinds[new] = (
-                    starts[word],
-                    ends[word],
-                    kinds[word],
-                )
-                new += 1
-                continue
-            start = starts[word]
-            for index in range(_write_known(rows[word], start, 0, table, known, scratch)):
-                token = scratch[0, index]
-                new_starts[new] = start + (token & _AFTER_SPACE > 0)
-                new_ends[new] = start = token >> _KIND_BITS
-                new_kinds[new] = token & _KINDS & ~_AFTER_SPACE
-                new += 1
-        new_of[text + 1] = new
-    return new_starts, new_ends, new_kinds, new_of
-
-
-@kernel
-def _count_sentences(  # noqa: PLR0913, PLR0917  texts, words
-    codes: Codes,
-    begins: Places,
-    stops: Places,
-    starts: Places,
-    ends: Places,
-    of: Places,
-    kinds: npt.NDArray[np.uint8],
-) -> Places:
-    """Return the number of sentences of each text, given its words and their kinds."""
-    counts = np.zeros(len(begins), np.int64)
-    for text in range(len(begins)):
-        at, after_end = begins[text], False
-        counts[text] = begins[text] < stops[text]
-        for word in range(of[text], of[text + 1] + 1):
-            start = starts[word] if word < of[text + 1] else stops[text]
-            # White space is a token, but for the one space after a word.
-            is_token = start - at > (at > begins[text] and codes[at] == ord(" "))
-            kind = kinds[word] if word < of[text + 1] else _OTHER
-            counts[text] += after_end and (is_token or kind == _WORD)
-            after_end = kind == _END or (after_end and not is_token and kind == _OTHER)
-            at = ends[word] if word < of[text + 1] else at
-    return counts
+    return bool(rules.borders[rules.numbers[codes[last]], rules.numbers[codes[last + 2]]] & _LINKED)

@@ -6,7 +6,7 @@ over characters are here and compiled; the rules themselves are arithmetic on co
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -23,8 +23,7 @@ Flags: TypeAlias = npt.NDArray[Any]  # bool
 Keys: TypeAlias = npt.NDArray[np.uint64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-LINE_FEED = 0x0A
-_RETURN = 0x0D
+_LINE_FEED, _RETURN = ord("\n"), ord("\r")
 
 # Odd numbers with bits all over: 2**64 over the golden ratio, and FNV's prime for 64 bits mixed in.
 _FACTOR, _SEED = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xCBF29CE484222325)
@@ -36,12 +35,16 @@ class Characters:
 
     def __init__(self, codes: Codes) -> None:
         """Take the code points, uint32[n]."""
-        self.codes = codes
+        self.codes = codes.view()
+        # numba compiles kernels again for arrays that can be written, and those of strings cannot.
+        self.codes.flags.writeable = False
 
     @cached_property
     def kinds(self) -> Kinds:
         """What each of them is, uint8[n]: see characters.py."""
-        return _kinds_of(self.codes, kinds_of_characters())
+        kinds = np.empty(len(self.codes), np.uint8)
+        _read_kinds(self.codes, kinds_of_characters(), kinds)
+        return kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Spans:
 
     def __getitem__(self, chosen: Flags) -> "Spans":
         """Return some of the ranges."""
-        of = np.concatenate(([0], np.cumsum(self.sums(chosen))))
+        of = sums_before(chosen)[self.of]
         return Spans(self.characters, self.starts[chosen], self.ends[chosen], of)
 
     @property
@@ -73,25 +76,24 @@ class Spans:
 
     def sums(self, values: Places | Flags) -> Places:
         """Return by text the sum of a number of each range."""
-        return _sums(values, self.of)
-
-    def owners(self) -> Places:
-        """Return by range the number of its text."""
-        return np.repeat(np.arange(len(self.of) - 1), self.counts)
+        sums = np.zeros(len(self.of) - 1, np.int64)
+        _add(values, self.of, sums)
+        return sums
 
     # --- what is in each range
 
-    def count(self, character: str) -> Places:
-        """Return by range how often a character is in it."""
-        return _count(self.characters.codes, self.starts, self.ends, np.uint32(ord(character)))
-
     def having(self, kinds: int) -> Flags:
         """Return which ranges have a character of some kinds."""
-        return _having(self.characters.kinds, self.starts, self.ends, kinds, 0)
+        return self._having(kinds, 0)
 
     def lacking(self, kind: int) -> Flags:
         """Return which ranges have a character that is not of a kind."""
-        return _having(self.characters.kinds, self.starts, self.ends, kind, kind)
+        return self._having(kind, kind)
+
+    def _having(self, wanted: int, turned: int) -> Flags:
+        found = np.zeros(len(self.starts), np.bool_)
+        _find_kinds(self.characters.kinds, self.starts, self.ends, wanted, turned, found)
+        return found
 
     def first(self) -> Codes:
         """Return the first character of each range, 0 of an empty one."""
@@ -105,36 +107,66 @@ class Spans:
 
     def ending_in(self, *texts: str) -> Flags:
         """Return which ranges end in one of some texts."""
-        return _ending_in(self.characters.codes, self.starts, self.ends, _as_rows(texts))
+        codes, found = self.characters.codes, np.zeros(len(self.starts), np.bool_)
+        last = codes[self.ends - 1]
+        for text in texts:
+            ending = np.flatnonzero(last == ord(text[-1]))
+            ending = ending[self.lengths[ending] >= len(text)]
+            for back, character in enumerate(reversed(text[:-1]), 2):
+                ending = ending[codes[self.ends[ending] - back] == ord(character)]
+            found[ending] = True
+        return found
 
     def keys(self) -> Keys:
         """Return a hash of what is in each range, uint64[n]."""
-        return _keys(self.characters.codes, self.starts, self.ends)
+        keys = np.empty(len(self.starts), np.uint64)
+        _hash(self.characters.codes, self.starts, self.ends, keys)
+        return keys
 
     def repeating(self) -> Flags:
         """Return which ranges equal an earlier one of their text."""
         first, _ = number(self.keys(), self.of)
         return first < np.arange(len(first))
 
-    # --- other ranges
-
-    def stripped(self, kinds: int = SPACE) -> "Spans":
-        """Return the ranges without the characters of some kinds around them."""
-        starts, ends = _stripped(self.characters.kinds, self.starts, self.ends, kinds)
-        return replace(self, starts=starts, ends=ends)
-
-    def words(self) -> "Spans":
-        """Return the words in each range, by range, as str.split() does."""
-        return Spans(self.characters, *_words(self.characters.kinds, self.starts, self.ends))
-
     def num_words(self) -> Places:
         """Return by range the number of words that words() finds."""
-        return _num_words(self.characters.kinds, self.starts, self.ends)
+        counts = np.empty(len(self.starts), np.int64)
+        _count_words(self.characters.kinds, self.starts, self.ends, counts)
+        return counts
+
+    def strings(self) -> list[str]:
+        """Return what is in each range."""
+        if 2 * self.lengths.sum() < len(self.characters.codes) - 1:  # decode no others
+            return self.joined().strings()
+        text = self.characters.codes.tobytes().decode("utf-32-le", "surrogatepass")
+        return [text[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
+
+    # --- what is in ranges that ascend and do not touch, such as texts
+
+    def holding(self, places: Places) -> Flags:
+        """Return which ranges some places are in, which ascend."""
+        return self._inside(places).counts > 0
+
+    def runs(self, places: Places) -> "Spans":
+        """Return the runs of places side by side in each range, by range; places ascend."""
+        inside = self._inside(places)
+        begin = np.diff(inside.starts, prepend=-2) > 1
+        ends = inside.ends[np.roll(begin, -1)]
+        return Spans(self.characters, inside.starts[begin], ends, sums_before(begin)[inside.of])
+
+    def count(self, text: str) -> Places:
+        """Return by range how often a text is in it, which is one character or equal ones."""
+        runs = self.runs(np.flatnonzero(self.characters.codes == ord(text[0])))
+        return runs.sums(runs.lengths // len(text))
 
     def lines(self) -> "Spans":
         """Return the lines in each range, by range, as str.splitlines() does."""
         codes, kinds = self.characters.codes, self.characters.kinds
-        return Spans(self.characters, *_lines(codes, kinds, self.starts, self.ends))
+        of = np.zeros(len(self.starts) + 1, np.int64)
+        most = len(self.starts) + np.count_nonzero(kinds & BREAK)
+        starts, ends = np.empty((2, most), np.int64)
+        _find_lines(codes, kinds, self.starts, self.ends, starts, ends, of)
+        return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
 
     def parts(self, *, feeds: int = 0) -> "Spans":
         """Return the parts of each range, by range.
@@ -142,16 +174,74 @@ class Spans:
         Args:
             feeds: The least number of line feeds that divide them; 0: each line feed does.
         """
-        return Spans(self.characters, *_parts(self.characters.codes, self.starts, self.ends, feeds))
+        places = np.flatnonzero(self.characters.codes == _LINE_FEED)
+        if not feeds:
+            return self.between(self._inside(places))
+        runs = self.runs(places)
+        return self.between(runs[runs.lengths >= feeds])
 
-    def strings(self) -> list[str]:
-        """Return what is in each range."""
-        codes, starts, ends = self.characters.codes, self.starts, self.ends
-        if 2 * self.lengths.sum() < len(codes):  # do not decode what is not asked for
-            codes, ends = _gather(codes, starts, ends)
-            starts = ends - self.lengths
-        text = codes.tobytes().decode("utf-32-le", "surrogatepass")
-        return [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    def between(self, dividers: "Spans") -> "Spans":
+        """Return what dividers in the ranges, by range, leave of these; parts may be empty."""
+        of = dividers.of + np.arange(len(dividers.of))
+        starts, ends = np.empty((2, of[-1]), np.int64)
+        behind = np.ones((2, of[-1]), np.bool_)
+        behind[0, of[:-1]] = behind[1, of[1:] - 1] = False
+        starts[of[:-1]], ends[of[1:] - 1] = self.starts, self.ends
+        starts[behind[0]], ends[behind[1]] = dividers.ends, dividers.starts
+        return Spans(self.characters, starts, ends, of)
+
+    def _inside(self, places: Places) -> "Spans":
+        """Return the places, which ascend, that are in each range, by range."""
+        firsts, lasts = np.searchsorted(places, (self.starts, self.ends))
+        of = sums_before(lasts - firsts)
+        inside = places[np.arange(of[-1]) + np.repeat(firsts - of[:-1], lasts - firsts)]
+        return Spans(self.characters, inside, inside + 1, of)
+
+    # --- other ranges
+
+    def stripped(self, kinds: int = SPACE) -> "Spans":
+        """Return the ranges without the characters of some kinds around them."""
+        starts, ends = self._stripped(kinds)
+        return replace(self, starts=starts, ends=np.maximum(starts, ends))
+
+    def stripped_before(self, kinds: int) -> "Spans":
+        """Return the ranges without the characters of some kinds at their beginning."""
+        return replace(self, starts=self._stripped(kinds)[0])
+
+    def stripped_behind(self, kinds: int) -> "Spans":
+        """Return the ranges without the characters of some kinds at their end."""
+        return replace(self, ends=self._stripped(kinds)[1])
+
+    def _stripped(self, kinds: int) -> tuple[Places, Places]:
+        starts, ends = self.starts.copy(), self.ends.copy()
+        _strip(self.characters.kinds, self.starts, self.ends, kinds, starts, ends)
+        return starts, ends
+
+    def words(self) -> "Spans":
+        """Return the words in each range, by range, as str.split() does."""
+        kinds, of = self.characters.kinds, np.zeros(len(self.starts) + 1, np.int64)
+        starts, ends = np.empty((2, len(kinds) // 2 + len(self.starts) + 1), np.int64)
+        _find_words(kinds, self.starts, self.ends, starts, ends, of)
+        return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
+
+    def with_shorter(self, others: "Spans", chosen: Flags) -> "Spans":
+        """Return the ranges with others, none of them longer, in place of those chosen."""
+        codes, ends = self.characters.codes.copy(), self.ends.copy()
+        _copy(others.characters.codes, others.starts, others.ends, self.starts[chosen], codes)
+        ends[chosen] = self.starts[chosen] + others.lengths
+        return Spans(Characters(codes), self.starts, ends, self.of)
+
+    def joined(self, *, feeds: int = 0) -> "Spans":
+        """Return the ranges one after the other, in characters of their own.
+
+        Args:
+            feeds: The number of line feeds after each; there is one more behind the last.
+        """
+        ends = np.cumsum(self.lengths + feeds)
+        starts = ends - feeds - self.lengths
+        codes = np.full((ends[-1] if len(ends) else 0) + 1, _LINE_FEED, np.uint32)
+        _copy(self.characters.codes, self.starts, self.ends, starts, codes)
+        return Spans(Characters(codes), starts, ends - feeds, self.of)
 
 
 def texts_as_spans(texts: Sequence[str]) -> Spans:
@@ -165,12 +255,10 @@ def texts_as_spans(texts: Sequence[str]) -> Spans:
 def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
     """Return the words of each text back to back."""
     words = list(words)
-    counts = np.fromiter(map(len, words), np.int64, len(words))
     every = list(chain.from_iterable(words))
-    ends = np.cumsum(np.fromiter(map(len, every), np.int64, len(every)), dtype=np.int64)
-    starts = np.concatenate((np.zeros(1, np.int64), ends))[: len(every)]
-    of = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    return Spans(Characters(code_points("".join(every))), starts, ends, of)
+    places = sums_before(np.fromiter(map(len, every), np.int64, len(every)))
+    of = sums_before(np.fromiter(map(len, words), np.int64, len(words)))
+    return Spans(Characters(code_points("".join(every))), places[:-1], places[1:], of)
 
 
 def with_others(spans: Spans, others: Spans, texts: Places) -> Spans:
@@ -189,17 +277,28 @@ def with_others(spans: Spans, others: Spans, texts: Places) -> Spans:
         Characters(codes),
         np.insert(spans.starts, places, others.starts + shift),
         np.insert(spans.ends, places, others.ends + shift),
-        np.concatenate(([0], np.cumsum(counts))),
+        sums_before(counts),
     )
 
 
-@cache
-def _as_rows(texts: tuple[str, ...]) -> Codes:
-    """Return texts as rows: the length, and the code points from the last one on."""
-    rows = np.zeros((len(texts), 1 + max(map(len, texts))), np.uint32)
-    for row, text in zip(rows, texts, strict=True):
-        row[: 1 + len(text)] = [len(text), *map(ord, reversed(text))]
-    return rows
+def number(keys: Keys, of: Places) -> tuple[Places, Places]:
+    """Return for each key the place of the first equal one of its text, and there their number.
+
+    Args:
+        keys: uint64[n].
+        of: int64[texts + 1]: where the keys of each text begin.
+    """
+    first, counts = np.empty(len(keys), np.int64), np.zeros(len(keys), np.int64)
+    slots = np.empty(num_slots(max(np.diff(of), default=0)), np.int64)
+    _number(keys, of, slots, first, counts)
+    return first, counts
+
+
+def sums_before(values: Places | Flags) -> Places:
+    """Return the sum of what is before each value, and of all, int64[n + 1]."""
+    sums = np.zeros(len(values) + 1, np.int64)
+    sums[1:] = values
+    return sums.cumsum()
 
 
 def ratio(part: Places, whole: Places) -> Floats:
@@ -209,84 +308,48 @@ def ratio(part: Places, whole: Places) -> Floats:
 
 
 @kernel
-def _kinds_of(codes: Codes, table: Kinds) -> Kinds:
-    kinds = np.empty(len(codes), np.uint8)
+def _read_kinds(codes: Codes, table: Kinds, kinds: Kinds) -> None:
     for place in range(len(codes)):
         kinds[place] = table[codes[place]]
-    return kinds
 
 
 @kernel
-def _gather(codes: Codes, starts: Places, ends: Places) -> tuple[Codes, Places]:
-    """Return what is in ranges back to back, and where each of them ends there."""
-    size = 0
-    for index in range(len(starts)):
-        size += ends[index] - starts[index]
-    gathered, new_ends = np.empty(size, np.uint32), np.empty(len(starts), np.int64)
-    at = 0
-    for index in range(len(starts)):
-        new_ends[index] = at + ends[index] - starts[index]
-        gathered[at : new_ends[index]] = codes[starts[index] : ends[index]]
-        at = new_ends[index]
-    return gathered, new_ends
-
-
-@kernel
-def _sums(values: Places, of: Places) -> Places:
-    sums = np.zeros(len(of) - 1, np.int64)
+def _add(values: Places, of: Places, sums: Places) -> None:
     for text in range(len(sums)):
         for at in range(of[text], of[text + 1]):
             sums[text] += values[at]
-    return sums
 
 
 @kernel
-def _count(codes: Codes, starts: Places, ends: Places, wanted: np.uint32) -> Places:
-    counts = np.zeros(len(starts), np.int64)
+def _copy(codes: Codes, starts: Places, ends: Places, to: Places, copies: Codes) -> None:
+    """Copy ranges to other places of an array."""
     for index in range(len(starts)):
-        count = 0
-        for code in codes[starts[index] : ends[index]]:
-            count += code == wanted
-        counts[index] = count
-    return counts
+        for at in range(ends[index] - starts[index]):
+            copies[to[index] + at] = codes[starts[index] + at]
 
 
 @kernel
-def _having(kinds: Kinds, starts: Places, ends: Places, wanted: int, turned: int) -> Flags:
-    """Return which ranges have a character of wanted kinds, once the turned ones are inverted."""
-    found = np.zeros(len(starts), np.bool_)
+def _find_kinds(
+    kinds: Kinds, starts: Places, ends: Places, wanted: int, turned: int, found: Flags
+) -> None:
+    """Mark ranges that have a character of wanted kinds, once the turned ones are inverted."""
     for index in range(len(starts)):
         for kind in kinds[starts[index] : ends[index]]:
             if (kind ^ turned) & wanted:
                 found[index] = True
                 break
-    return found
 
 
 @kernel
-def _ending_in(codes: Codes, starts: Places, ends: Places, rows: Codes) -> Flags:
-    found = np.zeros(len(starts), np.bool_)
+def _strip(
+    kinds: Kinds, starts: Places, ends: Places, kind: int, firsts: Places, lasts: Places
+) -> None:
+    """Move copies of the borders of ranges, each by itself, behind characters of some kinds."""
     for index in range(len(starts)):
-        for row in range(len(rows)):
-            length, end = np.int64(rows[row, 0]), ends[index]
-            if end - starts[index] < length or codes[end - 1] != rows[row, 1]:
-                continue
-            same = 1
-            while same < length and codes[end - 1 - same] == rows[row, 1 + same]:
-                same += 1
-            found[index] |= same == length
-    return found
-
-
-@kernel
-def _stripped(kinds: Kinds, starts: Places, ends: Places, kind: int) -> tuple[Places, Places]:
-    starts, ends = starts.copy(), ends.copy()
-    for index in range(len(starts)):
-        while starts[index] < ends[index] and kinds[starts[index]] & kind:
-            starts[index] += 1
-        while starts[index] < ends[index] and kinds[ends[index] - 1] & kind:
-            ends[index] -= 1
-    return starts, ends
+        while firsts[index] < ends[index] and kinds[firsts[index]] & kind:
+            firsts[index] += 1
+        while starts[index] < lasts[index] and kinds[lasts[index] - 1] & kind:
+            lasts[index] -= 1
 
 
 @kernel
@@ -305,23 +368,20 @@ def hash_of(codes: Codes) -> np.uint64:
 
 
 @kernel
-def _keys(codes: Codes, starts: Places, ends: Places) -> Keys:
-    keys = np.empty(len(starts), np.uint64)
+def _hash(codes: Codes, starts: Places, ends: Places, keys: Keys) -> None:
     for index in range(len(starts)):
         keys[index] = hash_of(codes[starts[index] : ends[index]])
-    return keys
 
 
 @kernel
-def _words(kinds: Kinds, starts: Places, ends: Places) -> tuple[Places, Places, Places]:
-    """Return words at spaces.
+def _find_words(
+    kinds: Kinds, starts: Places, ends: Places, firsts: Places, lasts: Places, of: Places
+) -> None:
+    """Write where words at spaces begin and end.
 
     Every place is written as the next beginning and the next end, and stays if it is one: nothing
     depends on guessing how long words are, which is what takes a processor's time.
     """
-    most = len(kinds) // 2 + len(starts) + 1
-    firsts, lasts = np.empty(most, np.int64), np.empty(most, np.int64)
-    of = np.zeros(len(starts) + 1, np.int64)
     begun = ended = 0
     for text in range(len(starts)):
         before = True
@@ -334,30 +394,19 @@ def _words(kinds: Kinds, starts: Places, ends: Places) -> tuple[Places, Places, 
         lasts[ended] = ends[text]
         ended += not before
         of[text + 1] = ended
-    return firsts[:ended], lasts[:ended], of
 
 
 @kernel
-def _num_words(kinds: Kinds, starts: Places, ends: Places) -> Places:
-    counts = np.zeros(len(starts), np.int64)
-    for index in range(len(starts)):
-        count, before = 0, SPACE
-        for kind in kinds[starts[index] : ends[index]]:
-            count += before & ~kind & SPACE
-            before = kind
-        counts[index] = count
-    return counts
-
-
-@kernel
-def _lines(
-    codes: Codes, kinds: Kinds, starts: Places, ends: Places
-) -> tuple[Places, Places, Places]:
-    most = len(starts)
-    for kind in kinds:
-        most += kind & BREAK != 0
-    firsts, lasts = np.empty(most, np.int64), np.empty(most, np.int64)
-    of = np.zeros(len(starts) + 1, np.int64)
+def _find_lines(  # noqa: PLR0913, PLR0917  ranges, and where to write
+    codes: Codes,
+    kinds: Kinds,
+    starts: Places,
+    ends: Places,
+    firsts: Places,
+    lasts: Places,
+    of: Places,
+) -> None:
+    """Write where lines begin and end; a carriage return and a line feed end one line."""
     count = 0
     for text in range(len(starts)):
         # Indices of a slice that count up from 0 are known not to be negative, which saves much.
@@ -366,7 +415,7 @@ def _lines(
         for at in range(len(part)):
             if not part[at] & BREAK:
                 continue
-            if at != after_return or codes[start + at] != LINE_FEED:
+            if at != after_return or codes[start + at] != _LINE_FEED:
                 firsts[count], lasts[count] = start + first, start + at
                 count += 1
             first = at + 1
@@ -375,66 +424,40 @@ def _lines(
             firsts[count], lasts[count] = start + first, ends[text]
             count += 1
         of[text + 1] = count
-    return firsts[:count], lasts[:count], of
 
 
 @kernel
-def _parts(codes: Codes, starts: Places, ends: Places, feeds: int) -> tuple[Places, Places, Places]:
-    most = len(starts)
-    for code in codes:
-        most += code == LINE_FEED
-    firsts, lasts = np.empty(most, np.int64), np.empty(most, np.int64)
-    of = np.zeros(len(starts) + 1, np.int64)
-    count = 0
-    for text in range(len(starts)):
-        start, part = starts[text], codes[starts[text] : ends[text]]
-        first = run = after_run = 0
-        for at in range(len(part)):
-            if part[at] != LINE_FEED:
-                continue
-            if at != after_run or not feeds:
-                run = at
-            after_run = at + 1
-            if after_run - run == max(feeds, 1):
-                firsts[count], lasts[count] = start + first, start + run
-                count += 1
-            if after_run - run >= feeds:
-                first = after_run
-        firsts[count], lasts[count] = start + first, ends[text]
-        count += 1
-        of[text + 1] = count
-    return firsts[:count], lasts[:count], of
+def _count_words(kinds: Kinds, starts: Places, ends: Places, counts: Places) -> None:
+    for index in range(len(starts)):
+        count, before = 0, SPACE
+        for kind in kinds[starts[index] : ends[index]]:
+            count += before & ~kind & SPACE
+            before = kind
+        counts[index] = count
 
 
 @kernel
-def number(keys: Keys, of: Places) -> tuple[Places, Places]:
-    """Return for each key the place of the first equal one of its text, and there their number.
-
-    Args:
-        keys: uint64[n].
-        of: int64[texts + 1]: where the keys of each text begin.
-    """
-    most = 1
+def _number(keys: Keys, of: Places, slots: Places, first: Places, counts: Places) -> None:
     for text in range(len(of) - 1):
-        most = max(most, of[text + 1] - of[text])
-    size = 4
-    while size < 2 * most:
-        size *= 2
-    slots = np.empty(size, np.int64)
-    first, counts = np.empty(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    for text in range(len(of) - 1):
-        # As small as this text needs, so that it stays in the processor's cache.
-        size = 4
-        while size < 2 * (of[text + 1] - of[text]):
-            size *= 2
+        # As few as this text needs, so that they stay in the processor's cache.
+        size = num_slots(of[text + 1] - of[text])
         mask = np.uint64(size - 1)
-        slots[:size] = -1
+        for slot in range(size):
+            slots[slot] = -1
         for at in range(of[text], of[text + 1]):
-            slot = (keys[at] * _FACTOR >> _HALF) & mask
-            while slots[slot] >= 0 and keys[slots[slot]] != keys[at]:
-                slot = (slot + _ONE) & mask
-            if slots[slot] < 0:
-                slots[slot] = at
-            first[at] = slots[slot]
+            place = (keys[at] * _FACTOR >> _HALF) & mask
+            while slots[place] >= 0 and keys[slots[place]] != keys[at]:
+                place = (place + _ONE) & mask
+            if slots[place] < 0:
+                slots[place] = at
+            first[at] = slots[place]
             counts[first[at]] += 1
-    return first, counts
+
+
+@kernel
+def num_slots(num_keys: int) -> int:
+    """Return a number of slots for some keys: a power of two."""
+    slots = 4
+    while slots < 2 * num_keys:
+        slots *= 2
+    return slots

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel_in_place, kernel_inlined
+from pipelines.compiled import kernel, kernel_inlined
 from shards.errors import UserError
 
 END_OF_LINE = b"</s>"
@@ -502,7 +502,7 @@ def find_word(
     return slot, -1
 
 
-@kernel_in_place
+@kernel
 def learn(tables: Tables) -> None:
     """Fill the slots; of words that are the same the first one counts."""
     text, starts, stops = tables.names
@@ -524,7 +524,7 @@ def is_label(text: np.ndarray, begin: int, end: int) -> bool:
     return at == len(_PREFIX)
 
 
-@kernel_in_place
+@kernel
 def add_waiting(tables: Tables, scratch: Scratch) -> None:
     """Add the rows that wait, in their order."""
     total, waiting, count = scratch.mean, scratch.waiting, scratch.counts[0]
@@ -602,7 +602,7 @@ def read_word(tables: Tables, text: np.ndarray, start: int, stop: int) -> tuple[
     return begin, at, tables.num_words if word < 0 and is_label(text, begin, at) else word
 
 
-@kernel_in_place
+@kernel
 def take_mean(tables: Tables, scratch: Scratch, text: np.ndarray, start: int, stop: int) -> None:
     """Write the mean of the rows of a line's words and of its end.
 
@@ -626,7 +626,7 @@ def take_mean(tables: Tables, scratch: Scratch, text: np.ndarray, start: int, st
         mean[i] *= share
 
 
-@kernel_in_place
+@kernel
 def find_likeliest(tables: Tables, scratch: Scratch) -> tuple[int, np.float32]:
     """Return the leaf with the highest product of probabilities on its way, and the product.
 
@@ -662,7 +662,7 @@ def find_likeliest(tables: Tables, scratch: Scratch) -> tuple[int, np.float32]:
     return best, np.float32(math.exp(best_score))
 
 
-@kernel_in_place
+@kernel
 def classify(
     tables: Tables, scratch: Scratch, lines: Lines, labels: np.ndarray, scores: np.ndarray
 ) -> None:

@@ -48,12 +48,14 @@ class PieceTables(NamedTuple):
 
 
 @kernel
-def encode_texts(
+def encode_texts(  # noqa: PLR0913, PLR0917  texts, tables, memory
     points: npt.NDArray[np.uint32],
     ends: npt.NDArray[np.int64],
     tables: PieceTables,
     ids: _Ints,
     lengths: npt.NDArray[np.int64],
+    starts: _Ints,
+    ranks: _Ints,
 ) -> int:
     """Write the ids of all texts one after another, and how many each has; return how many.
 
@@ -65,15 +67,16 @@ def encode_texts(
         tables: Those of the model.
         ids: Takes the ids; a text whose symbols do not fit is left to the library.
         lengths: As long as `ends`; takes the numbers of ids.
+        starts: Memory, one longer than `ids`.
+        ranks: Memory, MAX_PART long.
     """
-    starts = np.empty(len(ids) + 1, np.int32)
     begin = used = 0
     for text in range(len(ends)):
         own = ids[used:]
         parts = _read(points[begin : ends[text]], tables, own, starts)
         lengths[text] = -1
         if parts >= 0:
-            lengths[text] = _join(own, starts, parts, tables)
+            lengths[text] = _join(own, starts, parts, tables, ranks)
             used += lengths[text]
         begin = ends[text]
     return used
@@ -129,7 +132,7 @@ def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
 
 @kernel
 def _join(  # noqa: C901  calls of functions with arrays cost more than the work
-    symbols: _Ints, starts: _Ints, parts: int, tables: PieceTables
+    symbols: _Ints, starts: _Ints, parts: int, tables: PieceTables, ranks: _Ints
 ) -> int:
     """Replace the symbols of a text by its ids, part by part, and return how many there are.
 
@@ -138,7 +141,6 @@ def _join(  # noqa: C901  calls of functions with arrays cost more than the work
     """
     pairs, shift, by_rank = tables.pairs, tables.pair_shift, tables.by_rank
     emitted, unknown = tables.emitted, tables.unknown
-    ranks = np.empty(MAX_PART, np.int32)
     used = 0
     for part in range(parts):
         first, size = starts[part], starts[part + 1] - starts[part]

@@ -15,7 +15,7 @@ from sentencepiece import SentencePieceProcessor
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
-from pipelines.tokenizers.piece_kernels import encode_texts
+from pipelines.tokenizers.piece_kernels import MAX_PART, encode_texts
 from pipelines.tokenizers.piece_tables import piece_tables
 from pipelines.tokenizers.sentencepiece_json import sentencepiece_json
 from pipelines.tokenizers.sentencepiece_model import (
@@ -116,7 +116,8 @@ def compiled_encoder(model: CuttableModel, reference: Encode) -> Encode:
         # A character seldom makes two ids; where many do, the library takes over.
         ids = np.empty(2 * (len(points) + len(texts)), np.int32)
         lengths = np.empty(len(texts), np.int64)
-        used = encode_texts(points, ends, tables, ids, lengths)
+        memory = np.empty(len(ids) + 1, np.int32), np.empty(MAX_PART, np.int32)
+        used = encode_texts(points, ends, tables, ids, lengths, *memory)
         return _completed(ids[:used], lengths, texts, reference)
 
     def encode(texts: Sequence[str]) -> _Ids:

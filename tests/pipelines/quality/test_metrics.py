@@ -138,7 +138,9 @@ for language, name, bounds, texts in json.load(sys.stdin):
 
 def test_the_same_source_measures_the_same_without_a_compiler() -> None:
     """And nothing warns of numbers that overflow."""
-    choices = [choice for choice in (*CHOICES, *BY_SPACY) if choice[0] != "zh"]
+    # Each Chinese choice reads jieba's dictionary for seconds.
+    every = (*CHOICES, *BY_SPACY)
+    choices = [choice for choice in every if choice[0] != "zh" or choice[1] == "fineweb2-zh"]
     asked = [(*choice, texts_for(choice)) for choice in choices]
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", PLAIN],
