@@ -17,7 +17,7 @@ from pipelines.merge.tasks import MergeRecord
 from pipelines.read.files import InputFile
 from pipelines.report.sums import machine
 from pipelines.report.write import REPORT, write_page
-from pipelines.segments.plan import Plan
+from pipelines.segments.index import SegmentIndex
 from shards import manifest as manifests
 from shards.manifest import (
     Generation,
@@ -38,7 +38,7 @@ class Results:
     """The results of a run's phases."""
 
     records: Sequence[MapRecord]
-    plan: Plan
+    plan: SegmentIndex
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""

@@ -20,8 +20,8 @@ from pipelines.dedup.exact import BLOCK_ROWS, SIGNATURES, run_starts
 from pipelines.dedup.minhash import NUM_SLOTS
 from pipelines.dedup.near import Members, look_up
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
+from pipelines.segments.index import Earlier
 from pipelines.segments.matches import matching_rows
-from pipelines.segments.plan import Earlier
 from shards.range import EVERYTHING, Range
 from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath

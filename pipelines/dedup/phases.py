@@ -1,4 +1,4 @@
-"""Dedup as a part of a run: the tasks of its phases, in order, and their results.
+"""The plan of dedup: the items of its stages, in order, and their results.
 
 dedup        ranges of the text hash, and of each band
 known        documents that share a band with one of an earlier generation, compared with it
@@ -14,14 +14,12 @@ from typing import Any
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import MANY_RANGES, num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.tasks import TEXT, Task, TaskRecord, prepare_task
-from pipelines.execute.phases import Phases
-from pipelines.execute.records import complete_files
-from pipelines.segments.plan import Plan, task_name
+from pipelines.dedup.tasks import TEXT, Task, TaskRecord
+from pipelines.execute.stage import Plan, Stage
+from pipelines.segments.index import SegmentIndex, task_name
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from shards.manifest import TableEntry
 from shards.range import Range
-from shards.storage.remote import AnyPath
 
 BAND_ROWS_PER_TASK = 2_000_000
 """Rows of a band that a task takes: some 0.1 GB above the size of an idle worker. Of very large
@@ -73,48 +71,36 @@ class Deduplicated:
 
 
 class Dedup:
-    """The phases of dedup of one run."""
+    """The plan of dedup."""
 
-    def __init__(
-        self,
-        phases: Phases,
-        plan: Plan,
-        output: AnyPath,
-        *,
-        dedup: str,
-        threshold: float,
-    ) -> None:
-        """Prepare them.
+    def __init__(self, plan: SegmentIndex, *, dedup: str, threshold: float) -> None:
+        """Prepare it.
 
         Args:
-            phases: Runs the tasks.
             plan: The segments.
-            output: The folder of the dataset.
             dedup: none, exact or minhash, as --dedup says.
             threshold: Lowest similarity of near-duplicates.
         """
-        self._phases = phases
         self._plan = plan
-        self._output = output
         self._dedup = dedup
         self._threshold = threshold
         self._near = dedup == "minhash"
         self._sieved = [segment.sieved for segment in plan.segments]
         self._many = many_ranges(sum(counts.texts for counts in self._sieved), dedup)
 
-    def run(self) -> Deduplicated:
-        """Run the phases and return their results."""
+    def stages(self) -> Plan[Deduplicated]:
+        """Yield the stages, and return their results."""
         if self._dedup == "none" or not self._plan.segments:
             return Deduplicated()
         bands = [TEXT, *(range(NUM_BANDS) if self._near else ())]
         tasks = [task for band in bands for task in self._tasks_of(band)]
-        records = self._finish(tasks)
+        records = yield from self._records(tasks)
         pairs = [*zip(tasks, records.items(), strict=True)]
         exact = [record for task, (_, record) in pairs if task.band == TEXT]
         near = dict(named for task, named in pairs if task.band != TEXT)
-        known = self._known(near)
-        drops = self._drops({**records, **known})
-        slots = self._slots(near.values(), drops) if self._near else {}
+        known = yield from self._known(near)
+        drops = yield from self._drops({**records, **known})
+        slots = (yield from self._slots(near.values(), drops)) if self._near else {}
         signatures = [*records.values(), *slots.values()]
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
@@ -138,20 +124,11 @@ class Dedup:
         name = task_name(self._plan.name, phase, settings)
         return Task(name=name, phase=phase, plan=self._plan.name, **settings)
 
-    def _finish(self, tasks: Sequence[Task]) -> dict[str, TaskRecord]:
-        """Run the tasks of one phase and return their records by reference."""
-        phase = tasks[0].phase
-        records = self._phases.finish(
-            phase,
-            tasks,
-            prepare_task,
-            self._output,
-            record_type=TaskRecord,
-            complete=lambda record: complete_files(
-                self._output, (*record.signatures, *record.files)
-            ),
-        )
-        return {f"{phase}/{name}": record for name, record in records.items()}
+    def _records(self, tasks: Sequence[Task]) -> Plan[Records]:
+        """Yield the items of one stage, and return their records by reference."""
+        name = tasks[0].phase
+        records = yield Stage(name, tasks)
+        return {f"{name}/{task.name}": records[task.name] for task in tasks}
 
     def _tasks_of(self, band: int) -> Iterator[Task]:
         """Yield the tasks of the text hash or of a band."""
@@ -173,30 +150,34 @@ class Dedup:
         ranges = num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK, many=self._many)
         return min(ranges, EDGES)
 
-    def _known(self, near: Records) -> Records:
-        """Return the records of the comparisons with earlier generations."""
+    def _known(self, near: Records) -> Plan[Records]:
+        """Yield the items, and return the records of the comparisons with earlier generations."""
         inputs = tuple(name for name, record in near.items() if record.candidates)
         if not inputs:
             return {}
         candidates = sum(record.candidates for record in near.values())
         ranges = num_ranges(candidates, rows_per_task=CANDIDATES_PER_TASK)
         settings = {"ranges": ranges, "threshold": self._threshold, "inputs": inputs}
-        return self._finish(
-            [self._task("known", index=index, **settings) for index in range(ranges)]
+        return (
+            yield from self._records(
+                [self._task("known", index=index, **settings) for index in range(ranges)]
+            )
         )
 
-    def _drops(self, found: Records) -> Records:
-        """Return the records of the final drop files."""
+    def _drops(self, found: Records) -> Plan[Records]:
+        """Yield the items, and return the records of the final drop files."""
         inputs = tuple(name for name, record in found.items() if record.drops)
         rows = sum(record.drops for record in found.values())
         ranges = num_ranges(rows, rows_per_task=DROPS_PER_TASK)
         settings = {"ranges": ranges, "inputs": inputs}
-        return self._finish(
-            [self._task("drops", index=index, **settings) for index in range(ranges)]
+        return (
+            yield from self._records(
+                [self._task("drops", index=index, **settings) for index in range(ranges)]
+            )
         )
 
-    def _slots(self, near: Iterable[TaskRecord], drops: Records) -> Records:
-        """Return the records of the slots of the signatures."""
+    def _slots(self, near: Iterable[TaskRecord], drops: Records) -> Plan[Records]:
+        """Yield the items, and return the records of the slots of the signatures."""
         dropped = Deduplicated(drops=tuple(drops))
         equal = sum(
             counts[DUPLICATE] for record in drops.values() for counts in record.dropped.values()
@@ -206,16 +187,18 @@ class Dedup:
         signed = sum(counts.signed for counts in self._sieved)
         rows = max(signed - equal, hashes // NUM_BANDS)
         ranges = num_ranges(rows, rows_per_task=SLOTS_PER_TASK, many=self._many)
-        return self._finish(
-            [
-                self._task(
-                    "slots",
-                    index=index,
-                    ranges=ranges,
-                    inputs=dropped.drops_within(Range.of(index, ranges)),
-                )
-                for index in range(ranges)
-            ]
+        return (
+            yield from self._records(
+                [
+                    self._task(
+                        "slots",
+                        index=index,
+                        ranges=ranges,
+                        inputs=dropped.drops_within(Range.of(index, ranges)),
+                    )
+                    for index in range(ranges)
+                ]
+            )
         )
 
 

@@ -51,7 +51,7 @@ from pipelines.dedup.near import (
     segments_of,
 )
 from pipelines.dedup.signatures import band_table, slot_table
-from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import WORK, TableEntry
 from shards.paths import within as path_within
 from shards.range import Range
@@ -122,7 +122,7 @@ def prepare_task(output: AnyPath) -> Callable[[Task], None]:
 
 def run_task(output: AnyPath, task: Task) -> None:
     """Write the files of a task, then its record."""
-    record = _RUNS[task.phase](_Run(output, load_plan(output / WORK, task.plan), task))
+    record = _RUNS[task.phase](_Run(output, load_index(output / WORK, task.plan), task))
     write_json(output / WORK / task.phase / f"{task.name}.json", sealed(record))
 
 
@@ -131,7 +131,7 @@ class _Run:
     """A task with the places where it reads and writes."""
 
     output: AnyPath
-    plan: Plan
+    plan: SegmentIndex
     task: Task
 
     @property

@@ -2,11 +2,14 @@
 
 import logging
 
+from pipelines.execute.imports import without_pandas
+
 _disabled = logging.root.manager.disable
 # Beam's BigQuery client warns through the root logger if Google's libraries are not installed.
 logging.disable(logging.WARNING)
 try:
-    import apache_beam
+    with without_pandas():
+        import apache_beam
 finally:
     logging.disable(_disabled)
 

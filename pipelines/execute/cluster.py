@@ -1,7 +1,6 @@
 """Flags for engines other than this machine's own workers, and checks before a run starts on them.
 
-The user's flags go to Beam unchanged. For Flink two are added if they are missing: by default one
-Python process serves all slots of a machine, which leaves all cores but one idle.
+The user's flags go to Beam unchanged. For Flink and Spark some are added if they are missing.
 """
 
 import os
@@ -25,7 +24,9 @@ ANSWER_SECONDS = 10.0
 """How long an engine may take to accept a connection."""
 
 _FLINK = {"FlinkRunner", "PortableRunner"}
-_PROCESSES = "sdk_worker_parallelism"
+_CACHING = {*_FLINK, "SparkRunner"}
+_CACHED_MILLIS = 60_000
+"""How long a Python worker waits for the next step."""
 
 
 def runner_name(flags: Sequence[str]) -> str:
@@ -33,23 +34,30 @@ def runner_name(flags: Sequence[str]) -> str:
     return (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
 
 
-def with_processes(flags: Sequence[str]) -> list[str]:
-    """Return the flags, with those added that give each slot of Flink its own Python process.
+def with_defaults(flags: Sequence[str]) -> list[str]:
+    """Return the flags, with those added that a job of several stages needs on Flink and Spark.
 
-    --sdk_worker_parallelism is how many processes one TaskManager may start; it starts one when a
-    step of a slot asks for it, and assigns them in turn. A job has two steps in Python, one that
-    hands out tasks and one that runs them; with fewer processes than steps two slots could share
-    one. A machine has at most as many slots as the job, so twice that number is always enough.
+    `environment_cache_millis`: without it Spark starts new Python workers for every step.
 
-    With environment LOOPBACK workers are children of the driver, as many as the engine asks for.
+    `execution_mode_for_batch`: in Flink's pipelined mode one process does nearly all items of a
+    stage, since its plan hands them out while nobody else waits.
+
+    `sdk_worker_parallelism` is how many processes one TaskManager of Flink may start; it starts one
+    when a step of a slot asks for it, and assigns them in turn. By default one process serves all
+    slots of a machine, which leaves all cores but one idle. With environment LOOPBACK workers are
+    children of the driver, as many as the engine asks for.
     """
-    if runner_name(flags) not in _FLINK or any(
-        flag.startswith(f"--{_PROCESSES}") for flag in flags
-    ):
-        return [*flags]
-    options = PipelineOptions([*flags])
-    slots = options.view_as(FlinkRunnerOptions).parallelism
-    return [*flags, f"--{_PROCESSES}={2 * (slots if slots > 0 else os.cpu_count() or 1)}"]
+    runner = runner_name(flags)
+    added: dict[str, object] = {}
+    if runner in _CACHING:
+        added["environment_cache_millis"] = _CACHED_MILLIS
+    if runner in _FLINK:
+        slots = PipelineOptions([*flags]).view_as(FlinkRunnerOptions).parallelism
+        added["execution_mode_for_batch"] = "BATCH_FORCED"
+        added["sdk_worker_parallelism"] = 2 * (slots if slots > 0 else os.cpu_count() or 1)
+    given = {flag.partition("=")[0] for flag in flags}
+    new = [f"--{name}={value}" for name, value in added.items() if f"--{name}" not in given]
+    return [*flags, *new]
 
 
 def check_engine_answers(flags: Sequence[str]) -> None:
@@ -105,6 +113,11 @@ def known_flags(words: Sequence[str]) -> list[str]:
             "Flags that only the runner knows go after --, as in: -- --checkpointing_interval=5000"
         )
     _check_runner(flags)
+    if any(flag.partition("=")[0] == "--direct_num_workers" for flag in flags):
+        raise UserError(
+            "--direct_num_workers is not read: --workers N sets how many processes of this machine "
+            "do the work"
+        )
     return [*flags, *words[end + 1 :]]
 
 

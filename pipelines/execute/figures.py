@@ -21,6 +21,11 @@ _OF_COMPARISON = {
 }
 
 
+def counter_name(stage: str, count: str) -> str:
+    """Return what an engine calls a count: each stage has names of its own on a job's page."""
+    return count if stage == "map" else f"{stage}: {count}"
+
+
 def figures(phase: str, record: Mapping[str, Any]) -> Counter[str]:
     """Return what the record of a task of a phase counts; a reason without a record is left out."""
     counts = Counter(tasks=1)

@@ -1,6 +1,8 @@
 """What the processes of a run do not import."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 
 import pyarrow as pa
@@ -12,12 +14,20 @@ def keep_pandas_out() -> None:
     `pa.array(list)` does that where pandas is installed, to see whether the list is a Series. It
     asks once. Whoever imports pandas itself still can, and `to_pandas` works.
     """
+    with without_pandas():
+        pa.array([None])
+
+
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """Keep what is imported in the block from importing pandas, which it does without as well."""
     if "pandas" in sys.modules:
+        yield
         return
     finder = _WithoutPandas()
     sys.meta_path.insert(0, finder)
     try:
-        pa.array([None])
+        yield
     finally:
         sys.meta_path.remove(finder)
 

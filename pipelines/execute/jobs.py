@@ -1,4 +1,4 @@
-"""What an engine calls a job: by its dataset and phase, or as --job_name says."""
+"""What an engine calls a job: by its dataset, or as --job_name says."""
 
 import re
 import uuid
@@ -16,18 +16,17 @@ _MOST_DATAFLOW = 40
 """Characters of a name, without the number that follows: Dataflow takes 63."""
 
 
-def named_options(flags: Sequence[str], dataset: str, phase: str) -> PipelineOptions:
+def named_options(flags: Sequence[str], dataset: str) -> PipelineOptions:
     """Return Beam's options, with a name for the job if the flags give none.
 
     Args:
         flags: Beam's own.
         dataset: The name of the dataset, any string.
-        phase: What the job does, a word.
     """
     options = PipelineOptions([*flags])
     job = options.view_as(beam.GoogleCloudOptions)
     if not job.job_name:
-        words = ["corpusmill", _ODD.sub("-", dataset).strip("-"), phase]
+        words = ["corpusmill", _ODD.sub("-", dataset).strip("-")]
         job.job_name = " ".join(word for word in words if word)
         if runner_name(flags) == "DataflowRunner":
             job.job_name = _for_dataflow(job.job_name)

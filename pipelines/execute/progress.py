@@ -1,20 +1,27 @@
 """Progress of a run, whose finished tasks are known by their records, wherever they ran."""
 
+import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
 from pipelines.execute.figures import progress_counts
+from pipelines.execute.notes import Notes
 from shards.errors import UserError
 from shards.progress import Display, line_of
 from shards.storage.files import file_names, read_json
 from shards.storage.remote import AnyPath
 
+_LOG = logging.getLogger("corpusmill")
+
 PAUSE_FACTOR = 20
 """The pause between two looks is at least this many times as long as the last look took."""
+
+_LOOK_SECONDS = 0.3
+"""Seconds between two looks at what the plans of a job on an engine have noted."""
 
 
 class Progress:
@@ -64,6 +71,11 @@ class Progress:
             line = self.line()
             self._display.show(line, percent=100 * self._done / self._total, last=last)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the last look found every record."""
+        return not self._waiting
+
     def line(self) -> str:
         """Return the line for this moment."""
         for path in self._finished():
@@ -82,3 +94,58 @@ class Progress:
         first = next(iter(self._waiting), None)  # all are of one folder: one listing shows them
         names = file_names(first.parent) if first else ()
         return [path for path in self._waiting if path.name in names]
+
+
+@contextmanager
+def follow(notes: Notes, stages: Sequence[str]) -> Iterator[None]:
+    """Show, while the block runs, how far a job is that an engine runs, and what its plans log.
+
+    Args:
+        notes: Of the job.
+        stages: The names of its stages, in order.
+    """
+    stop = threading.Event()
+    thread = threading.Thread(target=_follow, args=(notes, stages, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _follow(notes: Notes, stages: Sequence[str], stop: threading.Event) -> None:
+    for stage in stages:
+        planned = _planned(notes, stage, stop)
+        if planned is None:
+            return
+        for level, message in planned.messages:
+            _LOG.log(level, "%s", message)
+        if planned.finished:
+            log_finished(stage, planned.finished, len(planned.weights))
+        folder = notes.work / stage
+        tasks = {folder / f"{name}.json": weight for name, weight in planned.weights.items()}
+        if tasks:
+            with Progress(stage, tasks) as progress:
+                while not (progress.is_done or stop.wait(_LOOK_SECONDS)):
+                    pass
+
+
+def _planned(notes: Notes, stage: str, stop: threading.Event) -> Any:
+    """Return what the plan of a stage has noted, once it has; None if the job ends before."""
+    pause = _LOOK_SECONDS
+    while True:
+        is_last = stop.is_set()
+        started = time.monotonic()
+        with suppress(UserError, OSError):  # the storage does not answer: the job itself fails
+            if (planned := notes.get(stage)) is not None:
+                return planned
+        if is_last:
+            return None
+        pause = max(_LOOK_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        stop.wait(pause)
+
+
+def log_finished(stage: str, finished: int, items: int) -> None:
+    """Log how many items of a stage earlier jobs have finished."""
+    _LOG.info("%s: %d of %d tasks were finished before", stage, finished, items)

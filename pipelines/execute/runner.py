@@ -1,7 +1,4 @@
-"""Runs the tasks of a phase where the flags say: in this process, in workers of it, on an engine.
-
-Only engines, and --runner=DirectRunner without workers, need Beam; it is loaded there.
-"""
+"""Where a job runs: on an engine, or on this machine with or without worker processes."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pipelines.execute.flags import engine_name
-from pipelines.execute.task import RunTask, packed, run_packed
+from pipelines.execute.task import run_packed
 from pipelines.execute.workers import Workers
 
 _Argument = TypeVar("_Argument")
@@ -17,31 +14,24 @@ _Result = TypeVar("_Result")
 
 
 class Runner:
-    """Runs tasks where the flags say. As a context manager it ends the workers it started."""
+    """Where a job runs. As a context manager it ends the workers that it started."""
 
     def __init__(
-        self,
-        flags: Sequence[str],
-        *,
-        num_workers: int,
-        preload: Sequence[str] = (),
-        dataset: str = "",
+        self, flags: Sequence[str], *, num_workers: int, preload: Sequence[str] = ()
     ) -> None:
         """Make a runner.
 
         Args:
-            flags: Beam's own; with none, or with workers, tasks do not go through Beam.
-            num_workers: Worker processes on this machine; 0 runs the tasks in this process.
-            preload: Modules that the tasks need; all workers share one import of them.
-            dataset: The name of the dataset that is made, for the names of an engine's jobs.
+            flags: Beam's own.
+            num_workers: Worker processes on this machine; 0 does the items in this process.
+            preload: Modules that the items need; all workers share one import of them.
 
         Raises:
             UserError: The engine does not answer.
         """
         self.local = not engine_name(flags)
-        """Whether the tasks run on this machine."""
-        self._flags = [*flags] if self.local else ready_for_engine(flags)
-        self._dataset = dataset
+        """Whether the items are done on this machine."""
+        self.flags = [*flags] if self.local else ready_for_engine(flags)
         self.num_workers = num_workers if self.local else 0
         self._workers = Workers(self.num_workers, run_packed, preload)
 
@@ -66,36 +56,21 @@ class Runner:
         """
         return self._workers.call(function, argument) if self.num_workers else function(argument)
 
-    def run(
-        self,
-        tasks: Sequence[Any],
-        prepare: Callable[[Any], RunTask],
-        argument: Any,
-        *,
-        phase: str = "tasks",
-    ) -> None:
-        """Run all tasks and return when they are done.
+    def run(self, items: Sequence[Any], payload: bytes) -> None:
+        """Do all items on this machine, and return when they are done.
 
         Args:
-            tasks: Small picklable records.
-            prepare: A module-level function; prepare(argument) returns the one that runs a task.
-            argument: Picklable.
-            phase: What the tasks are, for an engine's pages.
+            items: Small picklable dataclasses.
+            payload: What `packed` returns.
 
         Raises:
-            UserError: A task failed in a way that the user can fix, or its worker kept dying.
+            UserError: An item failed in a way that the user can fix, or its worker kept dying.
         """
-        payload = packed(prepare, argument)
         if self.num_workers:
-            self._workers.run_all(tasks, payload)
-        elif self._flags:
-            from pipelines.execute.pipeline import Phase, run_pipeline  # noqa: PLC0415  loads Beam
-
-            about = Phase(phase, dataset=self._dataset)
-            run_pipeline(self._flags, tasks, payload, phase=about, in_process=self.local)
+            self._workers.run_all(items, payload)
         else:
-            for task in tasks:
-                run_packed(payload, task)
+            for item in items:
+                run_packed(payload, item)
 
 
 def check_engine(flags: Sequence[str]) -> None:
@@ -119,7 +94,7 @@ def ready_for_engine(flags: Sequence[str]) -> list[str]:
     from pipelines.execute import cluster, loopback  # noqa: PLC0415  load Beam
 
     check_engine(flags)
-    return loopback.with_own_workers(cluster.with_processes(flags), runner=engine_name(flags))
+    return loopback.with_own_workers(cluster.with_defaults(flags), runner=engine_name(flags))
 
 
 def silence_beam() -> None:

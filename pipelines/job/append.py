@@ -4,7 +4,6 @@ unseen files ─▶ map ─▶ ledger ─▶ dedup against what is there, merge 
 """
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pipelines.commit import existing
@@ -19,11 +18,12 @@ from pipelines.corpus.sources import (
     list_corpora,
     without_broken,
 )
-from pipelines.job.build import Build, started
+from pipelines.job.build import Build, check_same, started
 from pipelines.job.ready import check_ready
+from pipelines.plans import JobSpec
 from pipelines.read.files import InputFile, Listing
 from pipelines.read.input_format import InputFormat
-from pipelines.segments.plan import Earlier
+from pipelines.segments.index import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, lock_dataset
@@ -67,7 +67,7 @@ def append(module: str, options: Options) -> Manifest | None:
         if base is not None and not begun and not waiting:
             with started(corpus, corpora, files=()) as run:
                 # Who has edited a filter would think that it was applied.
-                run.check_same(base, advice=_ADVICE)
+                check_same(run.spec, base, advice=_ADVICE)
             if not options.keep_segments:
                 remove_work(output / WORK)  # of a run that was killed at its very end
             _LOG.info(
@@ -123,7 +123,7 @@ def grow(
     Raises:
         UserError: A generation cannot be made.
     """
-    check_base(run, base)
+    check_base(run.spec, base)
     remove_unfinished(run.output)
     if not run.options.watch:  # that has said it once, for all of its generations
         run.announce()
@@ -135,18 +135,6 @@ def grow(
     return run.add(base, files) if files else base
 
 
-def map_ahead(run: Build, files: Sequence[InputFile]) -> dict[InputFile, int]:
-    """Map files whose generation is not due yet, and return the tokens of each.
-
-    Files that cannot be mapped are left out; `run.failed` names them.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    for record in run.map_phase(files).map_all() if files else ():
-        for split in record.splits:
-            counts[split.name] += split.tokens
-    return {file: counts[file.name] for file in files if file not in run.failed}
-
-
 def read_base(output: AnyPath) -> Manifest | None:
     """Return the manifest of the dataset in a folder; None if there is none yet."""
     if not (output / manifests.NAME).exists():
@@ -154,8 +142,8 @@ def read_base(output: AnyPath) -> Manifest | None:
     return manifests.read_manifest(output)
 
 
-def check_base(run: Build, base: Manifest | None) -> None:
-    """Check that a run can add to a dataset; log which libraries have changed.
+def check_base(spec: JobSpec, base: Manifest | None) -> None:
+    """Check that a job can add to a dataset; log which libraries have changed.
 
     Raises:
         UserError: The dataset was made by another corpus or with other options, or lacks what
@@ -164,12 +152,12 @@ def check_base(run: Build, base: Manifest | None) -> None:
     """
     if base is None:
         return
-    run.check_same(base, advice=_ADVICE)
-    existing.check_files(base, output=run.output)
+    check_same(spec, base, advice=_ADVICE)
+    existing.check_files(base, output=spec.map.options.output)
     for generation in base.generations:
-        Earlier.of(generation, dedup=run.options.dedup)
+        Earlier.of(generation, dedup=spec.map.options.dedup)
     last = {**base.libraries, **base.generations[-1].libraries}
-    now = run.job.versions
+    now = spec.map.versions
     for name in sorted({*last, *now}):
         if last.get(name) != now.get(name):
             _LOG.warning(

@@ -25,7 +25,7 @@ from pipelines.commit.existing import seen_files
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
-from pipelines.job.append import begun_files, check_base, grow, map_ahead, read_base
+from pipelines.job.append import begun_files, check_base, grow, read_base
 from pipelines.job.arrivals import Arrivals, Name, Version
 from pipelines.job.build import started
 from pipelines.job.ready import check_ready
@@ -78,7 +78,7 @@ def watch(module: str, options: Options) -> None:
         corpus, output = Corpus(module, options), options.output
         with started(corpus, corpora, files=()) as run:
             base = read_base(output)
-            check_base(run, base)
+            check_base(run.spec, base)
             run.announce()
             run.check_first(listing.files, base=base)
         with _told_to_stop() as stop:
@@ -261,7 +261,7 @@ class Watch:
             try:
                 grow(run, self._base, begun=begun, files=[*ready] if due else [])
                 if not due:
-                    self._tokens |= map_ahead(run, [f for f in ready if f not in self._tokens])
+                    self._tokens |= run.map_ahead([f for f in ready if f not in self._tokens])
             finally:
                 self._dataset = None
                 self._arrivals.tried(self._tokens, failed=run.failed, now=time.time())

@@ -1,6 +1,6 @@
 """What the driver has to know of a chain, so that only the workers hold its models."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ class Description:
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
     """What shards.vocabulary writes."""
+    steps: Sequence[str]
+    """The names of the steps, in order."""
     unused_end: str
     """The piece that ends a text for the tokenizer, where another token ends documents here."""
 
@@ -48,6 +50,7 @@ def describe_chain(chain: Chain) -> Description:
         engines=chain.engines,
         tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
         vocabulary=chain.tokenizer.vocabulary(),
+        steps=[step.name for step in chain.steps],
         unused_end=chain.tokenizer.unused_end,
     )
 

@@ -25,7 +25,7 @@ from pipelines.execute.deaths import ATTEMPT
 from pipelines.map.intake import Intake, Piece
 from pipelines.map.mapper import Job
 from pipelines.map.packs import packs
-from pipelines.map.phase import map_tasks
+from pipelines.map.plan import map_items
 from pipelines.map.unreadable import UnreadableSource
 from pipelines.map.wanted import Wanted, check_wanted
 from pipelines.read.files import InputFile
@@ -104,7 +104,7 @@ def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -
     reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
     reading.peek(files[0].path).check()
     chains = (splits(file, reading, split_bytes=size) for file in files)
-    (first,) = map_tasks([next(packs(chains, split_bytes=size))], job, facts)
+    (first,) = map_items([next(packs(chains, split_bytes=size))], job, facts)
     return (job.work / "map" / f"{first.name}.json").exists()
 
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
-from pipelines.execute.records import finished_record, intact_files, read_record
+from pipelines.execute.records import intact_files, read_record
 from pipelines.map.mapper import MapRecord, MapTask, SplitRecord
 from pipelines.read.files import InputFile
 from pipelines.read.input_format import InputFormat, stored_crc32c
 from pipelines.read.split import FileSplit
 from shards.errors import DamageError
-from shards.storage.files import files
 from shards.storage.remote import AnyPath
 
 
 def is_usable(
     task: MapTask,
+    record: MapRecord,
     folder: AnyPath,
     *,
     reading: InputFormat | None,
@@ -28,13 +28,13 @@ def is_usable(
 
     Args:
         task: The task.
-        folder: Where its record lies.
+        record: Its record.
+        folder: The folder of its files.
         reading: How its files are read; None if they are not to be looked at.
         sizes: The size of every file in the folder; None asks for each.
         cut: Whether it is of use where the end of a file is missing.
     """
-    record = finished_record(MapRecord, folder / f"{task.name}.json")
-    if record is None or not all(
+    if not all(
         not found.failure and (cut or not found.cut) and _of_this_file(found, split, reading)
         for found, split in zip(record.splits, task.splits, strict=True)
     ):
@@ -59,28 +59,20 @@ def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bo
 
 
 def changed_versions(
-    todo: Iterable[MapTask],
-    folder: AnyPath,
-    versions: Mapping[str, str],
-    *,
-    all_tasks: Iterable[MapTask],
+    todo: Iterable[MapTask], versions: Mapping[str, str], records: Iterable[AnyPath]
 ) -> dict[str, int]:
     """Return which versions changed since files were mapped, and how many segments that concerns.
 
     Args:
         todo: The tasks that are to be run again.
-        folder: Where records lie.
         versions: The current versions.
-        all_tasks: All tasks of the run: records of their names are of the current versions.
+        records: The paths of all records that no task of this run has.
     """
     unfinished = {_range(split) for task in todo for split in task.splits}
-    current = {f"{task.name}.json" for task in all_tasks}
     changed: dict[str, int] = {}
-    for file in files(folder) if unfinished else ():
-        if not file.endswith(".json") or file in current:
-            continue
+    for path in records if unfinished else ():
         try:
-            record = read_record(MapRecord, folder / file)
+            record = read_record(MapRecord, path)
         except DamageError:  # of a version with another form of record
             continue
         of_these = any(_range(split) in unfinished for split in record.splits)

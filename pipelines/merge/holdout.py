@@ -7,7 +7,7 @@ import numpy as np
 from pipelines.corpus.options import MOST_VALIDATION
 from pipelines.merge.slices import find_held_out
 from pipelines.segments.identity import hash_bound
-from pipelines.segments.plan import Plan
+from pipelines.segments.index import SegmentIndex
 from pipelines.segments.segment import NUM_BINS, with_suffix
 from shards.merged import least_shards
 from shards.range import EVERYTHING
@@ -20,7 +20,7 @@ LEAST_VALIDATION = 32
 _BINS_AT_ONCE = 1000
 
 
-def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> int:
+def num_shards(plan: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: int) -> int:
     """Return the least power of two of shards that keeps every shard within its tokens.
 
     Tokens are counted in the segments' bins, before dedup across segments drops documents. The
@@ -49,7 +49,7 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
 
 
 def holdout_threshold(
-    plan: Plan,
+    plan: SegmentIndex,
     source: str,
     *,
     work: AnyPath,

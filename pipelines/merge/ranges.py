@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.phases import Deduplicated
-from pipelines.execute.phases import Phases
+from pipelines.execute.stage import Plan, Stage
 from pipelines.merge.slices import find_documents, merged_rows, merged_texts, with_tokens
 from pipelines.segments.bins import bins_table, holdout_table
-from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
+from pipelines.segments.index import PlannedSegment, SegmentIndex, load_index, task_name
 from pipelines.segments.segment import SieveCounts, with_suffix
 from shards.manifest import WORK
 from shards.merged import merge_slices
@@ -125,15 +125,14 @@ def num_slices(segments: int, shards: int, cut: int) -> int:
 
 
 def cut_into_ranges(
-    plan: Plan, phases: Phases, output: AnyPath, *, shards: Mapping[str, int], dedup: Deduplicated
-) -> dict[str, Plan]:
-    """Return, by source, the saved plan from which its shards are merged.
+    plan: SegmentIndex, output: AnyPath, *, shards: Mapping[str, int], dedup: Deduplicated
+) -> Plan[dict[str, SegmentIndex]]:
+    """Yield the items, and return, by source, the saved plan from which its shards are merged.
 
     It is the plan itself, or a plan of the source's ranges, from which nothing is dropped any more.
 
     Args:
         plan: The segments that dedup read.
-        phases: Runs the tasks.
         output: The folder of the dataset.
         shards: How many shards each source gets.
         dedup: The results of dedup.
@@ -153,14 +152,7 @@ def cut_into_ranges(
                 for index in range(cut)
             ]
     if tasks:
-        phases.finish(
-            FOLDER,
-            list(itertools.chain(*tasks.values())),
-            prepare_range,
-            output,
-            record_type=RangeRecord,
-            complete=lambda record: record.is_intact(work / FOLDER),
-        )
+        yield Stage(FOLDER, [*itertools.chain(*tasks.values())])
     for source, of_source in tasks.items():
         planned = (_planned(plan, task) for task in of_source)
         plans[source] = replace(plan, segments=tuple(planned))
@@ -168,7 +160,7 @@ def cut_into_ranges(
     return plans
 
 
-def _runs(plan: Plan, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, ...]]:
+def _runs(plan: SegmentIndex, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, ...]]:
     """Yield segments in runs, each as long as its ranges allow."""
     run: list[int] = []
     rows = size = 0
@@ -184,7 +176,7 @@ def _runs(plan: Plan, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, .
 
 
 def _task(
-    plan: Plan, numbers: tuple[int, ...], dedup: Deduplicated, *, index: int, total: int
+    plan: SegmentIndex, numbers: tuple[int, ...], dedup: Deduplicated, *, index: int, total: int
 ) -> RangeTask:
     drops = dedup.drops_within(Range.of(index, total))
     return RangeTask(
@@ -197,7 +189,7 @@ def _task(
     )
 
 
-def _planned(plan: Plan, task: RangeTask) -> PlannedSegment:
+def _planned(plan: SegmentIndex, task: RangeTask) -> PlannedSegment:
     """Return what a plan lists in place of segments: an even share of their sums.
 
     What merge asks for is the sum over a source, as it was before dedup.
@@ -230,7 +222,7 @@ def prepare_range(output: AnyPath) -> Callable[[RangeTask], None]:
 def run_range(output: AnyPath, task: RangeTask) -> None:
     """Write a range of segments as one segment, then the record."""
     work, within = output / WORK, Range.of(task.index, task.total)
-    plan = load_plan(work, task.plan)
+    plan = load_index(work, task.plan)
     segments = {number: plan.segments[number] for number in task.numbers}
     stems = {number: segment.path(work) for number, segment in segments.items()}
     rejecting = {number: stems[number] for number in stems if segments[number].rejects}

@@ -22,7 +22,7 @@ from pipelines.merge.slices import (
 )
 from pipelines.segments.audit import AUDIT, Tally, tally
 from pipelines.segments.histograms import Histogram, add_histograms, histograms
-from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
 from shards.paths import within
@@ -82,7 +82,7 @@ def prepare_merge(output: AnyPath) -> Callable[[MergeTask], None]:
 def run_merge(output: AnyPath, task: MergeTask) -> None:
     """Write a shard, and for train the audit rows and rejects of its range; then the record."""
     work = output / WORK
-    plan = load_plan(work, task.plan)
+    plan = load_index(work, task.plan)
     within = Range.of(task.index, task.total)
     stems = plan.stems(work, task.source, within=within)
     paths = [drop_path(work, name) for name in task.drops]
@@ -108,7 +108,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
 
 
 def _write_shard(
-    output: AnyPath, task: MergeTask, plan: Plan, slices: Sequence[ShardSlice]
+    output: AnyPath, task: MergeTask, plan: SegmentIndex, slices: Sequence[ShardSlice]
 ) -> tuple[ShardEntry, ...]:
     """Write the shard, if the source has documents, and return its entry."""
     if not any(plan.segments[number].documents for number in plan.numbers(task.source)):
@@ -121,7 +121,7 @@ def _write_shard(
 
 
 def _write_rows(
-    output: AnyPath, task: MergeTask, plan: Plan, stems: Mapping[int, AnyPath], drops: Drops
+    output: AnyPath, task: MergeTask, plan: SegmentIndex, stems: Mapping[int, AnyPath], drops: Drops
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
     folder, name = within(output, plan.generation), f"{task.source}-{task.index:05}.parquet"
@@ -166,7 +166,7 @@ def _write_rows(
     }
 
 
-def _without_erased(output: AnyPath, plan: Plan, rows: pa.Table) -> pa.Table:
+def _without_erased(output: AnyPath, plan: SegmentIndex, rows: pa.Table) -> pa.Table:
     """Return dropped rows without those whose text was erased from the dataset."""
     if not any(generation.has_erased for generation in plan.earlier):
         return rows

@@ -19,7 +19,7 @@ from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.report.sums import MOST_NAME
 from pipelines.segments.examples import PER_REASON, most_examples
-from pipelines.segments.plan import Plan, PlannedSegment
+from pipelines.segments.index import PlannedSegment, SegmentIndex
 from pipelines.segments.segment import with_suffix
 from shards.manifest import WORK, TableEntry
 from shards.storage.files import map_bytes
@@ -50,7 +50,7 @@ Verdicts = Mapping[Place, str]
 
 
 def showcase(
-    plan: Plan,
+    plan: SegmentIndex,
     merged: Mapping[str, Sequence[MergeRecord]],
     output: AnyPath,
     *,
@@ -165,7 +165,7 @@ def _read_verdicts(path: AnyPath, places: Collection[Place]) -> dict[Place, str]
     return verdicts
 
 
-def _without_erased(rows: list[Row], plan: Plan, output: AnyPath) -> list[Row]:
+def _without_erased(rows: list[Row], plan: SegmentIndex, output: AnyPath) -> list[Row]:
     """Return examples without those whose text was erased from the dataset."""
     high, low = (np.array([row[name] for row in rows], np.uint64) for name in _HASH)
     erased = erased_texts(output, plan.earlier, high=high, low=low)

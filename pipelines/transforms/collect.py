@@ -60,6 +60,11 @@ class Sink:
     lateness: int = 0
     """Seconds that rows may come after the end of their window."""
 
+    @property
+    def prefix(self) -> str:
+        """What the names of this pipeline's segments begin with."""
+        return self.run[:8]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
@@ -158,7 +163,7 @@ class Collect(beam.DoFn):
     def _close(self, key: tuple[Any, str, Columns]) -> None:
         one, (window, source, columns) = self._open.pop(key), key
         folder = self._sink.options.output / WORK / "map"
-        stem = f"{uuid.uuid4().hex[:24]}-{lifetime(window, self._sink.lateness)}"
+        stem = f"{self._sink.prefix}{uuid.uuid4().hex[:16]}-{lifetime(window, self._sink.lateness)}"
         segment = one.builder.close(folder / stem)
         collected = Collected(
             source=source,

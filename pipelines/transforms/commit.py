@@ -1,23 +1,35 @@
 """From the segments of a pipeline to a dataset: dedup, merge and commit as in any run."""
 
 import logging
+import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from pipelines.commit import existing
-from pipelines.commit.commit import input_entries
+from pipelines.commit.commit import forget_phases, input_entries
+from pipelines.commit.ledger import Ledger
 from pipelines.corpus.options import DATASET, Options, semantic
 from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.corpus.sources import Corpus
-from pipelines.execute.records import read_record
+from pipelines.execute.notes import Notes
 from pipelines.execute.runner import level_kept
 from pipelines.job.append import check_base, read_base
-from pipelines.job.build import Build, started
-from pipelines.map.mapper import MapRecord, SplitRecord, segment_versions
+from pipelines.job.build import next_number
+from pipelines.map.description import describe_run
+from pipelines.map.mapper import Job, MapRecord, SplitRecord, segment_versions
+from pipelines.plans import (
+    FILES,
+    MAPPED,
+    SPEC,
+    JobFiles,
+    JobSpec,
+    Mapped,
+    forget_job,
+    run_stages,
+)
 from pipelines.read.input_format import InputFormat
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Columns, Sink
@@ -25,8 +37,7 @@ from pipelines.transforms.firing import Firing
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, lock_dataset
-from shards.records import sealed
-from shards.storage.files import crc32c_of, file_names, write_json
+from shards.storage.files import crc32c_of, file_names
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -53,7 +64,7 @@ RECIPE = Recipe(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Notes:
+class Written:
     """All that a pipeline wrote."""
 
     segments: tuple[Collected, ...]
@@ -61,7 +72,7 @@ class Notes:
     """What it read of corpora."""
 
     @classmethod
-    def of(cls, records: Iterable[Collected | SplitRecord]) -> "Notes":
+    def of(cls, records: Iterable[Collected | SplitRecord]) -> "Written":
         """Return records in any order as notes, which do not depend on it."""
         mixed = [*records]
         segments = [record for record in mixed if isinstance(record, Collected)]
@@ -84,59 +95,52 @@ def _rank(one: Collected) -> tuple[str, bool, str]:
     return one.source, not one.segment.documents, one.segment.stem
 
 
-def note(sink: Sink, notes: Notes) -> None:
-    """Write notes where `noted` finds them."""
-    write_json(_path(sink), sealed(notes))
+def notes_of(sink: Sink) -> Notes:
+    """Return what the stages of a pipeline's end share."""
+    return Notes(sink.options.output / WORK, sink.run)
 
 
-def noted(sink: Sink) -> Notes | None:
-    """Return the notes of a pipeline, None if it has not finished."""
-    path = _path(sink)
-    return read_record(Notes, path) if path.exists() else None
+def note(sink: Sink, written: Written) -> None:
+    """Note the job that makes the dataset of all that a pipeline wrote.
 
-
-def nothing_noted(options: Options) -> UserError:
-    """Return the error for a commit of what no pipeline has noted."""
-    message = (
-        f"there is nothing to commit for {options.output}: run the pipeline to its end first, with "
-        "WriteDataset(…, commit=False)"
-    )
-    if (options.output / manifests.NAME).exists():
-        message += (
-            ". If it has run, another WriteDataset with the same output has made its dataset since "
-            "and removed what this one wrote: give each an output of its own"
-        )
-    return UserError(message)
-
-
-def _path(sink: Sink) -> AnyPath:
-    return sink.options.output / WORK / "map" / f"{sink.run}.json"
-
-
-def commit(sink: Sink, notes: Notes) -> Manifest:
-    """Make the dataset of all that a pipeline wrote, and return its manifest.
+    An engine that restarts a pipeline notes it again: then the first note stays, or the dataset
+    that it has led to.
 
     Args:
         sink: Of the pipeline.
-        notes: What it wrote.
+        written: What it wrote.
 
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    _check_splits(notes.splits)
-    options = sink.options
-    with lock_dataset(options.output), _building(sink, notes) as build:
-        build.semantic[_DOCUMENTS] = notes.digests()
-        records = _records(notes, _versions(sink))
-        if made := _made_before(build, records):
-            build.clean_up()
-            return made
-        check_new(options)
-        _check_there(notes.segments, build.work / "map")
-        return build.make_of(records)
+    notes, options = notes_of(sink), sink.options
+    _check_splits(written.splits)
+    with lock_dataset(options.output), level_kept():
+        if notes.get(SPEC) is not None:
+            return
+        records = _records(written, _versions(sink))
+        spec = _spec(sink, written)
+        spec = replace(spec, semantic={**spec.semantic, _DOCUMENTS: written.digests()}, locks=True)
+        if made := _made_before(spec, records):
+            spec, records = replace(spec, number=made.number), []
+        else:
+            check_new(options)
+            _check_there(written.segments, spec.work / "map")
+        notes.put(FILES, JobFiles())
+        notes.put(MAPPED, Mapped(records=records, files=(), failed={}))
+        notes.put(SPEC, spec)
 
 
-def commit_firing(sink: Sink, notes: Notes, firing: Firing) -> Manifest | None:
+def clean_up(sink: Sink) -> None:
+    """Delete what a pipeline wrote for a dataset that is whole now, unless it is to stay."""
+    notes = notes_of(sink)
+    if sink.options.keep_segments:
+        notes.forget()
+    else:
+        forget_job(notes, sink.prefix)
+
+
+def commit_firing(sink: Sink, written: Written, firing: Firing) -> Manifest | None:
     """Make the generation of what a window had when it fired, once.
 
     An attempt that is repeated finds its generation. Where it has other rows than the attempt
@@ -145,7 +149,7 @@ def commit_firing(sink: Sink, notes: Notes, firing: Firing) -> Manifest | None:
 
     Args:
         sink: Of the pipeline.
-        notes: What it wrote.
+        written: What it wrote.
         firing: Of the window.
 
     Returns:
@@ -155,29 +159,64 @@ def commit_firing(sink: Sink, notes: Notes, firing: Firing) -> Manifest | None:
         UserError: It cannot be made; the message says why and what to do.
     """
     output = sink.options.output
-    with lock_dataset(output, wait=True):
+    with lock_dataset(output, wait=True), level_kept():
         base, folder, made = read_base(output), output / WORK / "map", None
-        new = _not_taken(notes, firing, sink, base=base) if base else notes
+        new = _not_taken(written, firing, sink, base=base) if base else written
         if new.segments:
             _check_there(new.segments, folder)
             made = _grown(sink, new, firing, base=base)
         if not sink.options.keep_segments:
-            _remove_segments(notes, firing, folder)
+            _remove_segments(written, firing, folder)
     return made
 
 
-def _grown(sink: Sink, notes: Notes, firing: Firing, *, base: Manifest | None) -> Manifest:
-    begun = [one.begun for one in notes.segments]
-    with _building(sink, notes) as build:
-        check_base(build, base and _without_documents(base))
-        return build.grow_by(_of_firing(notes, firing, sink), base=base, arrivals=begun)
+def _grown(
+    sink: Sink, written: Written, firing: Firing, *, base: Manifest | None
+) -> Manifest | None:
+    """Make a generation of segments; those of other windows stay."""
+    spec = replace(_spec(sink, written), base=base.number if base else 0, grows=True)
+    check_base(spec, base and _without_documents(base))
+    notes = Notes(spec.work, uuid.uuid4().hex)
+    records = _of_firing(written, firing, sink)
+    begun = [one.begun for one in written.segments]
+    with notes.in_memory():
+        notes.put(SPEC, spec)
+        notes.put(FILES, JobFiles())
+        notes.put(MAPPED, Mapped(records=records, files=(), failed={}, arrivals=begun))
+        made = run_stages(notes)
+    Ledger(sink.options.output).close()
+    if not sink.options.keep_segments:
+        forget_phases(spec.work)
+    return made
 
 
-def _of_firing(notes: Notes, firing: Firing, sink: Sink) -> list[MapRecord]:
+def _of_firing(written: Written, firing: Firing, sink: Sink) -> list[MapRecord]:
     return [
         replace(one, splits=tuple(replace(rows, relative=firing.path) for rows in one.splits))
-        for one in _records(notes, _versions(sink))
+        for one in _records(written, _versions(sink))
     ]
+
+
+def _spec(sink: Sink, written: Written) -> JobSpec:
+    """Return the job that makes a dataset of what a pipeline wrote."""
+    _check_columns(written.segments)
+    options = sink.options
+    corpus = Corpus(__name__, options)
+    sources = sorted({one.source for one in written.segments})
+    job = Job(
+        options=options,
+        corpora=dict.fromkeys(sources, corpus),
+        versions=_versions(sink),
+        run=sink.run,
+    )
+    return JobSpec(
+        corpus=corpus,
+        map=job,
+        chain=describe_run((options, sink.run)),
+        semantic=semantic_options(sink),
+        number=next_number(options.output),
+        shards=_num_shards(written, options.shard_tokens),
+    )
 
 
 def check_grows(sink: Sink) -> None:
@@ -194,20 +233,6 @@ def check_grows(sink: Sink) -> None:
     existing.check_corpus(base, RECIPE.name, output=output, advice=advice)
     options = _without_documents(base)
     existing.check_options(options, semantic_options(sink), output=output, advice=advice)
-
-
-@contextmanager
-def _building(sink: Sink, notes: Notes) -> Iterator[Build]:
-    """Yield a run for what a pipeline wrote, for who holds the lock on the output."""
-    _check_columns(notes.segments)
-    corpus = Corpus(__name__, sink.options)
-    sources = sorted({one.source for one in notes.segments})
-    corpora = dict.fromkeys(sources, corpus)
-    with level_kept(), started(corpus, corpora, files=[]) as build:
-        build.job = replace(build.job, versions=_versions(sink))
-        build.shards = _num_shards(notes, sink.options.shard_tokens)
-        build.semantic = semantic_options(sink)
-        yield build
 
 
 _DOCUMENTS = "documents"
@@ -235,14 +260,14 @@ def _versions(sink: Sink) -> dict[str, str]:
     return segment_versions({"tokenizer": sink.engine}, {})
 
 
-def _not_taken(notes: Notes, firing: Firing, sink: Sink, *, base: Manifest) -> Notes:
+def _not_taken(written: Written, firing: Firing, sink: Sink, *, base: Manifest) -> Written:
     """Return notes without what generations of the window have, by attempts before."""
     inputs = {one for generation in base.generations for one in generation.inputs}
     of_window = {one for one in inputs if one.path.startswith(firing.window)}
-    if of_window.issuperset(input_entries(_of_firing(notes, firing, sink))):
-        return replace(notes, segments=())
+    if of_window.issuperset(input_entries(_of_firing(written, firing, sink))):
+        return replace(written, segments=())
     if not of_window:
-        return notes
+        return written
     if any(one.path == firing.path for one in of_window):
         _LOG.warning(
             "%s has other rows than when an attempt before committed it: they are added in a "
@@ -251,13 +276,13 @@ def _not_taken(notes: Notes, firing: Firing, sink: Sink, *, base: Manifest) -> N
         )
     # Only a commit deletes segments of a window that is open.
     names = file_names(sink.options.output / WORK / "map")
-    left = (one for one in notes.segments if f"{one.segment.stem}.audit" in names)
-    return replace(notes, segments=tuple(left))
+    left = (one for one in written.segments if f"{one.segment.stem}.audit" in names)
+    return replace(written, segments=tuple(left))
 
 
-def _remove_segments(notes: Notes, firing: Firing, folder: AnyPath) -> None:
+def _remove_segments(written: Written, firing: Firing, folder: AnyPath) -> None:
     """Delete the segments of a generation that is made, and those that no firing takes any more."""
-    taken = {one.segment.stem for one in notes.segments}
+    taken = {one.segment.stem for one in written.segments}
     for name in file_names(folder):
         if name.partition(".")[0] in taken or firing.outlives(name):
             (folder / name).unlink(missing_ok=True)
@@ -272,20 +297,18 @@ def check_new(options: Options) -> None:
         )
 
 
-def _made_before(build: Build, records: Sequence[MapRecord]) -> Manifest | None:
-    """Return the manifest if an attempt before got that far: engines may repeat the last step."""
-    if not (build.output / manifests.NAME).exists():
-        return None
-    manifest = manifests.read_manifest(build.output)
-    if manifest.removals or manifest.corpus != build.corpus.recipe.name:
+def _made_before(spec: JobSpec, records: Sequence[MapRecord]) -> Manifest | None:
+    """Return the manifest if an attempt before got that far: engines may repeat a pipeline."""
+    manifest = read_base(spec.map.options.output)
+    if manifest is None or manifest.removals or manifest.corpus != spec.corpus.recipe.name:
         return None
     made_of = [one for generation in manifest.generations for one in generation.inputs]
     found = manifest.options, manifest.libraries, made_of
-    asked = build.semantic, build.job.versions, [*input_entries(records)]
+    asked = spec.semantic, spec.map.versions, [*input_entries(records)]
     return manifest if found == asked else None
 
 
-def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:
+def _num_shards(written: Written, shard_tokens: int) -> dict[str, int]:
     """Return the shards of each source: the least power of two, by its tokens before dedup.
 
     How many tokens segments hold depends on which duplicates met in one.
@@ -293,7 +316,7 @@ def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:
     tokens: defaultdict[str, int] = defaultdict(int)
     longest: defaultdict[str, int] = defaultdict(lambda: shard_tokens)
     rows: defaultdict[str, int] = defaultdict(int)
-    for one in notes.segments:
+    for one in written.segments:
         tallies = [tally for tally in one.segment.tallies if tally.tokens]
         tokens[one.source] += sum(tally.tokens for tally in tallies)
         rows[one.source] += sum(tally.rows for tally in tallies)
@@ -308,15 +331,15 @@ def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:
     }
 
 
-def _records(notes: Notes, versions: dict[str, str]) -> list[MapRecord]:
+def _records(written: Written, versions: dict[str, str]) -> list[MapRecord]:
     """Return the records of a map that left these segments, one for each source."""
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
-    for one in notes.segments:
+    for one in written.segments:
         segments[one.source].append(one.segment)
     splits: defaultdict[str, list[SplitRecord]] = defaultdict(list)
-    for split in notes.splits:
+    for split in written.splits:
         splits[split.source].append(split)
-    digests = notes.digests()
+    digests = written.digests()
     return [
         MapRecord(
             splits=tuple(

@@ -1,7 +1,7 @@
-"""The end of a pipeline: what it made becomes a dataset, by the commands' dedup and merge."""
+"""The end of a pipeline: what it made becomes a dataset, by the stages of every job."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -14,32 +14,30 @@ from pipelines.corpus.options import Options
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.execute.figures import NAMESPACE
-from pipelines.execute.workers import num_workers
 from pipelines.map.mapper import SplitRecord
+from pipelines.pipeline import CommitManifest, FindDuplicates, WriteShards
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import (
-    Notes,
+    Written,
     check_grows,
     check_new,
-    commit,
+    clean_up,
     commit_firing,
     note,
-    noted,
-    nothing_noted,
+    notes_of,
 )
 from pipelines.transforms.firing import Firing
 from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches, count
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import Steps, Tokenize
 from shards.errors import UserError
-from shards.manifest import Manifest
 from shards.spelling import expected
 from shards.storage.remote import any_path
 
 TAKEN = (
     "eos", "dedup", "minhash_threshold", "validation", "shards", "shard_tokens",
-    "keep_dropped", "max_reject_rate", "keep_segments", "overwrite", "workers",
+    "keep_dropped", "max_reject_rate", "keep_segments", "overwrite",
 )  # fmt: skip
 """The options of the commands that say what is made of judged documents."""
 
@@ -48,7 +46,7 @@ MILLISECONDS_TO_COMMIT = "milliseconds from a row to its generation"
 """Of the first row of each segment: from its arrival in a worker to the commit."""
 
 _COMMITTING = "Find duplicates, merge, commit"
-"""How engines call the last step."""
+"""How engines call the last step of windows."""
 
 _OUTPUTS: WeakKeyDictionary[beam.Pipeline, set[str]] = WeakKeyDictionary()
 """The outputs of each pipeline."""
@@ -57,8 +55,8 @@ _OUTPUTS: WeakKeyDictionary[beam.Pipeline, set[str]] = WeakKeyDictionary()
 class WriteDataset(OfBatches):
     """Writes batches as a dataset; gives its folder once it is whole.
 
-    Batches are written as segments where they are. Then one task removes duplicates, merges and
-    commits; with commit=False that is left to `commit`, which spreads it over workers.
+    Batches are written as segments where they are. Then come the stages that end every job, spread
+    over the workers: FindDuplicates, WriteShards, CommitManifest (pipelines/pipeline.py).
 
     Batches in windows become a dataset that grows: a generation for each firing of a window, by one
     such task after the other. It gives the dataset as of each, as in "build/news@3".
@@ -71,7 +69,6 @@ class WriteDataset(OfBatches):
         tokenizer: str,
         dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
         metrics: Iterable[Steps] | Steps = (),
-        commit: bool = True,
         **options: Any,
     ) -> None:
         """Prepare it.
@@ -82,11 +79,9 @@ class WriteDataset(OfBatches):
             dropped: What the pipeline left out: outputs of ReadCorpus and of judging transforms, or
                 collections of batches with a column `reason`. They are counted in the account.
             metrics: Transforms whose metrics the audit table keeps, JudgeQuality for example.
-            commit: Whether the pipeline itself makes the dataset whole.
             options: Of the commands, by the names of their flags: eos, dedup, minhash_threshold,
                 validation, shards, shard_tokens, keep_dropped, max_reject_rate,
-                keep_segments, overwrite, workers. Values may be the texts that
-                the flags take.
+                keep_segments, overwrite. Values may be the texts that the flags take.
 
         Raises:
             UserError: An option is unknown, or its value is none that its flag takes.
@@ -116,8 +111,6 @@ class WriteDataset(OfBatches):
             metrics=_fields(metrics),
         )
         self._dropped = tuple(dropped)
-        self._commits = commit
-        self._made: Manifest | None = None
 
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Wire it.
@@ -153,12 +146,23 @@ class WriteDataset(OfBatches):
         records = collected | "All records" >> beam.Flatten()
         if in_windows:
             return self._commit_windows(records)
-        label, finish = (_COMMITTING, commit) if self._commits else ("Note what was written", note)
-        folder: PCollection[str] = (
-            kept.pipeline
+        return self._commit(records)
+
+    def _commit(self, records: PCollection[Any]) -> PCollection[str]:
+        """Wire the stages that follow segments in every job."""
+        notes = notes_of(self._sink)
+        noted: PCollection[str] = (
+            records.pipeline
             | "Once" >> beam.Impulse()
-            | label
-            >> beam.Map(_finish, beam.AsList(records), self._sink, finish).with_output_types(str)
+            | "Note what was written"
+            >> beam.FlatMap(_note, beam.AsList(records), sink=self._sink).with_output_types(str)
+        )
+        folder: PCollection[str] = (
+            noted
+            | "FindDuplicates" >> FindDuplicates(notes, dedup=self.options.dedup)
+            | "WriteShards" >> WriteShards(notes)
+            | "CommitManifest" >> CommitManifest(notes)
+            | "Clean up" >> beam.Map(_cleaned, sink=self._sink).with_output_types(str)
         )
         return folder
 
@@ -172,10 +176,9 @@ class WriteDataset(OfBatches):
         return made
 
     def _check_stream(self) -> None:
-        if self.options.overwrite or not self._commits:
+        if self.options.overwrite:
             raise UserError(
-                "WriteDataset was given a collection in windows with "
-                f"{'overwrite=True' if self.options.overwrite else 'commit=False'}: each window "
+                "WriteDataset was given a collection in windows with overwrite=True: each window "
                 "adds a generation as it closes. Leave the option out, or take a new output"
             )
         check_grows(self._sink)
@@ -193,43 +196,14 @@ class WriteDataset(OfBatches):
     def _collect(self, *, dropped: bool) -> Any:
         return beam.ParDo(Collect(self._sink, dropped=dropped)).with_output_types(Any)
 
-    def commit(self, *, flags: Sequence[str] = ()) -> Manifest:
-        """Make the dataset of what the pipeline wrote, once it has finished; again: return it.
 
-        Args:
-            flags: Flags for Beam; none: worker processes of this machine.
-
-        Returns:
-            The manifest.
-
-        Raises:
-            UserError: The pipeline has not finished, or the dataset cannot be made.
-        """
-        notes = noted(self._sink)
-        if notes is None:
-            if self._made is not None:
-                return self._made
-            if self._commits:
-                raise UserError(
-                    f"the pipeline itself makes the dataset {self.options.output}, with its last "
-                    "step: leave commit() out, or give WriteDataset commit=False"
-                )
-            raise nothing_noted(self.options)
-        work_bytes = sum(tally.bytes for one in notes.segments for tally in one.segment.tallies)
-        workers = num_workers(self.options.workers, work_bytes=work_bytes)
-        options = replace(self.options, workers=workers, engine=tuple(flags))
-        self._made = commit(replace(self._sink, options=options), notes)
-        return self._made
+def _note(_: bytes, records: Sequence[Collected | SplitRecord], *, sink: Sink) -> list[str]:
+    note(sink, Written.of(records))
+    return []
 
 
-def _finish(
-    _: bytes,
-    records: Sequence[Collected | SplitRecord],
-    sink: Sink,
-    finish: Callable[[Sink, Notes], object],
-) -> str:
-    """Make the dataset of all that was written, or note it for who will; return its folder."""
-    finish(sink, Notes.of(records))
+def _cleaned(_: str, *, sink: Sink) -> str:
+    clean_up(sink)
     return str(sink.options.output)
 
 
@@ -241,7 +215,7 @@ class CommitFirings(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin."""
-        self._fired: list[tuple[Firing, Any, Notes]] = []
+        self._fired: list[tuple[Firing, Any, Written]] = []
 
     def process(
         self,
@@ -250,18 +224,18 @@ class CommitFirings(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> None:
         """Take a firing."""
-        self._fired.append((Firing.of(window, pane), window, Notes.of(group[1])))
+        self._fired.append((Firing.of(window, pane), window, Written.of(group[1])))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Commit: of several firings that came together the earliest window first."""
-        for firing, window, notes in sorted(self._fired, key=itemgetter(0)):
-            made = commit_firing(self._sink, notes, firing)
+        for firing, window, written in sorted(self._fired, key=itemgetter(0)):
+            made = commit_firing(self._sink, written, firing)
             if made is None:
                 count("firings repeated", 1)
                 continue
             count("generations", 1)
             lag = beam.Metrics.distribution(NAMESPACE, MILLISECONDS_TO_COMMIT)
-            for one in notes.segments:
+            for one in written.segments:
                 lag.update(round(1000 * (time.time() - one.begun)))
             name = f"{self._sink.options.output}@{made.number}"
             yield beam.WindowedValue(name, window.max_timestamp(), (window,))

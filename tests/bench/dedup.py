@@ -29,13 +29,17 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
-from pipelines.execute.phases import Phases
+from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam
+from pipelines.execute.stage import Records, Stage, do_here, list_items, records_of, result_of
+from pipelines.map.mapper import Job
+from pipelines.plans import KINDS
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.plan import Earlier, Plan, PlannedSegment, load_plan
+from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex, load_index
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from shards.range import EVERYTHING
+from shards.storage.files import files
 from shards.text_hash import text_hashes
 from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, emptied, english, made
 from tests.bench.spent import spend
@@ -89,7 +93,7 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
                 sieved=sieve.write(stem),
             )
         )
-    plan = Plan(
+    plan = SegmentIndex(
         generation=GENERATION,
         fingerprint="0" * 64,
         dtype="uint16",
@@ -155,7 +159,7 @@ def measure_append(existing: Sequence[int]) -> str:
             earlier = (Earlier.of(made, dedup="minhash"),)
             shutil.rmtree(folder / WORK)
         generate(folder, range(number, number + NEW), number + NEW)
-        plan = load_plan(folder / WORK, (folder / "plan").read_text())
+        plan = load_index(folder / WORK, (folder / "plan").read_text())
         grown = replace(plan, generation="g0002-00000000", earlier=earlier)
         grown.save(folder / WORK)
         (folder / "plan").write_text(grown.name)
@@ -180,15 +184,19 @@ def _forget(path: Path) -> None:
 def run(folder: Path, options: WudaoOptions) -> Deduplicated:
     """Return what dedup of a folder that generate() made comes to."""
     silence_beam()
-    plan = load_plan(folder / WORK, (folder / "plan").read_text())
-    with Runner((), num_workers=options.workers) as runner:
-        return Dedup(
-            Phases(folder / WORK, runner),
-            plan,
-            folder,
-            dedup=options.dedup,
-            threshold=options.minhash_threshold,
-        ).run()
+    plan = load_index(folder / WORK, (folder / "plan").read_text())
+    notes = Notes(folder / WORK, "bench")
+    job = Job(options=replace(options, output=folder), corpora={}, versions={}, run="bench")
+    with Runner((), num_workers=options.workers) as runner, notes.in_memory():
+
+        def answer(stage: Stage) -> Records:
+            kind = KINDS[stage.name]
+            listed = list_items(notes, stage, files(folder / WORK / stage.name))
+            do_here(notes, stage.name, kind, job, listed, runner)
+            return records_of(notes, kind, stage)
+
+        stages = Dedup(plan, dedup=options.dedup, threshold=options.minhash_threshold).stages()
+        return result_of(stages, answer)
 
 
 def compare(python: str) -> str:

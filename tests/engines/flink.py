@@ -5,7 +5,7 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ _COUNTER = "beam:metric:user:sum_int64:v1"
 _FLINK = re.compile(r"(beam-runners-flink|flink-(?!shaded|rpc-akka-loader))")
 
 _CONFIG = """\
+taskmanager.network.sort-shuffle.min-buffers: 16
 jobmanager:
   bind-host: 127.0.0.1
   rpc: {{address: 127.0.0.1, port: {rpc}}}
@@ -141,9 +142,9 @@ class Cluster:
         jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
         return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
 
-    def counts(self, job: str) -> Counter[str]:
-        """The counters of this package in the jobs of a name, as the REST API has them."""
-        counts: Counter[str] = Counter()
+    def counts(self, job: str) -> dict[str, Counter[str]]:
+        """The counters of this package in jobs of a name, by stage, as the REST API has them."""
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
         for listed in self.ask("jobs/overview")["jobs"]:
             if listed["name"] != job:
                 continue
@@ -151,7 +152,8 @@ class Cluster:
             for metric in _metrics(found):
                 if metric["urn"] == _COUNTER and metric["labels"]["NAMESPACE"] == NAMESPACE:
                     payload = base64.b64decode(metric["payload"])
-                    counts[metric["labels"]["NAME"]] += _whole_number(payload)
+                    stage, colon, name = metric["labels"]["NAME"].rpartition(": ")
+                    counts[stage if colon else "map"][name] += _whole_number(payload)
         return counts
 
     def has(self, managers: int) -> bool:

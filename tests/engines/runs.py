@@ -49,7 +49,10 @@ def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
     command = [sys.executable, "-m", module, *COMMON, "--output", output, *flags]
     log = output.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
     with started(command, log=log, env=env, cwd=ROOT) as process:
         yield Run(process, output, log)
 

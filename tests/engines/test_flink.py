@@ -1,58 +1,61 @@
-"""Tasks on Flink: slots, processes, errors."""
+"""A job on Flink: slots, processes, errors."""
 
+import subprocess
+import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from pipelines.execute.runner import Runner
-from shards.errors import UserError
-from tests.pipelines import duties
-from tests.pipelines.duties import read_events
+from tests.engines.inputs import write
+from tests.engines.runs import COMMON, ROOT, finished
 
-pytestmark = [
-    # Beam's Python leaves files and threads behind when it ends.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
-]
+FILTER = """
+import os
+from pathlib import Path
 
-
-def run(folder: Path, flags: Sequence[str], *tasks: duties.Task) -> None:
-    with Runner(flags, num_workers=0) as runner:
-        runner.run(tasks, duties.prepare, folder)
+def note(text):
+    with Path({path!r}).open("a") as log:
+        log.write(f"{{os.getpid()}}\\n")
+    return None
+"""
 
 
-@pytest.mark.parametrize(
-    "flags", ["job_server", pytest.param("session", marks=pytest.mark.nightly)]
-)
-def test_both_slots_work_at_once_each_in_a_process_of_its_own(
-    request: pytest.FixtureRequest, tmp_path: Path, flags: str
+def flags_for(folder: Path) -> list[object]:
+    return ["--input", write("wudao", folder / "wudao"), "--split-bytes", "5000", "--shards", "8"]
+
+
+def test_each_slot_has_a_process_that_does_its_share(
+    job_server: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks = [(name, "starts:2") for name in "abcdef"]
-    run(tmp_path, request.getfixturevalue(flags), *tasks)
-    pids = [pid for event, _, pid in read_events(tmp_path) if event == "end"]
-    assert len(pids) == 6
-    assert len(set(pids)) == 2
+    log = tmp_path / "pids"
+    (tmp_path / "noting.py").write_text(FILTER.format(path=str(log)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    own = ["--filter", "noting:note"]
+    finished("pipelines.wudao", [*flags_for(tmp_path), *own, *job_server], tmp_path / "out")
+    texts: defaultdict[str, int] = defaultdict(int)
+    for pid in log.read_text().split():
+        texts[pid] += 1
+    assert len(texts) == 2
+    assert min(texts.values()) > sum(texts.values()) / 10
 
 
-def test_a_process_that_serves_two_slots_does_one_task_at_a_time(
+def test_a_user_error_of_a_plan_comes_through_flink_word_for_word(
     job_server: Sequence[str], tmp_path: Path
 ) -> None:
-    flags = [*job_server, "--sdk_worker_parallelism=1"]
-    run(tmp_path, flags, *((name, "sleep:0.2") for name in "abcdef"))
-    events = [event for event, _, _ in read_events(tmp_path) if event != "prepare"]
-    assert events == ["start", "end"] * 6
-
-
-def test_a_user_error_comes_through_flink_word_for_word(
-    job_server: Sequence[str], tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=r"^mend x: 请改$"):
-        run(tmp_path, job_server, ("x", "raise:user"))
-
-
-def test_any_other_failure_is_reported_in_a_paragraph(
-    job_server: Sequence[str], tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=r"^the runner failed: .*x is broken.* Look at its own log"):
-        run(tmp_path, job_server, ("x", "raise:other"))
+    source = tmp_path / "in.jsonl"
+    good, bad = '{"title": "a", "content": "A text."}', '{"title": 1}'
+    source.write_text(f"[{', '.join([good, *[bad] * 40])}]")
+    command = [sys.executable, "-m", "pipelines.wudao", *COMMON, "--input", source]
+    said = []
+    for number, flags in enumerate(([], [*job_server])):
+        output = tmp_path / "out"
+        done = subprocess.run(
+            [*command, "--output", output, *flags],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2, (number, done.stderr)
+        said.append(done.stderr.splitlines()[-1])
+    assert "cannot be read" in said[0]
+    assert said[0] == said[1]

@@ -63,8 +63,6 @@ MAKING = (
     "write(split_bytes=4)",
     "write(dedup='fuzzy')",
     "write(metrics=['gopher.words'])",
-    "write(commit=False).commit()",
-    "write().commit()",
 )
 COMPOSING = (
     "pipeline | beam.Create([1]) | FromRows()",
@@ -76,7 +74,6 @@ COMPOSING = (
     "read() | write()",
     "read().kept | write('data')",
     "read().kept | NINE | write('data')",
-    "read().kept | NINE | write(commit=False)",
     "read().kept | NINE | write(overwrite=True)",
     "kept = read().kept; kept | write(dropped=[kept | NINE])",
     "read().kept | repeated(AfterCount(1)) | write()",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.execute.cluster import check_engine_answers, with_processes
+from pipelines.execute.cluster import check_engine_answers, with_defaults
 from pipelines.execute.flags import engine_name
 from pipelines.execute.runner import Runner
 from pipelines.wudao import WudaoOptions
@@ -33,17 +33,20 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     flags = (*runner_flags, "--only_java_knows=7")
     assert options == WudaoOptions(seed=3, dedup="minhash", engine=flags)
     assert engine_name(flags) == name
-    handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
+    handed = PipelineOptions(with_defaults(flags)).get_all_options(retain_unknown_options=True)
     expected = PipelineOptions([*runner_flags, "--only_java_knows=7"]).get_all_options(
         retain_unknown_options=True
     )
     changed = {key for key in handed if handed[key] != expected.get(key)}
-    assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
+    added = {"sdk_worker_parallelism", "environment_cache_millis", "execution_mode_for_batch"}
+    assert changed == (added if name == "FlinkRunner" else set())
 
 
 FLINK = ("--runner=FlinkRunner", "--flink_master=m:8081")
 PORTABLE = ("--runner=PortableRunner", "--job_endpoint=s:8099")
 LOOPBACK = "--environment_type=LOOPBACK"
+CACHE = "--environment_cache_millis=60000"
+BATCH = "--execution_mode_for_batch=BATCH_FORCED"
 
 
 @pytest.mark.parametrize(
@@ -51,19 +54,19 @@ LOOPBACK = "--environment_type=LOOPBACK"
     [
         ([], []),
         (["--runner=DirectRunner"], []),
-        ([*FLINK], [f"--sdk_worker_parallelism={2 * (os.cpu_count() or 1)}"]),
-        ([*FLINK, "--parallelism=6"], ["--sdk_worker_parallelism=12"]),
-        ([*FLINK, "--parallelism", "6", "--sdk_worker_parallelism", "2"], []),
-        ([*PORTABLE, "--parallelism=2"], ["--sdk_worker_parallelism=4"]),
-        ([*PORTABLE, LOOPBACK, "--parallelism=1"], ["--sdk_worker_parallelism=2"]),
-        (["--runner=SparkRunner"], []),
+        ([*FLINK], [CACHE, BATCH, f"--sdk_worker_parallelism={2 * (os.cpu_count() or 1)}"]),
+        ([*FLINK, "--parallelism=6"], [CACHE, BATCH, "--sdk_worker_parallelism=12"]),
+        ([*FLINK, "--parallelism", "6", "--sdk_worker_parallelism", "2"], [CACHE, BATCH]),
+        ([*PORTABLE, "--parallelism=2", CACHE], [BATCH, "--sdk_worker_parallelism=4"]),
+        ([*PORTABLE, LOOPBACK, "--parallelism=1"], [CACHE, BATCH, "--sdk_worker_parallelism=2"]),
+        (["--runner=SparkRunner"], [CACHE]),
         (["--runner=PrismRunner", LOOPBACK], []),
     ],
 )
-def test_each_slot_of_flink_gets_a_process_unless_the_flags_say_otherwise(
+def test_flink_and_spark_get_what_a_job_of_stages_needs_unless_the_flags_say_otherwise(
     flags: Sequence[str], added: list[str]
 ) -> None:
-    assert with_processes(flags) == [*flags, *added]
+    assert with_defaults(flags) == [*flags, *added]
 
 
 @pytest.mark.parametrize(

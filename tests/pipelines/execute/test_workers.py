@@ -38,11 +38,12 @@ import sys
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from pipelines.execute.runner import Runner
+from pipelines.execute.task import packed
 from tests.pipelines import duties
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     with Runner((), num_workers=1, preload=("tests.pipelines.duties",)) as runner:
-        runner.run([("a", "nothing")], duties.prepare, folder)
+        runner.run([("a", "nothing")], packed(duties.prepare, folder))
         print(*sorted(runner.call(duties.imported, folder)))
         runner.call(duties.answer, folder)
     print(*sorted(sys.modules))

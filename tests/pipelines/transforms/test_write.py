@@ -2,7 +2,7 @@
 
 import random
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -15,7 +15,6 @@ from pipelines.transforms import (
     ToRows,
     WriteDataset,
 )
-from shards.errors import UserError
 from shards.manifest import read_manifest
 from tests.pipelines.dedup.pages import torn_pages
 from tests.pipelines.transforms.pipes import TOKENIZER, running, shipped
@@ -33,14 +32,7 @@ def test_the_steps_of_a_command_and_rows_on_the_way_make_its_dataset(
         rows = chosen.kept | ToRows("id", "category", "repaired", "language", "score")
         mixed = rows | beam.Reshuffle() | FromRows()
         dropped = [read, clean, chosen]
-        sink = WriteDataset(
-            str(output), tokenizer=TOKENIZER, shards=8, dropped=dropped, commit=False
-        )
-        with pytest.raises(UserError, match=r"nothing to commit for .*run the pipeline to its end"):
-            sink.commit()
-        _ = mixed | sink
-    assert not (output / "manifest.json").exists()
-    sink.commit()
+        _ = mixed | WriteDataset(str(output), tokenizer=TOKENIZER, shards=8, dropped=dropped)
     ours, theirs = (read_manifest(path).generations[0] for path in (output, reference))
     assert len(shipped(output)) > 30
     assert shipped(output) == shipped(reference)
@@ -81,31 +73,26 @@ def test_bundles_do_not_decide_what_is_dropped(
     assert account["dropped"]["near-duplicate"] > 30
 
 
-def written(notes: list[Note], output: Path, **options: Any) -> WriteDataset:
-    """Return what wrote notes and is yet to commit."""
-    sink = WriteDataset(str(output), tokenizer=TOKENIZER, commit=False, **options)
+def write(notes: list[Note], sink: WriteDataset) -> None:
     with running() as (pipeline, _):
         _ = pipeline | beam.Create(notes).with_output_types(Note) | FromRows() | sink
-    return sink
 
 
 @pytest.mark.slow
 def test_a_dataset_made_since_is_not_replaced(tmp_path: Path) -> None:
-    late = WriteDataset(str(tmp_path), tokenizer=TOKENIZER)
-    first, second = written(NOTES, tmp_path), written(NOTES[1:], tmp_path)
-    assert first.commit() == first.commit() == read_manifest(tmp_path)
-    with pytest.raises(UserError, match=r"nothing to commit for .* has made its dataset since"):
-        second.commit()
-    message = r"holds a dataset already: .*overwrite=True"
-    with pytest.raises(Exception, match=message), running() as (pipeline, _):
-        _ = pipeline | beam.Create(NOTES[2:]).with_output_types(Note) | FromRows() | late
-    assert first.commit() == read_manifest(tmp_path)
+    first, late = (WriteDataset(str(tmp_path), tokenizer=TOKENIZER) for _ in range(2))
+    write(NOTES, first)
+    made = read_manifest(tmp_path)
+    with pytest.raises(Exception, match=r"holds a dataset already: .*overwrite=True"):
+        write(NOTES[2:], late)
+    assert read_manifest(tmp_path) == made
 
 
 @pytest.mark.slow
-def test_what_another_pipeline_removed_is_told(tmp_path: Path) -> None:
-    sink = written(NOTES, tmp_path)
-    next((tmp_path / ".work" / "map").glob("*.audit")).unlink()
-    message = r"\.audit is gone, .*another WriteDataset with the same output"
-    with pytest.raises(UserError, match=message):
-        sink.commit()
+def test_a_pipeline_deletes_only_its_own_intermediate_files(tmp_path: Path) -> None:
+    other = tmp_path / ".work" / "map" / f"{'0' * 24}-0000.audit"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"of another pipeline")
+    write(NOTES, WriteDataset(str(tmp_path), tokenizer=TOKENIZER))
+    left = [path for path in (tmp_path / ".work").rglob("*") if path.is_file()]
+    assert left == [other]

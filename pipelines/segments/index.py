@@ -122,7 +122,7 @@ def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SegmentIndex:
     """The segments of a run, numbered by their place in this list, and what is made of them."""
 
     generation: str
@@ -166,12 +166,12 @@ class Plan:
         return [with_suffix(segment.path(work), suffix) for segment in self.segments]
 
     def save(self, work: AnyPath) -> None:
-        """Write the plan where `load_plan` finds it."""
+        """Write the plan where `load_index` finds it."""
         write_json(_path(work, self.name), to_json(self))
 
 
 @lru_cache(maxsize=2)
-def load_plan(work: AnyPath, name: str) -> Plan:
+def load_index(work: AnyPath, name: str) -> SegmentIndex:
     """Return the plan with a name.
 
     Raises:
@@ -179,7 +179,7 @@ def load_plan(work: AnyPath, name: str) -> Plan:
     """
     path = _path(work, name)
     try:
-        return from_json(Plan, read_json(path), where=str(path))
+        return from_json(SegmentIndex, read_json(path), where=str(path))
     except ValueError as error:
         raise DamageError(f"{error}: delete this file and run the command again") from error
 

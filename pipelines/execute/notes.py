@@ -1,0 +1,70 @@
+"""What the parts of one job share: values by name, in this process or in files.
+
+A job's plans, items and commit run in the driver with the DirectRunner, and in any worker of an
+engine. What they share is too large for a job's graph, which so holds the work folder and the run
+alone. In the driver the values stay in memory; elsewhere they are files of .work/job/RUN.
+"""
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from shards.prune import remove_work
+from shards.storage.files import atomic_write, blocks, size_if_there
+from shards.storage.remote import AnyPath
+
+FOLDER = "job"
+"""Of the work folder."""
+
+_IN_MEMORY: dict[str, dict[str, Any]] = {}
+"""The values of the jobs whose parts all run in this process, by run."""
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The values that the parts of a job share."""
+
+    work: AnyPath
+    """The folder of intermediate files."""
+    run: str
+    """Identifies the job."""
+
+    @contextmanager
+    def in_memory(self) -> Iterator[None]:
+        """Keep the values of this job in this process while the block runs."""
+        _IN_MEMORY[self.run] = {}
+        try:
+            yield
+        finally:
+            del _IN_MEMORY[self.run]
+
+    @property
+    def are_here(self) -> bool:
+        """Whether all parts of the job run in this process."""
+        return self.run in _IN_MEMORY
+
+    def put(self, name: str, value: Any) -> None:
+        """Set a value; a job that an engine restarts sets it again, to the same."""
+        if self.are_here:
+            _IN_MEMORY[self.run][name] = value
+            return
+        with atomic_write(self._path(name)) as handle:
+            handle.write(pickle.dumps(value))
+
+    def get(self, name: str) -> Any:
+        """Return a value; None if it is not set."""
+        if self.are_here:
+            return _IN_MEMORY[self.run].get(name)
+        path = self._path(name)
+        if size_if_there(path) < 0:
+            return None
+        return pickle.loads(b"".join(map(bytes, blocks(path))))
+
+    def forget(self) -> None:
+        """Delete the files of this job, once it has ended."""
+        remove_work(self.work, f"{FOLDER}/{self.run}")
+
+    def _path(self, name: str) -> AnyPath:
+        return self.work / FOLDER / self.run / f"{name}.pickle"

@@ -1,0 +1,269 @@
+"""A stage of a job: items that are done at once, in any order, each of which leaves a record.
+
+A plan lists all items of a stage whenever it is evaluated, as a pure function of the records before
+it. An item is done unless its record is there: <work>/<stage>/<item.name>.json. A record of this
+job counts by existing, since an engine that loses a machine hands out items again. One of an
+earlier job counts only if its files are as they were written; whoever finds a bad one deletes it.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pipelines.execute.notes import Notes
+from pipelines.execute.progress import Progress, log_finished
+from pipelines.execute.records import finished_record, read_record
+from pipelines.execute.runner import Runner
+from pipelines.execute.task import RunTask, packed
+from shards.storage.remote import AnyPath
+from shards.storage.sparse import forget_sizes, side_by_side
+
+_LOG = logging.getLogger("corpusmill")
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a plan yields: all items of a stage."""
+
+    name: str
+    items: Sequence[Any]
+    """Small picklable dataclasses with a `name`, a hash of all that decides what they write."""
+
+
+Records = Mapping[str, Any]
+"""The records of a stage, by the names of its items."""
+
+Plan = Generator[Stage, Records, Result]
+"""A plan yields stages one after another, is sent the records of each, and returns a result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """How the items of a stage are done."""
+
+    record_type: type
+    prepare: Callable[[Any], Callable[[Any], None]]
+    """Returns the function that does an item and writes its record last."""
+    argument: Callable[[Any], Any] = lambda job: job
+    """What `prepare` is given, of what all items of a job share."""
+    is_intact: Callable[[Any, Any, Any, Mapping[str, int] | None], bool]
+    """Whether the files are there that a record of an earlier job names: is_intact(job, item,
+    record, sizes), with the sizes of all files in the stage's folder, None if they are not known.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An item as a plan hands it out."""
+
+    place: int
+    """Among the items of its stage."""
+    item: Any
+    found: bool
+    """Whether it had a record when it was listed, which may be of an earlier job."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What the plan of a stage knows, for the driver and for report.json."""
+
+    weights: Mapping[str, int]
+    """How much each item counts in the progress, by name: bytes of input, or 1."""
+    finished: int
+    """How many items earlier jobs have finished."""
+    started: float
+    """When the stage was planned, in seconds since 1970."""
+    messages: Sequence[tuple[int, str]] = ()
+    """What a plan logged in a worker of an engine: levels and texts."""
+
+
+def list_items(
+    notes: Notes, stage: Stage, sizes: Mapping[str, int], messages: Sequence[tuple[int, str]] = ()
+) -> list[Listed]:
+    """Return the items of a stage to be handed out, and note what is known of them.
+
+    A job that an engine restarts lists them again; the first note stays.
+
+    Args:
+        notes: Of the job.
+        stage: Its items.
+        sizes: Of all files in the folder of the stage, by name.
+        messages: What the plan logged.
+    """
+    listed = [
+        Listed(place, item, f"{item.name}.json" in sizes) for place, item in enumerate(stage.items)
+    ]
+    if notes.are_here:
+        notes.put(_sizes_of(stage.name), sizes)
+    if notes.get(stage.name) is None:
+        planned = Planned(
+            weights={item.name: getattr(item, "size", 1) for item in stage.items},
+            finished=sum(one.found for one in listed),
+            started=time.time(),
+            messages=tuple(messages),
+        )
+        notes.put(stage.name, planned)
+    return listed
+
+
+def is_done(
+    kind: Kind, job: Any, listed: Listed, *, folder: AnyPath, sizes: Mapping[str, int] | None = None
+) -> bool:
+    """Return whether an item needs no work; the record of one that was harmed is deleted.
+
+    Args:
+        kind: Of its stage.
+        job: What all items share.
+        listed: The item.
+        folder: The folder of its record.
+        sizes: Of all files in the folder; None asks for each.
+    """
+    if not listed.found:
+        return False
+    path = folder / f"{listed.item.name}.json"
+    record = finished_record(kind.record_type, path)
+    if record is not None and kind.is_intact(job, listed.item, record, sizes):
+        return True
+    path.unlink(missing_ok=True)
+    return False
+
+
+def do_here(
+    notes: Notes, stage: str, kind: Kind, job: Any, listed: Sequence[Listed], runner: Runner
+) -> None:
+    """Do all items of a stage on this machine, showing progress.
+
+    Args:
+        notes: Of the job.
+        stage: The name of the stage.
+        kind: How its items are done.
+        job: What they share.
+        listed: All items.
+        runner: Has the worker processes.
+    """
+    folder = notes.work / stage
+    sizes = notes.get(_sizes_of(stage))
+    done = side_by_side(
+        lambda one: is_done(kind, job, one, folder=folder, sizes=sizes), listed, where=folder
+    )
+    todo = [one.item for one, finished in zip(listed, done, strict=True) if not finished]
+    planned = notes.get(stage)
+    notes.put(stage, replace(planned, finished=len(listed) - len(todo)))
+    if len(todo) < len(listed):
+        log_finished(stage, len(listed) - len(todo), len(listed))
+    if todo:
+        weights = {folder / f"{item.name}.json": planned.weights[item.name] for item in todo}
+        with Progress(stage, weights):
+            runner.run(todo, packed(prepare_item, (folder, kind.prepare, kind.argument(job))))
+
+
+def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]], Any]) -> RunTask:
+    """Return the function that does an item unless its record is there, and returns its path.
+
+    Args:
+        arguments: The folder of the stage's records; `prepare` of its kind, and its argument.
+    """
+    folder, prepare, argument = arguments
+    forget_sizes()
+    do_item = prepare(argument)
+
+    def do_unless_done(item: Any) -> AnyPath:
+        record = folder / f"{item.name}.json"
+        if not record.exists():
+            do_item(item)
+        return record
+
+    return do_unless_done
+
+
+def records_of(notes: Notes, kind: Kind, stage: Stage) -> Records:
+    """Return the records of a stage whose items are all done; each is read once in a job."""
+    name = f"{stage.name}-records"
+    records: Records | None = notes.get(name)
+    if records is None:
+        folder = notes.work / stage.name
+        names = [item.name for item in stage.items]
+        read: list[Any] = side_by_side(
+            lambda one: read_record(kind.record_type, folder / f"{one}.json"), names, where=folder
+        )
+        records = dict(zip(names, read, strict=True))
+        notes.put(name, records)
+    return records
+
+
+def items_of(
+    plan: Plan[Any], stage: str, answer: Callable[[Stage], Records], order: Sequence[str]
+) -> Stage:
+    """Run a plan up to a stage, and return it; it has no items if the plan leaves it out.
+
+    Args:
+        plan: The plan.
+        stage: The name of the stage.
+        answer: Returns the records of a stage that is done.
+        order: The names of all stages.
+    """
+    records: Records | None = None
+    while True:
+        try:
+            found = plan.send(records)  # type: ignore[arg-type]  # None begins
+        except StopIteration:
+            return Stage(stage, ())
+        if found.name == stage:
+            return found
+        if order.index(found.name) > order.index(stage):
+            return Stage(stage, ())
+        records = answer(found)
+
+
+def result_of(plan: Plan[Result], answer: Callable[[Stage], Records]) -> Result:
+    """Run a plan to its end, and return its result; `answer` returns the records of a stage."""
+    records: Records | None = None
+    while True:
+        try:
+            stage = plan.send(records)  # type: ignore[arg-type]  # None begins
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        records = answer(stage)
+
+
+@contextmanager
+def kept_messages(*, keep: bool) -> Iterator[list[tuple[int, str]]]:
+    """Yield the messages that this package logs while the block runs, as levels and texts.
+
+    Args:
+        keep: Whether to do so; a worker of an engine has nobody who reads its log.
+    """
+    kept: list[tuple[int, str]] = []
+    if not keep:
+        yield kept
+        return
+    handler = _Keeping(kept)
+    before = _LOG.level, _LOG.propagate
+    _LOG.addHandler(handler)
+    _LOG.setLevel(logging.INFO)
+    _LOG.propagate = False  # a worker may be a thread of the driver, which logs them later
+    try:
+        yield kept
+    finally:
+        _LOG.removeHandler(handler)
+        _LOG.setLevel(before[0])
+        _LOG.propagate = before[1]
+
+
+class _Keeping(logging.Handler):
+    def __init__(self, kept: list[tuple[int, str]]) -> None:
+        super().__init__(logging.INFO)
+        self._kept = kept
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._kept.append((record.levelno, record.getMessage()))
+
+
+def _sizes_of(stage: str) -> str:
+    return f"{stage}-sizes"

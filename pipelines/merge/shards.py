@@ -1,0 +1,88 @@
+"""The plan of the merge: how many shards each source gets, and the items that write them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipelines.dedup.drops import drop_path
+from pipelines.dedup.phases import Deduplicated
+from pipelines.execute.stage import Plan, Stage
+from pipelines.merge.holdout import holdout_threshold, num_shards
+from pipelines.merge.ranges import cut_into_ranges
+from pipelines.merge.tasks import MergeRecord, MergeTask
+from pipelines.segments.index import SegmentIndex, task_name
+from shards.manifest import TRAIN, VALIDATION, WORK
+from shards.range import Range
+from shards.storage.remote import AnyPath
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharding:
+    """How many shards sources get, and what is held out of them."""
+
+    shards: int
+    """Of each source; 0: as many as its tokens need."""
+    shard_tokens: int
+    """Most tokens of a shard."""
+    validation: float
+    """The share of the documents that is held out."""
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """Shards by source, where `shards` is 0 and they are known."""
+
+
+def merge(
+    index: SegmentIndex, dedup: Deduplicated, output: AnyPath, sharding: Sharding
+) -> Plan[dict[str, list[MergeRecord]]]:
+    """Yield the stages, and return the records of each source: training, then validation shards.
+
+    Args:
+        index: The segments.
+        dedup: The results of dedup.
+        output: The folder of the dataset.
+        sharding: How many shards there are.
+    """
+    work = output / WORK
+    shards = {
+        source: sharding.shards
+        or sharding.fixed.get(source)
+        or num_shards(index, source, work=work, shard_tokens=sharding.shard_tokens)
+        for source in index.sources
+    }
+    cut = yield from cut_into_ranges(index, output, shards=shards, dedup=dedup)
+    items: dict[str, list[MergeTask]] = {}
+    for source in index.sources:
+        holdout = holdout_threshold(
+            index,
+            source,
+            work=work,
+            drops=[drop_path(work, name) for name in dedup.drops],
+            dropped=dedup.dropped(source),
+            fraction=sharding.validation,
+        )
+        # What is cut into ranges lacks what dedup dropped.
+        drops = dedup if cut[source] is index else Deduplicated()
+        items[source] = _items(cut[source], source, drops, shards=shards[source], holdout=holdout)
+    records = yield Stage("merge", [item for each in items.values() for item in each])
+    return {source: [records[item.name] for item in each] for source, each in items.items()}
+
+
+def _items(
+    index: SegmentIndex, source: str, dedup: Deduplicated, *, shards: int, holdout: int
+) -> list[MergeTask]:
+    """Return the items of a source, which read the segments that `index` lists."""
+    held = max(1, -(-shards * holdout >> 64)) if holdout else 0
+
+    def item(split: str, place: int, total: int) -> MergeTask:
+        drops = dedup.drops_within(Range.of(place, total))
+        return MergeTask(
+            name=task_name("merge", index.name, source, split, place, total, holdout, drops),
+            plan=index.name,
+            source=source,
+            split=split,
+            index=place,
+            total=total,
+            holdout=holdout,
+            drops=drops,
+        )
+
+    splits: Sequence[tuple[str, int]] = ((TRAIN, max(shards, 1)), (VALIDATION, held))
+    return [item(split, place, total) for split, total in splits for place in range(total)]

@@ -1,0 +1,566 @@
+"""The plans of a job: which items each stage has, and what is committed at its end.
+
+    map      the splits of the input, some of which become segments at once
+    dedup    ranges of the hashes of texts, and of each band of near-duplicates
+    known    documents that are compared with those of earlier generations
+    drops    ranges of the order: the documents to drop
+    slots    ranges of the order: signatures for later generations
+    ranges   of very large corpora: segments cut by ranges of the order
+    merge    the shards of each source
+
+A plan is a pure function of the job and of the records before it, so it gives the same items
+whoever evaluates it, and again when an engine restarts the job. Nothing here imports Beam;
+pipeline.py makes a graph of it.
+"""
+
+import hashlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+from pipelines.commit import account
+from pipelines.commit.commit import Results, commit, describe, grown, input_entries
+from pipelines.commit.empty import empty_lines
+from pipelines.commit.ledger import Ledger
+from pipelines.commit.limits import check_kept, check_rejects, losses_of, unread_sources
+from pipelines.commit.origin import given_paths
+from pipelines.commit.unknown import unknown_tokens, unknown_warnings
+from pipelines.corpus.languages import LANGUAGES
+from pipelines.corpus.part import MERGE
+from pipelines.corpus.sources import Corpus
+from pipelines.dedup.phases import Dedup, Deduplicated
+from pipelines.dedup.tasks import TaskRecord, prepare_task
+from pipelines.execute.notes import Notes
+from pipelines.execute.records import complete_files
+from pipelines.execute.stage import (
+    Kind,
+    Listed,
+    Plan,
+    Planned,
+    Records,
+    Stage,
+    is_done,
+    items_of,
+    kept_messages,
+    list_items,
+    records_of,
+    result_of,
+)
+from pipelines.map.description import Description
+from pipelines.map.first_records import FirstFiles, check_first_records
+from pipelines.map.mapper import Job, MapRecord, prepare_map
+from pipelines.map.plan import (
+    MapPlan,
+    check_ends,
+    check_parts,
+    failed_files,
+    is_intact,
+    plan_map,
+    without_files,
+)
+from pipelines.merge.ranges import RangeRecord, prepare_range
+from pipelines.merge.shards import Sharding, merge
+from pipelines.merge.tasks import MergeRecord, prepare_merge
+from pipelines.quality import Quality
+from pipelines.quality.selection import joined, recorded_bounds
+from pipelines.read.files import InputFile, Listing
+from pipelines.report.showcase import showcase
+from pipelines.report.sums import figures
+from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex
+from pipelines.steps.filter_spec import parse_filter
+from shards import manifest as manifests
+from shards.manifest import Manifest, lock_dataset
+from shards.paths import FOLDERS, check_links
+from shards.prune import remove_work
+from shards.records import to_json
+from shards.storage.files import canonical, files
+from shards.storage.remote import AnyPath
+from shards.vocabulary import write_vocabulary
+
+_LOG = logging.getLogger("corpusmill")
+
+STAGES = ("map", "dedup", "known", "drops", "slots", "ranges", "merge")
+"""In order; each has a folder of records in .work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSpec:
+    """What the plans of a job share; `map` is what its items share."""
+
+    corpus: Corpus
+    """The corpus whose command this is."""
+    map: Job
+    chain: Description
+    semantic: Mapping[str, Any]
+    """The options that decide bytes, with fingerprints in place of paths."""
+    number: int
+    """Of the manifest that is made: one that has it is made already."""
+    base: int = 0
+    """Of the manifest that grows; 0: there is none."""
+    grows: bool = False
+    """Whether the dataset is one that grows, by this generation."""
+    workers: int = 0
+    locks: bool = False
+    """Whether the commit locks the dataset, because no process lives through the job."""
+    shards: Mapping[str, int] = field(default_factory=dict)
+    """Shards by source, where they are known."""
+    begun: float = field(default_factory=time.time)
+    """When the job began, in seconds since 1970."""
+
+    @property
+    def work(self) -> AnyPath:
+        """The folder of intermediate files."""
+        return self.map.work
+
+    @property
+    def judged(self) -> Quality:
+        """The rules of profiles and of scorers, whose models only the workers need to have."""
+        options = self.map.options
+        # The chain, which knows the labels of a custom model, checks them.
+        labels = None if options.lid_model else LANGUAGES
+        quality = Quality.parse(options.quality, overrides=options.threshold, labels=labels)
+        return Quality(joined(quality.selection, recorded_bounds(self.chain.facts)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFiles:
+    """The input files of a job."""
+
+    files: Sequence[InputFile] = ()
+    left_out: Mapping[InputFile, str] = field(default_factory=dict)
+    """What of the inputs cannot be read, and why; the report lists it."""
+    first_seen: Mapping[InputFile, float] = field(default_factory=dict)
+    """When files were first seen, in seconds since 1970, where that is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapped:
+    """What the map of a job has left."""
+
+    records: Sequence[MapRecord]
+    """Of its items, by file and place, without files that could not be mapped."""
+    files: Sequence[InputFile]
+    """That are mapped."""
+    failed: Mapping[InputFile, str]
+    """That are not, in a watch, and why."""
+    arrivals: Sequence[float] = ()
+    """When documents came, in seconds since 1970, where that is known."""
+
+
+SPEC, FILES, MAPPED, LOGGED = "spec", "files", "mapped", "logged"
+"""Names of notes: a JobSpec, JobFiles, what is mapped, what the commit has logged on an engine."""
+
+_MAPPING, _INDEX, _MADE = "mapping", "index", "made"
+"""Names of further notes: a MapPlan, a SegmentIndex, the manifest."""
+
+
+def _is_intact_task(job: Job, _: Any, record: TaskRecord, _sizes: Any) -> bool:
+    return complete_files(job.options.output, (*record.signatures, *record.files))
+
+
+def _is_intact_range(job: Job, _: Any, record: RangeRecord, _sizes: Any) -> bool:
+    return record.is_intact(job.work / "ranges")
+
+
+def _is_intact_merge(job: Job, _: Any, record: MergeRecord, _sizes: Any) -> bool:
+    return complete_files(
+        job.options.output, [*record.shards, *record.validation, *record.tables()]
+    )
+
+
+_OUTPUT = attrgetter("options.output")
+_DEDUP = Kind(
+    record_type=TaskRecord, prepare=prepare_task, argument=_OUTPUT, is_intact=_is_intact_task
+)
+KINDS: Mapping[str, Kind] = {
+    "map": Kind(record_type=MapRecord, prepare=prepare_map, is_intact=is_intact),
+    **dict.fromkeys(("dedup", "known", "drops", "slots"), _DEDUP),
+    "ranges": Kind(
+        record_type=RangeRecord,
+        prepare=prepare_range,
+        argument=_OUTPUT,
+        is_intact=_is_intact_range,
+    ),
+    "merge": Kind(
+        record_type=MergeRecord,
+        prepare=prepare_merge,
+        argument=_OUTPUT,
+        is_intact=_is_intact_merge,
+    ),
+}
+"""How the items of each stage are done."""
+
+
+def dedup_stages(dedup: str, *, grows: bool) -> tuple[str, ...]:
+    """Return the stages of dedup that can have items: known before the job begins.
+
+    Args:
+        dedup: none, exact or minhash, as --dedup says.
+        grows: Whether there are earlier generations.
+    """
+    if dedup == "none":
+        return ()
+    if dedup == "exact":
+        return ("dedup", "drops")
+    return ("dedup", *(("known",) if grows else ()), "drops", "slots")
+
+
+@lru_cache(maxsize=2)
+def _spec_of(notes: Notes) -> JobSpec:
+    spec: JobSpec = notes.get(SPEC)
+    return spec
+
+
+def job_of(notes: Notes) -> Job:
+    """Return what the items of a job share."""
+    return _spec_of(notes).map
+
+
+def is_of_command(notes: Notes) -> bool:
+    """Return whether a command waits for a job, and not a pipeline of transforms."""
+    return not _spec_of(notes).locks
+
+
+def plan(notes: Notes, stage: str) -> list[Listed]:
+    """Return the items of a stage to be handed out, once those of the stages before it are done.
+
+    Raises:
+        UserError: The job cannot be continued; the message says why and what to do.
+    """
+    with kept_messages(keep=not notes.are_here) as messages:
+        spec = _spec_of(notes)
+        sizes = files(spec.work / stage)  # behind a URL one listing, not a request for each item
+        if stage == "map":
+            mapping = _plan_map(notes, spec, sizes)
+            found = Stage(stage, mapping.items)
+        else:
+            found = items_of(_after_map(notes, spec), stage, _answer(notes), STAGES)
+        listed = list_items(notes, found, sizes, messages)
+    if stage == "map" and spec.map.options.part == (MERGE,):
+        return []  # all of them are mapped
+    return listed
+
+
+def commit_job(notes: Notes) -> Manifest | None:
+    """Commit what the stages have made, once: a manifest with the job's number is returned.
+
+    Returns:
+        The manifest; None if there was nothing to commit.
+
+    Raises:
+        UserError: It cannot be committed; the message says why and what to do.
+    """
+    spec = _spec_of(notes)
+    output = spec.map.options.output
+    with (
+        kept_messages(keep=not notes.are_here) as messages,
+        lock_dataset(output, wait=True) if spec.locks else nullcontext(),
+    ):
+        there = (output / manifests.NAME).exists()
+        base = manifests.read_manifest(output) if there else None
+        if base is not None and base.number >= spec.number:
+            return base
+        made = None
+        index = _index(notes, spec)
+        if index is not None:
+            dedup, merged = result_of(_after_map(notes, spec), _answer(notes))
+            results = Results(records=mapped(notes).records, plan=index, dedup=dedup, merged=merged)
+            made = _commit(notes, spec, results, base if spec.base else None)
+    if notes.are_here:
+        notes.put(_MADE, made)
+    else:
+        notes.put(LOGGED, messages)
+    return made
+
+
+def forget_job(notes: Notes, prefix: str) -> None:
+    """Delete the intermediate files of a job, and none of another job with the same output.
+
+    Args:
+        notes: Of the job.
+        prefix: What the names of its segments begin with.
+    """
+    work = notes.work
+    names = {}
+    for stage in STAGES[1:]:
+        planned: Planned | None = notes.get(stage)
+        names[stage] = {*planned.weights} if planned else set()
+    if (index := notes.get(_INDEX)) is not None:
+        names["plan"] = {index.name}
+    notes.forget()
+    for path in files(work):
+        folder, _, name = path.partition("/")
+        is_segment = folder == "map" and name.startswith(prefix)
+        if is_segment or name.partition(".")[0] in names.get(folder, ()):
+            (work / path).unlink(missing_ok=True)
+    if not files(work):
+        remove_work(work)
+
+
+def made_by(notes: Notes) -> Manifest | None:
+    """Return the manifest that a job has committed; None if there was nothing to commit."""
+    made: Manifest | None = notes.get(_MADE)
+    if made is None and mapped(notes).records:
+        made = manifests.read_manifest(_spec_of(notes).map.options.output)
+    return made
+
+
+def planned_map(notes: Notes) -> MapPlan:
+    """Return what a job maps, once that is planned."""
+    planned: MapPlan = notes.get(_MAPPING)
+    return planned
+
+
+def run_stages(notes: Notes) -> Manifest | None:
+    """Run what comes after the map in this process, item by item, and commit; as commit_job."""
+    spec = _spec_of(notes)
+
+    def answer(stage: Stage) -> Records:
+        kind, folder = KINDS[stage.name], spec.work / stage.name
+        listed = list_items(notes, stage, files(folder))
+        do_item = kind.prepare(kind.argument(spec.map))
+        for one in listed:
+            if not is_done(kind, spec.map, one, folder=folder):
+                do_item(one.item)
+        return records_of(notes, kind, stage)
+
+    if _index(notes, spec) is not None:
+        result_of(_after_map(notes, spec), answer)
+    return commit_job(notes)
+
+
+def mapped(notes: Notes) -> Mapped:
+    """Return what the map of a job has left.
+
+    Raises:
+        UserError: The end of a file is missing.
+    """
+    found: Mapped | None = notes.get(MAPPED)
+    if found is not None:
+        return found
+    spec, inputs = _spec_of(notes), notes.get(FILES)
+    mapping: MapPlan = notes.get(_MAPPING)
+    of_items = records_of(notes, KINDS["map"], Stage("map", mapping.items))
+    records = [*of_items.values()]
+    failed = {**mapping.failed, **failed_files(records, inputs.files)}
+    records = without_files(records, {file.name for file in failed})
+    if not spec.map.options.skip_unreadable:
+        check_ends(records, inputs.files)
+    ranked = sorted(inputs.files, key=lambda file: file.name)
+    done = [file for file in ranked if file not in failed]
+    arrivals = [inputs.first_seen[file] for file in done if file in inputs.first_seen]
+    found = Mapped(records=records, files=done, failed=failed, arrivals=arrivals)
+    if notes.are_here:
+        notes.put(MAPPED, found)
+    return found
+
+
+def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> MapPlan:
+    mapping = plan_map(spec.map, spec.chain.facts, notes.get(FILES).files, there=sizes)
+    if spec.map.options.part == (MERGE,):
+        check_parts(spec.map, mapping.items, sizes)
+    notes.put(_MAPPING, mapping)
+    return mapping
+
+
+def _answer(notes: Notes) -> Callable[[Stage], Records]:
+    return lambda stage: records_of(notes, KINDS[stage.name], stage)
+
+
+def _after_map(
+    notes: Notes, spec: JobSpec
+) -> Plan[tuple[Deduplicated, dict[str, list[MergeRecord]]]]:
+    """Yield the stages after the map, and return their results."""
+    index = _index(notes, spec)
+    if index is None:
+        return Deduplicated(), {}
+    options = spec.map.options
+    dedup = yield from Dedup(
+        index, dedup=options.dedup, threshold=options.minhash_threshold
+    ).stages()
+    sharding = Sharding(
+        shards=options.shards,
+        shard_tokens=options.shard_tokens,
+        validation=options.validation,
+        fixed=spec.shards,
+    )
+    merged = yield from merge(index, dedup, options.output, sharding)
+    return dedup, merged
+
+
+def _index(notes: Notes, spec: JobSpec) -> SegmentIndex | None:
+    """Return the segments of a job, listed by the first plan after the map; None if there are none.
+
+    Raises:
+        UserError: Too many records cannot be read, or no document is left.
+    """
+    if (index := notes.get(_INDEX)) is None:
+        found = mapped(notes)
+        if not found.records:
+            return None
+        _check(spec, found)
+        if spec.grows:
+            Ledger(spec.map.options.output).name(spec.number, found.files)
+        index = _make_index(spec, found.records)
+        notes.put(_INDEX, index)
+    made: SegmentIndex = index
+    return made
+
+
+def _check(spec: JobSpec, found: Mapped) -> None:
+    """Check that not too many records are unreadable, and that a new dataset has a document.
+
+    Raises:
+        UserError: It is not so; the message shows what the records hold.
+    """
+    job = spec.map
+    if not job.options.watch:  # that continues whatever arrives
+        most = job.options.max_reject_rate
+        if losses_of(found.records).rate > most:
+            sources = unread_sources(found.records)
+            own = [file for file in found.files if file.source in sources]
+            check_first_records(
+                FirstFiles(job=job, files=own), call=lambda function, files: function(files)
+            )
+        check_rejects(
+            found.records, found.files, corpora=job.corpora, most=most, folder=job.work / "map"
+        )
+    if not spec.grows:
+        languages = spec.judged.describe()
+        rules = [rule for each in languages for rule in spec.judged.rules(each)]
+        check_kept(found.records, rules)
+
+
+def _make_index(spec: JobSpec, records: Sequence[MapRecord]) -> SegmentIndex:
+    """Return the list of all segments; it is written where items read it."""
+    job, output = spec.map, spec.map.options.output
+    base = manifests.read_manifest(output) if spec.base else None
+    identity: dict[str, Any] = {
+        "corpus": spec.corpus.recipe.name,
+        "options": spec.semantic,
+        "inputs": to_json(input_entries(records)),
+    }
+    replaces = job.options.overwrite and (output / manifests.NAME).exists()
+    if replaces and manifests.read_manifest(output).libraries != job.versions:
+        # Other libraries make other bytes, which must not have the names of the old files.
+        identity["libraries"] = job.versions
+    earlier = () if base is None else base.generations
+    if earlier:
+        identity["earlier"] = [generation.fingerprint for generation in earlier]
+    if base is not None and base.libraries != job.versions:
+        identity["libraries"] = job.versions
+    fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
+    index = SegmentIndex(
+        generation=f"g{len(earlier) + 1:04}-{fingerprint[:8]}",
+        fingerprint=fingerprint,
+        dtype=spec.chain.tokenizer.dtype,
+        texts=job.options.keep_dropped,
+        segments=tuple(
+            PlannedSegment.of(segment, record.source)
+            for record in records
+            for segment in record.segments
+        ),
+        earlier=tuple(Earlier.of(generation, dedup=job.options.dedup) for generation in earlier),
+    )
+    folders = (*index.sources, *FOLDERS)
+    check_links(output, [f"{index.generation}/{name}/-" for name in folders], files=False)
+    index.save(job.work)
+    return index
+
+
+def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None) -> Manifest:
+    """Write the manifest, and log what was made."""
+    options, found = spec.map.options, mapped(notes)
+    output, inputs = options.output, notes.get(FILES)
+    made = describe(
+        results,
+        corpus=spec.corpus.recipe.name,
+        options=spec.semantic,
+        tokenizer=spec.chain.tokenizer,
+        vocabulary=write_vocabulary(output, spec.chain.vocabulary),
+        number=spec.number,
+    )
+    if base is not None:
+        made = grown(base, made)
+    left_out = {**inputs.left_out, **found.failed}
+    splits = (split for record in results.records for split in record.splits)
+    whys = {split.name: split.why_cut for split in splits if split.cut}
+    cut = {file: whys[file.name] for file in found.files if file.name in whys}
+    unknown = unknown_tokens(results.records)
+    judged = spec.judged
+    run = {
+        **_stage_figures(notes, spec),
+        "workers": spec.workers,
+        "input_MB": sum(file.bytes for file in found.files) / 1e6,
+        "dedup": results.dedup.figures,
+        "given": given_paths(options, spec.chain.facts),
+        "left_out": _listed(left_out),
+        "cut": _listed(cut),
+        **figures(
+            results.records,
+            results.merged,
+            quality=judged,
+            filters=[parse_filter(text).name for text in options.filter],
+        ),
+        "unknown_tokens": unknown,
+        "examples": showcase(results.plan, results.merged, output, quality=judged),
+    }
+    commit(output, made, inputs=found.files, run=run, arrivals=found.arrivals)
+    lines = account.closing_lines(
+        made.generations[-1].accounting,
+        made,
+        output,
+        left_out=Counter(file.source for file in left_out),
+        cut=Listing(files=[], refused=cut),
+        unknown=unknown,
+    )
+    for line in lines:
+        _LOG.info("%s", line)
+    if options.keep_dropped and (again := account.erased_again(results.merged)):
+        _LOG.info(
+            "dropped documents whose text was erased from this dataset: %s; dropped/ has no copy "
+            "of them",
+            f"{again:,}",
+        )
+    for warning in (
+        *empty_lines(results.records, spec.map.corpora),
+        *unknown_warnings(unknown),
+    ):
+        _LOG.warning("%s", warning)
+    return made
+
+
+def _stage_figures(notes: Notes, spec: JobSpec) -> dict[str, Any]:
+    """Return the stages' part of report.json: seconds of each and of all, and their items.
+
+    A stage lasts until the next one is planned; one that had no work has no seconds.
+    """
+    found = [(stage, notes.get(stage)) for stage in STAGES]
+    planned: list[tuple[str, Planned]] = [(stage, note) for stage, note in found if note]
+    ends = [*(note.started for _, note in planned[1:]), time.time()]
+    return {
+        "seconds": {
+            stage: round(end - note.started, 1)
+            for (stage, note), end in zip(planned, ends, strict=True)
+            if len(note.weights) > note.finished
+        },
+        "elapsed": round(time.time() - spec.begun, 1),
+        "tasks": {
+            stage: {"all": len(note.weights), "finished_before": note.finished}
+            for stage, note in planned
+            if note.weights
+        },
+    }
+
+
+def _listed(files_: Mapping[InputFile, str]) -> list[dict[str, str]]:
+    return [
+        {"source": file.source, "path": file.relative, "from": file.path, "why": why}
+        for file, why in files_.items()
+    ]
