@@ -13,7 +13,7 @@ UNSEEN = {
     "961eb314df90dc5c": f"pipelines/read/stream.py, 64 << 10: {_COST}, a larger buffer",
     "d83dbcbd97020b60": f"pipelines/transforms/read.py, reshuffle: {_COST}, a further spread",
     "b6366ed37f01bd84": f"pipelines/transforms/collect.py, _close: {_COST}, a larger segment",
-    "6df786f5433b4b4d": "pipelines/job/build.py, silence_beam: Beam's chatter on a busy machine",
+    "4b484d6a9b0a0280": "pipelines/job/build.py, silence_beam: Beam's chatter on a busy machine",
     "6298a76e3bd190b1": "shards/compact.py, rejects: empty row groups, in gigabytes of rejects",
     "77bedd4e73ae8066": f"shards/view/audit.py, total: {_SAME}, nobody asks for it there",
     "cd0bde41b6ac4845": f"trainer/pretraining.py, return 0: {_SAME}, opening the data reports it",
