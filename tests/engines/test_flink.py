@@ -15,10 +15,10 @@ FILTER = """
 import os
 from pathlib import Path
 
-def note(text):
+def note(batch):
     with Path({path!r}).open("a") as log:
-        log.write(f"{{os.getpid()}}\\n")
-    return None
+        log.writelines(f"{{os.getpid()}}\\n" for _ in range(batch.num_rows))
+    return [None] * batch.num_rows
 """
 
 
