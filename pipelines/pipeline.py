@@ -35,6 +35,7 @@ from pipelines.execute.beam import PCollection
 from pipelines.execute.failure import one_line
 from pipelines.execute.figures import NAMESPACE, counter_name, figures
 from pipelines.execute.jobs import named_options, named_runner
+from pipelines.execute.loopback import report_errors_once
 from pipelines.execute.notes import Notes
 from pipelines.execute.progress import follow
 from pipelines.execute.runner import Runner
@@ -341,6 +342,7 @@ def _run_here(pipeline: beam.Pipeline, notes: Notes, runner: Runner) -> None:
 
 def _run_on_engine(pipeline: beam.Pipeline) -> None:
     result = None
+    report_errors_once()  # Prism's workers may be threads of this process
     try:
         result = pipeline.run()
         result.wait_until_finish()

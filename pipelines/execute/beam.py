@@ -5,6 +5,7 @@ import logging
 from pipelines.execute.imports import without_pandas
 
 _disabled = logging.root.manager.disable
+_handlers = [*logging.root.handlers]
 # Beam's BigQuery client warns through the root logger if Google's libraries are not installed.
 logging.disable(logging.WARNING)
 try:
@@ -12,6 +13,7 @@ try:
         import apache_beam
 finally:
     logging.disable(_disabled)
+    logging.root.handlers[:] = _handlers  # that warning has set the log up
 
 from apache_beam import *
 from apache_beam.coders import Coder as Coder
@@ -27,6 +29,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner 
 from apache_beam.runners.portability.prism_runner import PrismRunner as PrismRunner
 from apache_beam.runners.runner import PipelineResult as PipelineResult
 from apache_beam.runners.runner import PipelineRunner as PipelineRunner
+from apache_beam.runners.worker import sdk_worker as sdk_worker
 from apache_beam.runners.worker import worker_pool_main as worker_pool_main
 from apache_beam.runners.worker.sdk_worker import SdkHarness as SdkHarness
 from apache_beam.transforms.trigger import *

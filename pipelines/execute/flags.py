@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pipelines.execute.runner_name import RUNNER, with_runner_spelled
-from shards.command import Parser
+from shards.command import Parser, log_errors
 from shards.spelling import nearest
 
 _CERTAIN = 0.8
@@ -67,6 +67,7 @@ def beam_flags(words: Sequence[str]) -> list[str]:
     words = with_runner_spelled(words, _OWN_RUNNERS)
     if tuple(words) in _THIS_MACHINE:
         return [*words]
+    log_errors()  # before Beam sets the log up in its own way
     from pipelines.execute.cluster import known_flags  # noqa: PLC0415  loads Beam
 
     return known_flags(words)

@@ -50,14 +50,21 @@ class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
         return beam.beam_fn_api_pb2.StartWorkerResponse()
 
 
+def report_errors_once() -> None:
+    """Keep Beam's workers in this process from printing the errors that the driver gets as well."""
+    sdk_worker = vars(beam.sdk_worker)
+    sdk_worker["print"] = lambda *_, **__: None
+    # A stream that the engine has closed ends a job; where it breaks off, the item's error tells.
+    threading.excepthook = _tell
+
+
 def main() -> None:
     """Do what an engine asks, from the address and by the name in sys.argv, until it hangs up."""
     endpoint, worker = sys.argv[1:]
     # Ctrl-C is for the driver, which then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A stream that the engine has closed ends a job; where it breaks off, the task's error tells.
     logging.getLogger("apache_beam.runners.worker").setLevel(logging.CRITICAL)
-    threading.excepthook = _tell
+    report_errors_once()
     with suppress(beam.RpcError):
         beam.SdkHarness(endpoint, worker_id=worker).run()
 

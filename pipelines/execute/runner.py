@@ -116,6 +116,8 @@ def level_kept() -> Iterator[None]:
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:
-    """Return whether a message is not a job's, which Beam passes on under no name, or Prism's."""
-    of_prism = record.name == "PrismRunner" and record.levelno < logging.WARNING
-    return record.module != "portable_runner" and not of_prism
+    """Return whether a message is not a job's, which Beam passes on under no name, or Prism's.
+
+    Their errors come back as the error of the job.
+    """
+    return record.module != "portable_runner" and record.name != "PrismRunner"
