@@ -21,3 +21,7 @@ def __getattr__(name: str) -> object:
     with extras_named():
         from pipelines import api  # noqa: PLC0415  it takes a second to import
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -38,7 +38,7 @@ from shards.records import sealed
 from shards.storage.files import canonical, write_json
 from shards.storage.remote import AnyPath
 
-STAGES_VERSION = 6
+STAGES_VERSION = 7
 """Raised with every change of this package that changes the bytes of a segment."""
 
 _CUT = {
