@@ -1,7 +1,7 @@
 """Runs as calls from Python: what the command of a corpus does, with its flags as keywords.
 
     the options         ◀─ keywords.py ─  keywords        the same checks and messages
-    run/command.py      ─  the same run  ─▶  Built         what a run made, to go on with
+    job/command.py      ─  the same run  ─▶  Built         what a run made, to go on with
     job/estimate.py     ─  the same text ─▶  Estimated     what a run would take
 
 The keywords, their meaning and their defaults are those of the options of the corpora; the

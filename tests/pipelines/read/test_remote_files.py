@@ -168,7 +168,7 @@ def test_an_error_while_reading_is_reported(
 ) -> None:
     class Broken(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
-            raise OSError(f"connection to http://u:p@h/ lost after {size} bytes")
+            raise OSError(f"connection to http://h/ lost after {size} bytes")
 
         def seek(self, *_: int) -> int:
             raise ValueError("Cannot seek streaming HTTP file")
