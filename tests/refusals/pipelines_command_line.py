@@ -54,6 +54,7 @@ TOGETHER = (
     "--runner=FlinkRunner --flink_master=localhost:1",
     "--runner=FlinkRunner --flink_master=localhost",
     "--runner=PortableRunner --job_endpoint=localhost:1",
+    "--direct_num_workers=2",
 )
 """Flags that contradict each other, or what is there."""
 
