@@ -22,6 +22,8 @@ from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.build import Build
 from pipelines.map.chain import load_chain
+from pipelines.map.first_records import FirstFiles, check_sources
+from pipelines.map.mapper import Job
 from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
 from pipelines.read.files import InputFile
@@ -194,6 +196,9 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         UserError: The input cannot be read, or an option does not fit.
     """
     files, corpora = match_corpora(module, options)
+    # The sample allows any share of rejects, so that the estimate can say how large it is; what a
+    # run warns of, the sample does as well.
+    check_sources(FirstFiles(job=Job(options=options, corpora=corpora, versions={}), files=files))
     by_source = {name: [file for file in files if file.source == name] for name in corpora}
     chosen = {name: _spread(each) for name, each in by_source.items()}
     with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
