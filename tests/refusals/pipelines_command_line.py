@@ -62,7 +62,7 @@ AT_BOUNDS = (
     "--validation 0 --sample 1 --language-threshold 0 --minhash-threshold 0 --dedup minhash"
     " --workers 1 --split-bytes 1 --shard-tokens 1 --shards 0 --min-chars 0 --lid-chars 0"
     " --max-reject-rate 0 --seed 0 --languages zh --every 1.5h --settle 0s",
-    "--validation 5% --sample 100% --language-threshold 1 --minhash-threshold 1 --dedup minhash"
+    "--validation 5% --sample 100% --minhash-threshold 1 --dedup minhash"
     f" --lid-chars auto --max-reject-rate 100% --seed {'9' * 18} --split-bytes 1k"
     " --runner=directrunner --shard-tokens 2B --languages all --every 123456789s"
     " --title always --title-separator ''",

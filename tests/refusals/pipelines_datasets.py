@@ -160,4 +160,10 @@ ROWS = (
         f"pipelines.text --input in {TOKENIZER} --plan",
         scene=wudao,
     ),
+    refused(
+        "plan: nothing is kept",
+        f"pipelines.wudao --input in {TOKENIZER} --plan --language-threshold 1",
+        scene=wudao,
+        before="6 dropped",
+    ),
 )
