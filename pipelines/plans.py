@@ -44,13 +44,12 @@ from pipelines.execute.stage import (
     Plan,
     Planned,
     Records,
+    RunningPlan,
     Stage,
     is_done,
-    items_of,
     kept_messages,
     list_items,
     records_of,
-    result_of,
 )
 from pipelines.map.description import Description
 from pipelines.map.first_records import FirstFiles, check_first_records
@@ -156,8 +155,8 @@ class Mapped:
 SPEC, FILES, MAPPED, LOGGED = "spec", "files", "mapped", "logged"
 """Names of notes: a JobSpec, JobFiles, what is mapped, what the commit has logged on an engine."""
 
-_MAPPING, _INDEX, _MADE = "mapping", "index", "made"
-"""Names of further notes: a MapPlan, a SegmentIndex, the manifest."""
+_MAPPING, _INDEX, _RUNNING, _MADE = "mapping", "index", "running", "made"
+"""Names of further notes: a MapPlan, a SegmentIndex, a RunningPlan, the manifest."""
 
 
 def _is_intact_task(job: Job, _: Any, record: TaskRecord, _sizes: Any) -> bool:
@@ -240,7 +239,7 @@ def plan(notes: Notes, stage: str) -> list[Listed]:
             mapping = _plan_map(notes, spec, sizes)
             found = Stage(stage, mapping.items)
         else:
-            found = items_of(_after_map(notes, spec), stage, _answer(notes), STAGES)
+            found = _running(notes, spec, _answer(notes)).stage(stage)
         listed = list_items(notes, found, sizes, messages)
     if stage == "map" and spec.map.options.part == (MERGE,):
         return []  # all of them are mapped
@@ -269,7 +268,7 @@ def commit_job(notes: Notes) -> Manifest | None:
         made = None
         index = _index(notes, spec)
         if index is not None:
-            dedup, merged = result_of(_after_map(notes, spec), _answer(notes))
+            dedup, merged = _running(notes, spec, _answer(notes)).result()
             results = Results(records=mapped(notes).records, plan=index, dedup=dedup, merged=merged)
             made = _commit(notes, spec, results, base if spec.base else None)
     if notes.are_here:
@@ -331,7 +330,7 @@ def run_stages(notes: Notes) -> Manifest | None:
         return records_of(notes, kind, stage)
 
     if _index(notes, spec) is not None:
-        result_of(_after_map(notes, spec), answer)
+        _running(notes, spec, answer).result()
     return commit_job(notes)
 
 
@@ -371,6 +370,19 @@ def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> MapPlan:
 
 def _answer(notes: Notes) -> Callable[[Stage], Records]:
     return lambda stage: records_of(notes, KINDS[stage.name], stage)
+
+
+def _running(
+    notes: Notes, spec: JobSpec, answer: Callable[[Stage], Records]
+) -> RunningPlan[tuple[Deduplicated, dict[str, list[MergeRecord]]]]:
+    """Return the plan of what follows the map; in the driver each step of it is taken once."""
+    running: RunningPlan[tuple[Deduplicated, dict[str, list[MergeRecord]]]] | None
+    running = notes.get(_RUNNING) if notes.are_here else None
+    if running is None:
+        running = RunningPlan(_after_map(notes, spec), answer, STAGES)
+        if notes.are_here:
+            notes.put(_RUNNING, running)
+    return running
 
 
 def _after_map(

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pipelines.execute.notes import Notes
 from pipelines.execute.progress import Progress, log_finished
@@ -196,40 +196,49 @@ def records_of(notes: Notes, kind: Kind, stage: Stage) -> Records:
     return records
 
 
-def items_of(
-    plan: Plan[Any], stage: str, answer: Callable[[Stage], Records], order: Sequence[str]
-) -> Stage:
-    """Run a plan up to a stage, and return it; it has no items if the plan leaves it out.
+class RunningPlan(Generic[Result]):
+    """A plan that is run as far as somebody asks for."""
 
-    Args:
-        plan: The plan.
-        stage: The name of the stage.
-        answer: Returns the records of a stage that is done.
-        order: The names of all stages.
-    """
-    records: Records | None = None
-    while True:
+    def __init__(
+        self, plan: Plan[Result], answer: Callable[[Stage], Records], order: Sequence[str]
+    ) -> None:
+        """Begin.
+
+        Args:
+            plan: The plan.
+            answer: Returns the records of a stage, once its items are done.
+            order: The names of all stages that a plan can have.
+        """
+        self._plan = plan
+        self._answer = answer
+        self._order = order
+        self._stage: Stage | None = None
+        self._results: list[Result] = []
+
+    def stage(self, name: str) -> Stage:
+        """Return a stage; it has no items if the plan leaves it out."""
+        at = self._order.index(name)
+        while not self._results and (self._stage is None or self._place(self._stage) < at):
+            self._continue()
+        found = self._stage
+        return found if found is not None and found.name == name else Stage(name, ())
+
+    def result(self) -> Result:
+        """Return what the plan comes to, once all of its stages are done."""
+        while not self._results:
+            self._continue()
+        return self._results[0]
+
+    def _place(self, stage: Stage) -> int:
+        return self._order.index(stage.name)
+
+    def _continue(self) -> None:
+        records = None if self._stage is None else self._answer(self._stage)
         try:
-            found = plan.send(records)  # type: ignore[arg-type]  # None begins
-        except StopIteration:
-            return Stage(stage, ())
-        if found.name == stage:
-            return found
-        if order.index(found.name) > order.index(stage):
-            return Stage(stage, ())
-        records = answer(found)
-
-
-def result_of(plan: Plan[Result], answer: Callable[[Stage], Records]) -> Result:
-    """Run a plan to its end, and return its result; `answer` returns the records of a stage."""
-    records: Records | None = None
-    while True:
-        try:
-            stage = plan.send(records)  # type: ignore[arg-type]  # None begins
+            self._stage = self._plan.send(records)  # type: ignore[arg-type]  # None begins
         except StopIteration as end:
-            result: Result = end.value
-            return result
-        records = answer(stage)
+            self._stage = None
+            self._results.append(end.value)
 
 
 @contextmanager

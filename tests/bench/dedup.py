@@ -31,9 +31,16 @@ from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam
-from pipelines.execute.stage import Records, Stage, do_here, list_items, records_of, result_of
+from pipelines.execute.stage import (
+    Records,
+    RunningPlan,
+    Stage,
+    do_here,
+    list_items,
+    records_of,
+)
 from pipelines.map.mapper import Job
-from pipelines.plans import KINDS
+from pipelines.plans import KINDS, STAGES
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex, load_index
 from pipelines.wudao import WudaoOptions
@@ -196,7 +203,7 @@ def run(folder: Path, options: WudaoOptions) -> Deduplicated:
             return records_of(notes, kind, stage)
 
         stages = Dedup(plan, dedup=options.dedup, threshold=options.minhash_threshold).stages()
-        return result_of(stages, answer)
+        return RunningPlan(stages, answer, STAGES).result()
 
 
 def compare(python: str) -> str:

@@ -82,11 +82,11 @@ class Case:
 @pytest.mark.parametrize(
     "case",
     [
-        Case(put=202, get=937, head=430, fetched=20.2),
-        Case(put=35, get=38, head=49, fetched=1.46, dedup="none", shard_tokens=100_000),
-        Case(put=268, get=1410, head=522, fetched=32.8, dedup="minhash"),
-        Case(put=201, get=1480, head=426, fetched=5.16, level="segments"),
-        Case(put=320, get=1652, head=572, fetched=5.81, level="ranges"),
+        Case(put=182, get=877, head=376, fetched=17.7),
+        Case(put=47, get=68, head=70, fetched=1.71, dedup="none", shard_tokens=100_000),
+        Case(put=246, get=1138, head=460, fetched=27.9, dedup="minhash"),
+        Case(put=182, get=1336, head=376, fetched=4.40, level="segments"),
+        Case(put=296, get=1509, head=526, fetched=4.98, level="ranges"),
     ],
     ids=lambda case: f"{case.level} {case.dedup}",
 )
@@ -94,8 +94,11 @@ def test_a_run_asks_a_server_for_no_more_than_it_needs(
     log: Path, tmp_path: Path, fetched: list[int], monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     scale_down(monkeypatch, case.level)
+    given = RECIPE.options(
+        input=(str(cut_sample(tmp_path / "in", files=11)),), tokenizer=RECIPE.sample_tokenizer
+    )
     options = replace(
-        completed(RECIPE.options(input=(str(cut_sample(tmp_path / "in", files=11)),)), RECIPE),
+        completed(given, RECIPE),
         output=RemotePath("s3://output/wudao"),
         split_bytes=40_000 if case.dedup != "none" else 200_000,
         shard_tokens=case.shard_tokens,
