@@ -106,13 +106,20 @@ def silence_beam() -> None:
 
 @contextmanager
 def level_kept() -> Iterator[None]:
-    """Give Beam's log back the level that its user chose; a run silences it."""
+    """Give Beam's log back the level that its user chose; a run silences it.
+
+    Where no log is set up, Beam would set one up in its own form.
+    """
     log = logging.getLogger("apache_beam")
-    level = log.level
+    level, unset = log.level, not logging.root.handlers
+    if unset and logging.lastResort:
+        logging.root.addHandler(logging.lastResort)
     try:
         yield
     finally:
         log.setLevel(level)
+        if unset and logging.lastResort:
+            logging.root.removeHandler(logging.lastResort)
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:
