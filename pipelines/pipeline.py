@@ -306,16 +306,17 @@ def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = Fal
     pipeline = beam.Pipeline(
         runner=beam.FnApiRunner() if runner.local else named_runner(options), options=options
     )
-    if only_map:
-        _ = pipeline | ReadSplits(notes) | ProcessSplits(notes, spec.chain.steps)
-    else:
-        dataset(
-            pipeline,
-            notes,
-            steps=spec.chain.steps,
-            dedup=job_options.dedup,
-            grows=spec.base > 0,
-        )
+    with beam.without_cells():
+        if only_map:
+            _ = pipeline | ReadSplits(notes) | ProcessSplits(notes, spec.chain.steps)
+        else:
+            dataset(
+                pipeline,
+                notes,
+                steps=spec.chain.steps,
+                dedup=job_options.dedup,
+                grows=spec.base > 0,
+            )
     if runner.local:
         _run_here(pipeline, notes, runner)
     else:

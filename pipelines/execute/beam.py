@@ -1,6 +1,8 @@
 """The names of Apache Beam that this package uses, imported without warnings of missing extras."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pipelines.execute.imports import without_pandas
 
@@ -39,3 +41,18 @@ from apache_beam.typehints.row_type import RowTypeConstraint as RowTypeConstrain
 from apache_beam.utils.timestamp import Timestamp as Timestamp
 from apache_beam.utils.windowed_value import WindowedValue as WindowedValue
 from grpc import RpcError as RpcError
+
+
+@contextmanager
+def without_cells() -> Iterator[None]:
+    """Keep the numbers of a notebook's cells out of the labels of a pipeline.
+
+    Beam imports its DataFrames for them, which fails where pandas 3 is installed.
+    """
+    names = vars(apache_beam.pipeline)
+    altered = names["alter_label_if_ipython"]
+    names["alter_label_if_ipython"] = lambda *_: None
+    try:
+        yield
+    finally:
+        names["alter_label_if_ipython"] = altered
