@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from tests.bench.table import render
-from trainer.generate.decoder import Reader
+from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt
 from trainer.generate.search import fill
@@ -37,7 +37,7 @@ def measure() -> str:
             for _ in range(1 if on_cpu else 2):  # the first time on an accelerator starts it
                 began = clock()
                 prompts = [_prompt(seed, causal) for seed in range(batch)]
-                fill(Reader(model, shape, device), prompts, decoding)
+                fill(CachedDecoder(model, shape, device), prompts, decoding)
                 seconds = clock() - began
             rates.append(f"{batch * TOKENS / seconds:,.1f}")
         rows.append([name, *rates])
