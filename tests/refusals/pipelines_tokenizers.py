@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -175,13 +176,33 @@ OF_ANY_KIND = {
 }
 """What --tokenizer says, and what is there."""
 
+_WARNED = {
+    **dict.fromkeys(
+        (
+            "ranks: a byte missing",
+            "ranks: ids twice",
+            "ranks: the id of the end",
+            "ranks: an id too large",
+        ),
+        "is it whole",
+    ),
+    "json: two pieces of one id": "is not used",
+}
+"""What is logged before a file is refused."""
+
 ROWS = (
     *(
         refused(command.replace(str(MODEL), "MODEL"), command, scene=scene)
         for command, scene in {**dict.fromkeys(COMMANDS, lines), **ELSEWHERE}.items()
     ),
-    *(opened(name, R50K, scene=scene) for name, scene in RANKS.items()),
-    *(opened(name, HF, scene=scene) for name, scene in HUGGING_FACE.items()),
+    *(
+        replace(opened(name, R50K, scene=scene), before=_WARNED.get(name, ""))
+        for name, scene in RANKS.items()
+    ),
+    *(
+        replace(opened(name, HF, scene=scene), before=_WARNED.get(name, ""))
+        for name, scene in HUGGING_FACE.items()
+    ),
     *(opened(name, VOCAB, scene=scene) for name, scene in VOCABULARIES.items()),
     *(
         opened(name, f"{RUN} {spec}", scene=scene)

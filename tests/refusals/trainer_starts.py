@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,10 @@ ROWS = (
     ),
     _row("tokens of one id", _TRAIN, together(ready, sealed("tokenizer.special.gmask", 307))),
     *(
-        _row(f"again {flags}", f"{_AGAIN} {flags}", scene)
+        replace(
+            _row(f"again {flags}", f"{_AGAIN} {flags}", scene),
+            before="decay_steps is 3" if flags == "--max-steps 3" else "",
+        )
         for flags, scene in {**dict.fromkeys(_RESUMED, trained), **_RESUMED_WITH}.items()
     ),
     *(_row(name, _AGAIN, together(trained, scene)) for name, scene in _GONE.items()),

@@ -210,6 +210,7 @@ _TUNED = tuple(
         f"finetune: resumed with {flags}",
         f"trainer.finetune {TUNING} --save tuned --epochs 2 {flags}",
         scene=together(tuned, lines("items/train.jsonl", ITEMS)),
+        before="" if flags in ("--resume none", "--save run") else "is not read: the run resumes",
     )
     for flags in _RESUMED
 )

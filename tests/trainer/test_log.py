@@ -8,7 +8,7 @@ import pytest
 from shards.errors import UserError
 from shards.shown import visible
 from trainer.log import NAME, TRAIN, VALIDATION, RunLog, read_run_log
-from trainer.metrics import Meter
+from trainer.metrics import Meter, StepResult
 
 
 def write(folder: Path, *steps: int, after: int = 0) -> None:
@@ -112,7 +112,17 @@ def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     now[0] += 5
     meter.pause(1)
     for _ in range(2):
-        meter.add(tokens=400, samples=4, flops=1e9, waited=0.2)
+        meter.add(
+            StepResult(
+                loss=1.0,
+                num_tokens=400,
+                num_samples=4,
+                applied=True,
+                grad_norm=1.0,
+                flops=1e9,
+                waited=0.2,
+            )
+        )
     assert meter.read(peak_flops=1e9) == pytest.approx(
         {
             "ms_per_step": 2000,
