@@ -13,7 +13,7 @@ shuffled element in memory. With documents in segments, a kill costs the items u
 duplicates are found by hashes, a few bytes of each document.
 
 Where do the steps run? Inside ProcessSplits: a worker reads a split and cleans, identifies, judges
-and tokenizes it batch by batch. As transforms of your own pipelines they are in transforms.py,
+and tokenizes it batch by batch. As transforms of your own pipelines they are in transforms/,
 whose WriteDataset ends in the same FindDuplicates, WriteShards and CommitManifest.
 
 Where are worker processes? On an engine its workers do an item in `process`. With the DirectRunner,
@@ -221,7 +221,7 @@ class ItemDoFn(beam.DoFn):
 
     def process(self, listed: Listed) -> Iterator[str]:
         """Do an item, or leave it to the end of the bundle."""
-        if self._notes.run in _LOCAL:
+        if _local(self._notes):
             self._bundle.append(listed)
             return
         with reported(self._notes):
@@ -234,7 +234,7 @@ class ItemDoFn(beam.DoFn):
         items = sorted(self._bundle, key=lambda listed: listed.place)
         notes, stage = self._notes, self._stage
         with reported(notes):
-            do_here(notes, stage, KINDS[stage], job_of(notes), items, _LOCAL[notes.run].runner)
+            do_here(notes, stage, KINDS[stage], job_of(notes), items, notes.get(_LOCAL).runner)
         for listed in items:
             yield beam.WindowedValue(
                 listed.item.name, beam.GlobalWindow().max_timestamp(), (beam.GlobalWindow(),)
@@ -263,8 +263,14 @@ class _Local:
         self.error: BaseException | None = None
 
 
-_LOCAL: dict[str, _Local] = {}
-"""By run."""
+_LOCAL = "local"
+"""The name of a note: a _Local, where all parts of a job run in this process."""
+
+
+def _local(notes: Notes) -> _Local | None:
+    local: _Local | None = notes.get(_LOCAL) if notes.are_here else None
+    return local
+
 
 _ENCODED = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 _TYPES: dict[str, type[UserError]] = {"UserError": UserError, "DamageError": DamageError}
@@ -280,7 +286,7 @@ def reported(notes: Notes) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if (local := _LOCAL.get(notes.run)) is not None:
+        if local := _local(notes):
             local.error = error
         elif isinstance(error, UserError) and is_of_command(notes):
             kind = "DamageError" if isinstance(error, DamageError) else "UserError"
@@ -329,7 +335,8 @@ def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = Fal
 
 
 def _run_here(pipeline: beam.Pipeline, notes: Notes, runner: Runner) -> None:
-    local = _LOCAL[notes.run] = _Local(runner)
+    local = _Local(runner)
+    notes.put(_LOCAL, local)
     try:
         with _interrupts_kept(local):
             pipeline.run().wait_until_finish()
@@ -337,8 +344,6 @@ def _run_here(pipeline: beam.Pipeline, notes: Notes, runner: Runner) -> None:
         if local.error is None:
             raise
         raise local.error from None
-    finally:
-        del _LOCAL[notes.run]
 
 
 def _run_on_engine(pipeline: beam.Pipeline) -> None:

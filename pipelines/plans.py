@@ -38,6 +38,7 @@ from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.tasks import TaskRecord, prepare_task
 from pipelines.execute.notes import Notes
 from pipelines.execute.records import complete_files
+from pipelines.execute.runner import Runner
 from pipelines.execute.stage import (
     Kind,
     Listed,
@@ -46,7 +47,7 @@ from pipelines.execute.stage import (
     Records,
     RunningPlan,
     Stage,
-    is_done,
+    do_here,
     kept_messages,
     list_items,
     records_of,
@@ -226,14 +227,19 @@ def is_of_command(notes: Notes) -> bool:
     return not _spec_of(notes).locks
 
 
+def _is_followed(notes: Notes, spec: JobSpec) -> bool:
+    """Return whether a driver elsewhere logs what the parts of a job have to say."""
+    return not (notes.are_here or spec.locks)
+
+
 def plan(notes: Notes, stage: str) -> list[Listed]:
     """Return the items of a stage to be handed out, once those of the stages before it are done.
 
     Raises:
         UserError: The job cannot be continued; the message says why and what to do.
     """
-    with kept_messages(keep=not notes.are_here) as messages:
-        spec = _spec_of(notes)
+    spec = _spec_of(notes)
+    with kept_messages(keep=_is_followed(notes, spec)) as messages:
         sizes = files(spec.work / stage)  # behind a URL one listing, not a request for each item
         if stage == "map":
             mapping = _plan_map(notes, spec, sizes)
@@ -258,11 +264,10 @@ def commit_job(notes: Notes) -> Manifest | None:
     spec = _spec_of(notes)
     output = spec.map.options.output
     with (
-        kept_messages(keep=not notes.are_here) as messages,
+        kept_messages(keep=_is_followed(notes, spec)) as messages,
         lock_dataset(output, wait=True) if spec.locks else nullcontext(),
     ):
-        there = (output / manifests.NAME).exists()
-        base = manifests.read_manifest(output) if there else None
+        base = manifests.read_current_manifest(output)
         if base is not None and base.number >= spec.number:
             return base
         made = None
@@ -317,16 +322,13 @@ def planned_map(notes: Notes) -> MapPlan:
 
 
 def run_stages(notes: Notes) -> Manifest | None:
-    """Run what comes after the map in this process, item by item, and commit; as commit_job."""
+    """Run what comes after the map in this process, and commit; as commit_job."""
     spec = _spec_of(notes)
 
     def answer(stage: Stage) -> Records:
-        kind, folder = KINDS[stage.name], spec.work / stage.name
-        listed = list_items(notes, stage, files(folder))
-        do_item = kind.prepare(kind.argument(spec.map))
-        for one in listed:
-            if not is_done(kind, spec.map, one, folder=folder):
-                do_item(one.item)
+        kind = KINDS[stage.name]
+        listed = list_items(notes, stage, files(spec.work / stage.name))
+        do_here(notes, stage.name, kind, spec.map, listed, Runner((), num_workers=0))
         return records_of(notes, kind, stage)
 
     if _index(notes, spec) is not None:
@@ -444,22 +446,23 @@ def _check(spec: JobSpec, found: Mapped) -> None:
             found.records, found.files, corpora=job.corpora, most=most, folder=job.work / "map"
         )
     if not spec.grows:
-        languages = spec.judged.describe()
-        rules = [rule for each in languages for rule in spec.judged.rules(each)]
+        judged = spec.judged
+        rules = [rule for each in judged.describe() for rule in judged.rules(each)]
         check_kept(found.records, rules)
 
 
 def _make_index(spec: JobSpec, records: Sequence[MapRecord]) -> SegmentIndex:
     """Return the list of all segments; it is written where items read it."""
     job, output = spec.map, spec.map.options.output
-    base = manifests.read_manifest(output) if spec.base else None
+    grows_or_replaces = spec.base or job.options.overwrite
+    current = manifests.read_current_manifest(output) if grows_or_replaces else None
+    base = current if spec.base else None
     identity: dict[str, Any] = {
         "corpus": spec.corpus.recipe.name,
         "options": spec.semantic,
         "inputs": to_json(input_entries(records)),
     }
-    replaces = job.options.overwrite and (output / manifests.NAME).exists()
-    if replaces and manifests.read_manifest(output).libraries != job.versions:
+    if job.options.overwrite and current and current.libraries != job.versions:
         # Other libraries make other bytes, which must not have the names of the old files.
         identity["libraries"] = job.versions
     earlier = () if base is None else base.generations

@@ -417,6 +417,15 @@ def _mark_replaced(directory: AnyPath, manifest: Manifest) -> None:
                 os.utime(directory / name)
 
 
+def read_current_manifest(directory: AnyPath) -> "Manifest | None":
+    """Return the newest manifest of a dataset; None if its folder has none yet.
+
+    Raises:
+        DamageError: As read_manifest.
+    """
+    return read_manifest(directory) if (directory / NAME).exists() else None
+
+
 def read_manifest(directory: AnyPath) -> Manifest:
     """Return the manifest of a dataset.
 

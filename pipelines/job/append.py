@@ -24,9 +24,8 @@ from pipelines.plans import JobSpec
 from pipelines.read.files import InputFile, Listing
 from pipelines.read.input_format import InputFormat
 from pipelines.segments.index import Earlier
-from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest, lock_dataset
+from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest
 from shards.prune import remove_unfinished, remove_work
 from shards.storage.remote import AnyPath
 
@@ -54,12 +53,12 @@ def append(module: str, options: Options) -> Manifest | None:
     check_ready(options, corpus=load_recipe(module).name)
     listing, corpora = _listed(module, options)
     corpus, output = Corpus(module, options), options.output
-    if not listing.files and read_base(output) is None:
+    if not listing.files and read_current_manifest(output) is None:
         inputs = ", ".join(input_specs(options))
         _LOG.info("%s: there is no file yet that can be read; nothing was made", inputs)
         return None
     with lock_dataset(output):
-        base = read_base(output)
+        base = read_current_manifest(output)
         begun = {*begun_files(base, listing.files, output)}
         readings = {name: each.reading for name, each in corpora.items()}
         new = _new_files(base, listing, output=output, readings=readings, options=options)
@@ -133,13 +132,6 @@ def grow(
     if not run.options.watch:
         run.check_first(sorted(files, key=lambda file: file.name), base=base)
     return run.add(base, files) if files else base
-
-
-def read_base(output: AnyPath) -> Manifest | None:
-    """Return the manifest of the dataset in a folder; None if there is none yet."""
-    if not (output / manifests.NAME).exists():
-        return None
-    return manifests.read_manifest(output)
 
 
 def check_base(spec: JobSpec, base: Manifest | None) -> None:

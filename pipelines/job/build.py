@@ -14,9 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 from pipelines.commit import existing
-from pipelines.commit.commit import (
-    forget_phases,
-)
+from pipelines.commit.commit import forget_phases
 from pipelines.commit.ledger import Ledger
 from pipelines.commit.origin import given_paths, recorded_paths
 from pipelines.compiled import is_warm
@@ -33,7 +31,6 @@ from pipelines.map.description import Description, describe_run
 from pipelines.map.first_records import FirstFiles, check_first_records
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.plan import forget_mapped, log_part
-from pipelines.pipeline import run_job
 from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, planned_map
 from pipelines.quality import Quality
 from pipelines.read.files import InputFile, Listing
@@ -138,7 +135,7 @@ class Build:
             runner: Runs the tasks.
         """
         self.options = corpus.options
-        # The chain, which knows the labels of a model of one's own, checks them.
+        # The chain, which knows the labels of a custom model, checks them.
         self.quality = Quality.parse(
             self.options.quality,
             overrides=self.options.threshold,
@@ -206,7 +203,7 @@ class Build:
         self.announce()
         self.check_first(self.files)
         with self._job(self.files, base=None) as (notes, spec):
-            run_job(notes, spec, self.runner)
+            self._run(notes, spec)
             made = made_by(notes)
         self.clean_up()
         assert made is not None  # only a watch leaves all files out
@@ -236,7 +233,7 @@ class Build:
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
         with self._job(files, base=base, grows=True) as (notes, spec):
-            run_job(notes, spec, self.runner)
+            self._run(notes, spec)
             self.failed.update(mapped(notes).failed)
             made = made_by(notes) if mapped(notes).files else base
             names = [item.name for item in planned_map(notes).items]
@@ -257,7 +254,7 @@ class Build:
         counts: Counter[tuple[str, str]] = Counter()
         if files:
             with self._job(files, base=None, grows=True) as (notes, spec):
-                run_job(notes, spec, self.runner, only_map=True)
+                self._run(notes, spec, only_map=True)
                 found = mapped(notes)
             self.failed.update(found.failed)
             for split in (split for record in found.records for split in record.splits):
@@ -269,7 +266,7 @@ class Build:
         self.announce()
         self.check_first(self.files)
         with self._job(self.files, base=None) as (notes, spec):
-            run_job(notes, spec, self.runner, only_map=True)
+            self._run(notes, spec, only_map=True)
             log_part(spec.map, planned_map(notes), mapped(notes).records)
 
     @contextmanager
@@ -289,11 +286,15 @@ class Build:
         with notes.in_memory() if self.runner.local else nullcontext():
             notes.put(SPEC, spec)
             notes.put(FILES, inputs)
-            try:
-                yield notes, spec
-            finally:
-                if not self.runner.local:
-                    notes.forget()
+            yield notes, spec
+            if not self.runner.local:  # after an error an engine may still run the job
+                notes.forget()
+
+    def _run(self, notes: Notes, spec: JobSpec, *, only_map: bool = False) -> None:
+        # Loads Beam, which takes a second: a dataset that is complete does without it.
+        from pipelines.pipeline import run_job  # noqa: PLC0415
+
+        run_job(notes, spec, self.runner, only_map=only_map)
 
     def check_first(self, files: Sequence[InputFile], *, base: Manifest | None = None) -> None:
         """Check that each source of these files can be read and has the fields that options name.
@@ -363,9 +364,8 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
 
 def next_number(output: AnyPath) -> int:
     """Return the number of the manifest that a job makes."""
-    if not (output / manifests.NAME).exists():
-        return 1
-    return manifests.read_manifest(output).number + 1
+    current = manifests.read_current_manifest(output)
+    return current.number + 1 if current else 1
 
 
 def _megabytes(files: Sequence[InputFile]) -> float:

@@ -25,7 +25,7 @@ from pipelines.commit.existing import seen_files
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
-from pipelines.job.append import begun_files, check_base, grow, read_base
+from pipelines.job.append import begun_files, check_base, grow
 from pipelines.job.arrivals import Arrivals, Name, Version
 from pipelines.job.build import started
 from pipelines.job.ready import check_ready
@@ -33,7 +33,14 @@ from pipelines.read.files import InputFile, input_paths
 from pipelines.read.hub import is_hub_dataset
 from pipelines.read.input_file import shown
 from shards.errors import UserError
-from shards.manifest import WORK, Generation, Manifest, lock_dataset, sum_shards
+from shards.manifest import (
+    WORK,
+    Generation,
+    Manifest,
+    lock_dataset,
+    read_current_manifest,
+    sum_shards,
+)
 from shards.prune import remove_work
 
 LOOK_EVERY = 5.0
@@ -77,7 +84,7 @@ def watch(module: str, options: Options) -> None:
     with lock_dataset(options.output):
         corpus, output = Corpus(module, options), options.output
         with started(corpus, corpora, files=()) as run:
-            base = read_base(output)
+            base = read_current_manifest(output)
             check_base(run.spec, base)
             run.announce()
             run.check_first(listing.files, base=base)
@@ -162,7 +169,7 @@ class Watch:
         self._arrivals = Arrivals(self._options.settle, unmatched=unmatched)
         self._tokens: dict[InputFile, int] = {}
         """Of files that wait and are mapped."""
-        self._base: Manifest | None = read_base(self._output)
+        self._base: Manifest | None = read_current_manifest(self._output)
         self._dataset: Mapping[Name, Version | None] | None = None
         """The files of the dataset; None: they are to be looked up."""
         self._totals = Totals()
@@ -272,7 +279,7 @@ class Watch:
         """Return the files of the dataset, and count the generations that it has got."""
         if self._dataset is None:
             before = len(self._base.generations) if self._base else 0
-            self._base = read_base(self._output)
+            self._base = read_current_manifest(self._output)
             seen = seen_files(self._base, output=self._output) if self._base else {}
             first_seen = {file.name: at for file, at in self._arrivals.first_seen().items()}
             for generation in self._base.generations[before:] if self._base else ():

@@ -16,7 +16,7 @@ from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.corpus.sources import Corpus
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import level_kept
-from pipelines.job.append import check_base, read_base
+from pipelines.job.append import check_base
 from pipelines.job.build import next_number
 from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, MapRecord, SplitRecord, segment_versions
@@ -36,7 +36,7 @@ from pipelines.transforms.collect import Collected, Columns, Sink
 from pipelines.transforms.firing import Firing
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest, lock_dataset
+from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest
 from shards.storage.files import crc32c_of, file_names
 from shards.storage.remote import AnyPath
 
@@ -73,7 +73,7 @@ class Written:
 
     @classmethod
     def of(cls, records: Iterable[Collected | SplitRecord]) -> "Written":
-        """Return records in any order as notes, which do not depend on it."""
+        """Return records in any order as what was written, which does not depend on it."""
         mixed = [*records]
         segments = [record for record in mixed if isinstance(record, Collected)]
         splits = [record for record in mixed if isinstance(record, SplitRecord)]
@@ -160,7 +160,7 @@ def commit_firing(sink: Sink, written: Written, firing: Firing) -> Manifest | No
     """
     output = sink.options.output
     with lock_dataset(output, wait=True), level_kept():
-        base, folder, made = read_base(output), output / WORK / "map", None
+        base, folder, made = read_current_manifest(output), output / WORK / "map", None
         new = _not_taken(written, firing, sink, base=base) if base else written
         if new.segments:
             _check_there(new.segments, folder)
@@ -226,7 +226,7 @@ def check_grows(sink: Sink) -> None:
         UserError: It holds another.
     """
     output = sink.options.output
-    base = read_base(output)
+    base = read_current_manifest(output)
     if base is None:
         return
     advice = "Give the options that it was made with, or another output"
@@ -261,7 +261,7 @@ def _versions(sink: Sink) -> dict[str, str]:
 
 
 def _not_taken(written: Written, firing: Firing, sink: Sink, *, base: Manifest) -> Written:
-    """Return notes without what generations of the window have, by attempts before."""
+    """Return what no generation of the window has, by attempts before."""
     inputs = {one for generation in base.generations for one in generation.inputs}
     of_window = {one for one in inputs if one.path.startswith(firing.window)}
     if of_window.issuperset(input_entries(_of_firing(written, firing, sink))):
@@ -299,7 +299,7 @@ def check_new(options: Options) -> None:
 
 def _made_before(spec: JobSpec, records: Sequence[MapRecord]) -> Manifest | None:
     """Return the manifest if an attempt before got that far: engines may repeat a pipeline."""
-    manifest = read_base(spec.map.options.output)
+    manifest = read_current_manifest(spec.map.options.output)
     if manifest is None or manifest.removals or manifest.corpus != spec.corpus.recipe.name:
         return None
     made_of = [one for generation in manifest.generations for one in generation.inputs]

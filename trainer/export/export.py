@@ -29,7 +29,7 @@ from shards.storage.files import atomic_write, files, make_folder, sync_folder, 
 from shards.storage.lock import lock_dir
 from shards.storage.remote import any_path
 from trainer.distributed import DTYPES
-from trainer.export.command import SAFETENSORS, TRANSFORMERS, Export
+from trainer.export.options import SAFETENSORS, TRANSFORMERS, ExportOptions
 from trainer.import_weights import gpt2
 from trainer.import_weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, resolve_model
@@ -48,7 +48,7 @@ _NO_TOKENIZER = (
 )
 
 
-def export(options: Export) -> list[str]:
+def export(options: ExportOptions) -> list[str]:
     """Write a trained model in another form, and return lines about it for the user.
 
     Args:
@@ -153,7 +153,7 @@ def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
     return state
 
 
-def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Export) -> None:
+def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOptions) -> None:
     try:
         save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
     except SafetensorError as error:  # what it makes of a full disk
@@ -163,7 +163,7 @@ def _write_weights(state: Mapping[str, Tensor], folder: Path, options: Export) -
 
 
 def _config(
-    source: ModelSource, tokenizer: TextTokenizer | None, options: Export
+    source: ModelSource, tokenizer: TextTokenizer | None, options: ExportOptions
 ) -> dict[str, Any]:
     """Return the config.json.
 
@@ -223,7 +223,7 @@ def _special_of_data(source: ModelSource) -> Mapping[str, int]:
 
 
 def _write_tokenizer(
-    source: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: Export
+    source: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
 ) -> list[str]:
     """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
     if tokenizer is None:

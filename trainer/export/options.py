@@ -1,0 +1,40 @@
+"""What is exported, and how: the flags of `python -m trainer.export`."""
+
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+
+from shards.errors import UserError
+from shards.flags import WORD, count, local_path, option, positive, same_option
+from trainer.load_options import LoadOptions
+
+TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """What is exported, and how."""
+
+    path: Path = option(MISSING, flag=WORD, metavar="RUN|CHECKPOINT", type=local_path)
+    """a run's folder, one of its step-N, a published checkpoint, or a folder of transformers"""
+    to: str = option(MISSING, choices=(TRANSFORMERS, SAFETENSORS), required=True)
+    """The form. hf: GPT-2 of transformers; safetensors: names and shape of ours."""
+    output: Path = option(MISSING, metavar="DIR", type=local_path, required=True)
+    """The folder to make."""
+    dtype: str = option("fp32", choices=("fp32", "bf16", "fp16"))
+    """The type of the weights."""
+    shard_bytes: int | None = option(None, metavar="N", type=positive)
+    """Split the weights into files of at most this size (5G). Default: one file."""
+    vocabulary: int | None = option(None, metavar="N", type=count)
+    """hf: how many ids mean something; the embedding's rows after them are padding and left out.
+    Default: all rows."""
+    model: str | None = same_option(LoadOptions, "model")
+    tokenizer: str | None = same_option(LoadOptions, "tokenizer")
+
+    def __post_init__(self) -> None:
+        """Refuse what a form does not have.
+
+        Raises:
+            UserError: a flag does not belong to it.
+        """
+        if self.vocabulary is not None and self.to != TRANSFORMERS:
+            raise UserError(f"--vocabulary is for --to {TRANSFORMERS}, not {self.to}.")
