@@ -154,11 +154,6 @@ class Spans:
         ends = inside.ends[np.roll(begin, -1)]
         return Spans(self.characters, inside.starts[begin], ends, sums_before(begin)[inside.of])
 
-    def count(self, text: str) -> Places:
-        """Return by range how often a text is in it, which is one character or equal ones."""
-        runs = self.runs(np.flatnonzero(self.characters.codes == ord(text[0])))
-        return runs.sums(runs.lengths // len(text))
-
     def lines(self) -> "Spans":
         """Return the lines in each range, by range, as str.splitlines() does."""
         codes, kinds = self.characters.codes, self.characters.kinds
@@ -168,17 +163,14 @@ class Spans:
         _find_lines(codes, kinds, self.starts, self.ends, starts, ends, of)
         return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
 
-    def parts(self, *, feeds: int = 0) -> "Spans":
-        """Return the parts of each range, by range.
-
-        Args:
-            feeds: The least number of line feeds that divide them; 0: each line feed does.
-        """
-        places = np.flatnonzero(self.characters.codes == _LINE_FEED)
-        if not feeds:
-            return self.between(self._inside(places))
-        runs = self.runs(places)
-        return self.between(runs[runs.lengths >= feeds])
+    def count(self, text: str) -> Places:
+        """Return by range how often a text is in it, which is one character or equal ones."""
+        if len(text) > 1:
+            runs = self.runs(np.flatnonzero(self.characters.codes == ord(text[0])))
+            return runs.sums(runs.lengths // len(text))
+        counts = np.empty(len(self.starts), np.int64)
+        _count(self.characters.codes, self.starts, self.ends, ord(text), counts)
+        return counts
 
     def between(self, dividers: "Spans") -> "Spans":
         """Return what dividers in the ranges, by range, leave of these; parts may be empty."""
@@ -222,6 +214,18 @@ class Spans:
         kinds, of = self.characters.kinds, np.zeros(len(self.starts) + 1, np.int64)
         starts, ends = np.empty((2, len(kinds) // 2 + len(self.starts) + 1), np.int64)
         _find_words(kinds, self.starts, self.ends, starts, ends, of)
+        return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
+
+    def parts(self, *, feeds: int = 0) -> "Spans":
+        """Return the parts of each range, by range.
+
+        Args:
+            feeds: The least number of line feeds that divide them; 0: each line feed does.
+        """
+        codes, of = self.characters.codes, np.zeros(len(self.starts) + 1, np.int64)
+        most = len(self.starts) + np.count_nonzero(codes == _LINE_FEED)
+        starts, ends = np.empty((2, most), np.int64)
+        _find_parts(codes, self.starts, self.ends, feeds, starts, ends, of)
         return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
 
     def with_shorter(self, others: "Spans", chosen: Flags) -> "Spans":
@@ -424,6 +428,46 @@ def _find_lines(  # noqa: PLR0913, PLR0917  ranges, and where to write
             firsts[count], lasts[count] = start + first, ends[text]
             count += 1
         of[text + 1] = count
+
+
+@kernel
+def _find_parts(  # noqa: PLR0913, PLR0917  ranges, and where to write
+    codes: Codes,
+    starts: Places,
+    ends: Places,
+    feeds: int,
+    firsts: Places,
+    lasts: Places,
+    of: Places,
+) -> None:
+    """Write where parts between line feeds begin and end."""
+    count = 0
+    for text in range(len(starts)):
+        start, part = starts[text], codes[starts[text] : ends[text]]
+        first = run = after_run = 0
+        for at in range(len(part)):
+            if part[at] != _LINE_FEED:
+                continue
+            if at != after_run or not feeds:
+                run = at
+            after_run = at + 1
+            if after_run - run == max(feeds, 1):
+                firsts[count], lasts[count] = start + first, start + run
+                count += 1
+            if after_run - run >= feeds:
+                first = after_run
+        firsts[count], lasts[count] = start + first, ends[text]
+        count += 1
+        of[text + 1] = count
+
+
+@kernel
+def _count(codes: Codes, starts: Places, ends: Places, wanted: int, counts: Places) -> None:
+    for index in range(len(starts)):
+        count = 0
+        for code in codes[starts[index] : ends[index]]:
+            count += code == wanted
+        counts[index] = count
 
 
 @kernel
