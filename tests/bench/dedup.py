@@ -162,7 +162,9 @@ def measure_append(existing: Sequence[int]) -> str:
         if number:
             generate(folder, range(number), number + NEW)
             found = run(folder, WudaoOptions(dedup="minhash"))
-            made = SimpleNamespace(name=GENERATION, signatures=found.signatures, audit=())
+            made = SimpleNamespace(
+                name=GENERATION, signatures=found.signatures, audit=(), accounting={}
+            )
             earlier = (Earlier.of(made, dedup="minhash"),)
             shutil.rmtree(folder / WORK)
         generate(folder, range(number, number + NEW), number + NEW)
