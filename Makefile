@@ -58,11 +58,12 @@ test-pythons: setup  ## the wheel on every other Python here from 3.11 on: the s
 soak: setup  ## random runs, kills and harm against an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
-lint: setup  ## style, types and the arrows between the packages
+lint: setup  ## style, types, imports between packages, and banned phrases
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.plain_words
 
 format: setup  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
