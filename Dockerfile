@@ -12,7 +12,7 @@ RUN pip install --no-cache-dir --constraint .ci/constraints.txt ".[pipelines,fas
 # From here on Python finds the installed packages and not the checkout. Kernels are compiled for the processor
 # of this machine; on one of another kind the first process that needs them compiles them again.
 WORKDIR /
-RUN python -m pipelines.map.compile
+RUN python -m pipelines.steps.compile
 
 # torch brings the CUDA libraries that it runs on; DeepSpeed builds operators with the compiler, which must be of
 # the CUDA version that torch was made with (torch.version.cuda).

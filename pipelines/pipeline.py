@@ -5,15 +5,15 @@
 What runs where? Each stage is a plan, a Reshuffle and a ParDo. The plan is one element that waits
 for the stage before it (`AsList`), reads the records that its items left, and lists the items of
 its own stage (plans.py). The ParDo does them, unless their records are there: a function of an item
-that reads files and writes files, the record last (map/, dedup/, merge/). Only the names of items
-cross from stage to stage.
+that reads files and writes files, the record last (process/, dedup/, merge/). Only the names of
+items cross from stage to stage.
 
 Why do documents not cross a shuffle? Batch Beam cannot resume, and its local runners hold every
 shuffled element in memory. With documents in segments, a kill costs the items under way, and
 duplicates are found by hashes, a few bytes of each document.
 
 Where do the steps run? Inside ProcessSplits: a worker reads a split and cleans, identifies, judges
-and tokenizes it batch by batch. As transforms of your own pipelines they are in transforms/,
+and tokenizes it batch by batch. As transforms of your own pipelines they are in transforms.py,
 whose WriteDataset ends in the same FindDuplicates, WriteShards and CommitManifest.
 
 Where are worker processes? On an engine its workers do an item in `process`. With the DirectRunner,

@@ -52,10 +52,11 @@ from pipelines.execute.stage import (
     list_items,
     records_of,
 )
-from pipelines.map.description import Description
-from pipelines.map.first_records import FirstFiles, check_first_records
-from pipelines.map.mapper import Job, MapRecord, prepare_map
-from pipelines.map.plan import (
+from pipelines.merge.ranges import RangeRecord, prepare_range
+from pipelines.merge.shards import Sharding, merge
+from pipelines.merge.tasks import MergeRecord, prepare_merge
+from pipelines.process.first_records import FirstFiles, check_first_records
+from pipelines.process.plan import (
     MapPlan,
     check_ends,
     check_parts,
@@ -64,15 +65,14 @@ from pipelines.map.plan import (
     plan_map,
     without_files,
 )
-from pipelines.merge.ranges import RangeRecord, prepare_range
-from pipelines.merge.shards import Sharding, merge
-from pipelines.merge.tasks import MergeRecord, prepare_merge
+from pipelines.process.processor import Job, MapRecord, prepare_map
 from pipelines.quality import Quality
 from pipelines.quality.selection import joined, recorded_bounds
 from pipelines.read.files import InputFile, Listing
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex
+from pipelines.steps.description import Description
 from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.manifest import Manifest, lock_dataset

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.corpus.batcher import Intake, group_records
 from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import match_corpora
-from pipelines.map.first_records import FirstFiles, check_sources
-from pipelines.map.intake import Intake, group_records
-from pipelines.map.mapper import Job
+from pipelines.process.first_records import FirstFiles, check_sources
+from pipelines.process.processor import Job
 from pipelines.read.files import InputFile
 from pipelines.read.input_format import splits
 from pipelines.segments.identity import hash_bound

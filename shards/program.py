@@ -72,9 +72,9 @@ GROUPS = {
         _command("train-classifier", ":TrainClassifier", "a quality model of one's own"),
         Entry(
             "compile",
-            "pipelines.map.compile",
+            "pipelines.steps.compile",
             "compile the kernels now, once",
-            "pipelines.map.compile:Compile",
+            "pipelines.steps.compile:Compile",
         ),
     ),
     KEEP: (

@@ -25,7 +25,7 @@ IMPORT = re.compile(r"^from ((?:pipelines|shards|trainer)[\w.]*) import", re.MUL
 FACE = re.compile(r"^from (pipelines|shards|trainer) import ([\w, ]+)$", re.MULTILINE)
 MODULE = re.compile(r"python -m ((?:pipelines|shards|trainer)[a-z_.]*[a-z])\b")
 COMMAND = re.compile(r"(?:^\$ |`)corpusmill ([a-z]+(?:-[a-z]+)*)(?=[\s`])", re.MULTILINE)
-OF_THE_READER = {"pipelines/notes.py", "tests/pipelines/map/test_mapper.py"}
+OF_THE_READER = {"pipelines/notes.py", "tests/pipelines/process/test_processor.py"}
 """A path that an example makes up."""
 
 

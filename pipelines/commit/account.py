@@ -10,8 +10,8 @@ from typing import Any
 
 from pipelines.commit.unknown import Unknown, unknown_lines
 from pipelines.dedup.tasks import TaskRecord
-from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
+from pipelines.process.processor import MapRecord
 from pipelines.read.files import Listing
 from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally

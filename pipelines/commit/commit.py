@@ -12,8 +12,8 @@ from typing import Any
 from pipelines.commit import account
 from pipelines.commit.existing import INPUTS, read_inputs
 from pipelines.dedup.phases import Deduplicated
-from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
+from pipelines.process.processor import MapRecord
 from pipelines.read.files import InputFile
 from pipelines.report.sums import machine
 from pipelines.report.write import REPORT, write_page

@@ -1,14 +1,14 @@
 """Columns that options ask for and that are empty in some documents, so that nobody relies on them.
 
-The first records of a source have to have a value (`pipelines/map/wanted.py`); later ones, or other
-files, may lack it.
+The first records of a source have to have a value (`pipelines/process/wanted.py`); later ones, or
+other files, may lack it.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelines.corpus.sources import Corpus
-from pipelines.map.mapper import MapRecord
+from pipelines.process.processor import MapRecord
 
 
 def empty_lines(records: Iterable[MapRecord], corpora: Mapping[str, Corpus]) -> Iterator[str]:

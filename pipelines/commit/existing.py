@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.corpus.code import CODE, OWN_CODE
-from pipelines.map.resume import unchanged
+from pipelines.process.resume import unchanged
 from pipelines.quality.selection import EVERY
 from pipelines.read.files import InputFile, Listing
 from pipelines.read.input_format import InputFormat, splits, stored_crc32c

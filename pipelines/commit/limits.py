@@ -7,8 +7,8 @@ from typing import Any
 
 from pipelines.commit.account import expected_account, mapped
 from pipelines.corpus.sources import Corpus
-from pipelines.map.mapper import MapRecord
-from pipelines.map.unreadable import UnreadableSource
+from pipelines.corpus.unreadable import UnreadableSource
+from pipelines.process.processor import MapRecord
 from pipelines.quality.profile import Rule
 from pipelines.read.files import InputFile
 from pipelines.read.record import Damage, Record

@@ -7,7 +7,7 @@ not depend on how the input was cut.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from pipelines.map.mapper import MapRecord
+from pipelines.process.processor import MapRecord
 from pipelines.report.write import PAGE
 
 Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]

@@ -1,6 +1,6 @@
 """The identity of a user's own code: a corpus, or a profile, may change between two runs.
 
-The corpora of this package change with STAGES_VERSION (map/mapper.py). For any other one the source
+The corpora of this package change with STAGES_VERSION (versions.py). For any other one the source
 of its module, and of what that imports from its own package, is among the facts that decide bytes.
 """
 

@@ -23,17 +23,18 @@ from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import MERGE, corpus_fraction, is_share
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, list_corpora, others
+from pipelines.corpus.versions import segment_versions
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.ready import check_ready
-from pipelines.map.description import Description, describe_run
-from pipelines.map.first_records import FirstFiles, check_first_records
-from pipelines.map.mapper import Job, segment_versions
-from pipelines.map.plan import forget_mapped, log_part
 from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, planned_map
+from pipelines.process.first_records import FirstFiles, check_first_records
+from pipelines.process.plan import forget_mapped, log_part
+from pipelines.process.processor import Job
 from pipelines.quality import Quality
 from pipelines.read.files import InputFile, Listing
+from pipelines.steps.description import Description, describe_run
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import Manifest, lock_dataset

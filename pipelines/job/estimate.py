@@ -21,9 +21,8 @@ from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.build import Build
-from pipelines.map.chain import load_chain
-from pipelines.map.first_records import FirstFiles, check_sources
-from pipelines.map.mapper import Job
+from pipelines.process.first_records import FirstFiles, check_sources
+from pipelines.process.processor import Job
 from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
 from pipelines.read.files import InputFile
@@ -36,6 +35,7 @@ from pipelines.report.columns import table
 from pipelines.report.formats import byte_size, duration, percent
 from pipelines.report.projection import NO_COSTS, Costs, run_costs, text_read
 from pipelines.report.write import REPORT
+from pipelines.steps.chain import load_chain
 from shards.manifest import WORK, Manifest, sum_shards
 from shards.storage.files import files as sizes_below
 from shards.storage.files import read_json

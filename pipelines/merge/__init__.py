@@ -1,1 +1,1 @@
-"""Segments become shards."""
+"""WriteShards: segments become shards."""

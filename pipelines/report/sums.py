@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.map.mapper import MapRecord
 from pipelines.merge.tasks import MergeRecord
+from pipelines.process.processor import MapRecord
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import reasons_of

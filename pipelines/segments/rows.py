@@ -39,6 +39,18 @@ PATH = pa.field("path", NAME)
 """The column with the path of each row's file, relative to its input: the rows of a batch may be of
 several files of one source."""
 
+SOURCE = pa.field("source", NAME)
+"""The column with the name of each row's input, in batches of a pipeline of the user's."""
+
+REASON = pa.field("reason", NAME)
+"""The column of dropped and quarantined rows that says why, in such batches."""
+
+METRIC = b"corpusmill.metric"
+"""Marks the fields of metrics: they are of the audit table, not of a dataset's documents."""
+
+ROWS = "rows"
+"""The path of documents that come from no file."""
+
 READ = pa.schema(
     [
         ("position", pa.int64()),
@@ -69,6 +81,12 @@ class Verdict:
 
     batch: pa.RecordBatch
     reasons: pa.Array
+
+
+def constant(value: str, rows: int) -> pa.Array:
+    """Return a column of NAME with one value."""
+    indices = pa.array(np.zeros(rows, np.int32))
+    return pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))
 
 
 def whole_texts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:

@@ -39,7 +39,7 @@ CHANGED = "changed"
 STEPS: tuple[type[Step], ...] = (
     Block, Clean, Identify, QualityFilter, Decontaminate, Mask, Tokenize, Fingerprint,
 )  # fmt: skip
-"""The steps of the chain (map/chain.py): figures go by their names and by those of their fields."""
+"""The steps of the chain (chain.py): figures go by their names and by those of their fields."""
 
 _OTHERS = (READ, "document", "segment")
 """What else figures go by."""

@@ -39,8 +39,8 @@ from pipelines.execute.stage import (
     list_items,
     records_of,
 )
-from pipelines.map.mapper import Job
 from pipelines.plans import KINDS, STAGES
+from pipelines.process.processor import Job
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex, load_index
 from pipelines.wudao import WudaoOptions

@@ -150,5 +150,5 @@ ROWS = (
         scene=together(without("kenlm"), holding("k"), holding("p")),
         process=True,
     ),
-    refused("without numba", "pipelines.map.compile", scene=without("numba"), process=True),
+    refused("without numba", "pipelines.steps.compile", scene=without("numba"), process=True),
 )

@@ -70,8 +70,8 @@ class Case:
                 sizes[module] = {name: level[name] for name in level if hasattr(owner, name)}
         if self.rng.random() < 0.4:
             rows = self.rng.choice((1, 7, 40))
-            sizes["pipelines.map.intake"] = {"BATCH_RECORDS": rows}
-            sizes["pipelines.map.builder"] = {"MAX_RECORDS": rows * self.rng.choice((1, 2, 5))}
+            sizes["pipelines.corpus.batcher"] = {"BATCH_RECORDS": rows}
+            sizes["pipelines.process.builder"] = {"MAX_RECORDS": rows * self.rng.choice((1, 2, 5))}
         self.constants = sizes
         self.note("sizes", sizes)
 
@@ -132,7 +132,9 @@ class Case:
         The folder is deleted.
         """
         output, sizes = self.folder / name, self.constants
-        decide = () if "--shards" in words else ("pipelines.map.intake", "pipelines.map.builder")
+        decide = (
+            () if "--shards" in words else ("pipelines.corpus.batcher", "pipelines.process.builder")
+        )
         self.constants = {module: sizes[module] for module in decide if module in sizes}
         self.succeed(*words, "--output", output)
         self.constants = sizes

@@ -18,7 +18,7 @@ from shards.text_hash import fold
 from tests.pipelines.dedup.pages import related_pages, torn_pages
 from tests.pipelines.dedup.plain import sign
 from tests.pipelines.runs import TEXT, small_lines, write_lines
-from tests.pipelines.transforms.pipes import shipped
+from tests.pipelines.write.pipes import shipped
 
 _PER_TASK = (
     "exact.ROWS_PER_TASK",

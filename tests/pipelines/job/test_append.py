@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.job.append import append
 from pipelines.job.build import Build, build
-from pipelines.map import packs
+from pipelines.read import packs
 from shards.__main__ import main
 from shards.manifest import Manifest, write_manifest
 from tests.pipelines.privileges import without_privileges

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpus import versions
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.build import build
-from pipelines.map import mapper
 from shards import UserError
 from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import MODULE, content, many_splits, page, shipped, small, write_wudao
@@ -38,7 +38,7 @@ def test_workers_and_a_copy_of_the_corpus_elsewhere_make_the_same_bytes(
 def test_segments_of_several_batches_make_the_same_bytes(
     reference: Path, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("pipelines.map.intake.BATCH_RECORDS", 7)
+    monkeypatch.setattr("pipelines.corpus.batcher.BATCH_RECORDS", 7)
     build(MODULE, many_splits(tmp_path / "out", sample))
     assert shipped(tmp_path / "out") == shipped(reference)
 
@@ -53,13 +53,13 @@ def test_changed_versions_are_told_and_only_then_work_is_redone(
 ):
     output = tmp_path / "out"
     shutil.copytree(reference, output)
-    before = mapper.STAGES_VERSION
+    before = versions.STAGES_VERSION
     caplog.set_level("INFO", logger="corpusmill")
     for changed in (False, True):
         caplog.clear()
         (output / "manifest.json").unlink()
         if changed:
-            monkeypatch.setattr(mapper, "STAGES_VERSION", 99)
+            monkeypatch.setattr(versions, "STAGES_VERSION", 99)
         build(MODULE, many_splits(output, sample, keep_segments=True))
         told = f"corpusmill stages ({before}, now 99) changed" in caplog.text
         assert told == ("finished before" not in caplog.text) == changed

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import build
-from tests.pipelines.transforms.pipes import TOKENIZER
+from tests.pipelines.write.pipes import TOKENIZER
 
 SIZES = (19, 20, 100, 640, 1000)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.map.description import tokenizer_entry
+from pipelines.steps.description import tokenizer_entry
 from pipelines.tokenizers.tokenizer import load_tokenizer, restore_tokenizer
 from shards.errors import UserError
 from shards.vocabulary import Vocabulary

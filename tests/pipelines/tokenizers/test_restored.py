@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.map.description import tokenizer_entry
+from pipelines.steps.description import tokenizer_entry
 from pipelines.tokenizers.tokenizer import load_tokenizer, restore_tokenizer
 from shards.errors import DamageError
 from shards.vocabulary import Vocabulary

@@ -1,0 +1,56 @@
+"""How much of files was read: records that --sample leaves out, and bytes."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+
+from pipelines.corpus.batcher import Piece
+from pipelines.read.record import CUT
+from pipelines.segments.rows import PATH, REJECTS, Verdict
+
+_COUNTED = REJECTS - CUT
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How much of some files of one source was read so far, by path."""
+
+    unsampled: Counter[str] = field(default_factory=Counter)
+    """Records that --sample leaves out."""
+    bytes: Counter[str] = field(default_factory=Counter)
+    """About how many bytes of input the other records take."""
+    unread_bytes: Counter[str] = field(default_factory=Counter)
+    """About how many of them those take that cannot be read, without the ends of cut files."""
+
+    def add(self, pieces: Sequence[Piece], verdicts: Iterable[Verdict]) -> None:
+        """Add records that --sample takes.
+
+        Args:
+            pieces: The records.
+            verdicts: On those that are left out.
+        """
+        for piece in pieces:
+            self.bytes[piece.split.relative] += sum(item.size for item in piece.items)
+        rejected = {place for verdict in verdicts for place in _rejected(verdict)}
+        if rejected:
+            for piece in pieces:
+                path = piece.split.relative
+                sizes = (item.size for item in piece.items if (path, item.offset) in rejected)
+                self.unread_bytes[path] += sum(sizes)
+
+    def of(self, path: str) -> dict[str, int]:
+        """Return the amounts of one file, by name."""
+        return {each.name: getattr(self, each.name)[path] for each in fields(self)}
+
+
+def _rejected(verdict: Verdict) -> list[tuple[str, int]]:
+    """Return the path and position of records that cannot be read."""
+    reasons = verdict.reasons.to_pylist()
+    if _COUNTED.isdisjoint(reasons):
+        return []
+    places = (verdict.batch[name].to_pylist() for name in (PATH.name, "position"))
+    return [
+        (path, position)
+        for path, position, reason in zip(*places, reasons, strict=True)
+        if reason in _COUNTED
+    ]

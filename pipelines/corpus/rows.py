@@ -1,0 +1,324 @@
+"""Batches as rows of Beam with a schema, and back: for transforms of one's own, Beam SQL and YAML.
+
+    batches ─▶ ToRows ─▶ beam.Row(text=…, language=…, url=…) ─▶ FromRows ─▶ batches
+
+A row that keeps the columns of its identity is the document that it was; to others FromRows gives
+one, a hash of the row itself, so that nothing depends on where or when it is made.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from types import MappingProxyType, UnionType
+from typing import Any, Optional, Union, get_args, get_origin
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus.batcher import BATCH_BYTES, BATCH_RECORDS
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
+from pipelines.read.files import NAME as SOURCE_NAME
+from pipelines.segments.identity import holdout_hashes, order_hashes
+from pipelines.segments.rows import CLEAN, NAME, PATH, RAW, READ, REASON, ROWS, SOURCE, constant
+from pipelines.segments.unknown import UNKNOWN
+from shards.errors import UserError
+
+IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
+"""The columns that say which document a row is."""
+
+_PLACES = ("position", "length", "ordinal")
+
+_TAKEN = frozenset(
+    {"order", "holdout", "tokens", "prompt_tokens", UNKNOWN, "offset", "start", "verdict", RAW.name}
+    | {"hash_high", "hash_low", "signature", "unsure", CLEAN.name}
+)
+"""Names that fields of rows cannot have."""
+
+_KINDS: Mapping[type, pa.DataType] = MappingProxyType(
+    {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+)
+_TYPES: Mapping[str, tuple[type, pa.DataType]] = MappingProxyType(
+    {
+        **{name: (str, NAME) for name in (SOURCE.name, PATH.name, REASON.name, "language")},
+        **{name: (int, READ.field(name).type) for name in ("position", "length", "ordinal")},
+        "bytes": (int, pa.int64()),
+        **{name: (str, pa.large_string()) for name in ("text", "prompt", "group")},
+        "score": (float, pa.float32()),
+        "repaired": (bool, pa.bool_()),
+    }
+)
+"""Of the columns that this package makes: the type in a row, and in a batch."""
+
+_USUAL = (*IDENTITY, "bytes", "group", "prompt", "text")
+
+
+class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
+    """Gives a row for each document: identity, group, prompt, text, and the columns asked for."""
+
+    def __init__(self, *columns: str, **types: type) -> None:
+        """Make the transform.
+
+        Args:
+            columns: Further columns: of steps ("language", "score", "reason"), or of text.
+            types: Further columns with their types, as in year=int.
+
+        Raises:
+            UserError: A type is none that a row can have.
+        """
+        super().__init__()
+        for name, kind in types.items():
+            if kind not in _KINDS:
+                raise UserError(
+                    f"ToRows({name}={kind!r}): a column of a row is a str, int, float or bool"
+                )
+        given = {name: _TYPES[name][0] if name in _TYPES else str for name in columns}
+        self._fields = {**{name: _TYPES[name][0] for name in _USUAL}, **given, **types}
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
+        """Wire it."""
+        # What a document may lack is null: steps that it did not reach, columns of its corpus. Of
+        # `str | None` Beam makes a field that engines in Java cannot read.
+        fields: list[tuple[str, Any]] = [
+            (name, kind if name in _USUAL else Optional[kind])  # noqa: UP045 - see above
+            for name, kind in self._fields.items()
+        ]
+        row_type = beam.RowTypeConstraint.from_fields(fields)
+        making = beam.FlatMap(_rows_of, names=[*self._fields]).with_output_types(row_type)
+        rows: PCollection[Any] = batches | "To rows" >> making
+        return rows
+
+
+def _rows_of(batch: pa.RecordBatch, *, names: Sequence[str]) -> Iterator[Any]:
+    """Yield the rows of a batch."""
+    missing = [name for name in names if name not in batch.schema.names]
+    if missing:
+        raise UserError(
+            f"ToRows: a batch has no column {missing[0]!r}; it has {', '.join(batch.schema.names)}"
+        )
+    for row in batch.select(names).to_pylist():
+        yield beam.Row(**row)
+
+
+class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
+    """Gives batches of rows that have a schema and a `text`; other fields become columns.
+
+    Rows with all columns of an identity keep it. Others get one: a hash of `id` if that is given,
+    of the whole row if not.
+    """
+
+    def __init__(
+        self, *, source: str = ROWS, id: str | Sequence[str] = (), group: str = "", seed: int = 0
+    ) -> None:
+        """Make the transform.
+
+        Args:
+            source: The source of rows that have none: its shards lie apart.
+            id: Fields that no two rows have alike, such as "url"; none: equal rows are one document
+                several times. Without such a field leave it out.
+            group: The field by whose values the account is broken down.
+            seed: Of order and validation, as ReadCorpus's.
+        """
+        super().__init__()
+        _check_sources([source])
+        ids = (id,) if isinstance(id, str) else tuple(id)
+        self._making = Making(source=source, id=ids, group=group, seed=seed)
+
+    def expand(self, rows: PCollection[Any]) -> PCollection[pa.RecordBatch]:
+        """Wire it.
+
+        Raises:
+            UserError: The rows have no schema, no text, or a field of a type that no column has.
+        """
+        types = _types_of(rows.element_type)
+        making = replace(self._making, types=types)
+        for name in (*making.id, *([making.group] if making.group else [])):
+            if name not in types:
+                raise UserError(
+                    f"FromRows: rows have no field {name!r}; they have {', '.join(types)}"
+                )
+        grouping = beam.BatchElements(
+            BATCH_BYTES, BATCH_BYTES, element_size_fn=_size, record_metrics=False
+        )
+        batches: PCollection[pa.RecordBatch] = (
+            rows
+            | "Group" >> grouping
+            | "From rows" >> beam.FlatMap(making.batches).with_output_types(pa.RecordBatch)
+        )
+        return batches
+
+
+def _size(row: Any) -> int:
+    """Return which part of BATCH_BYTES a row takes: a batch has BATCH_RECORDS at most."""
+    return max(len(row.text or ""), BATCH_BYTES // BATCH_RECORDS)
+
+
+def _types_of(element: Any) -> dict[str, pa.DataType]:
+    """Return the columns of rows of a type."""
+    row_type = beam.RowTypeConstraint.from_user_type(element)
+    if row_type is None and isinstance(element, beam.RowTypeConstraint):
+        row_type = element
+    if row_type is None:
+        raise UserError(
+            f"FromRows needs rows with a schema, not elements of {element}: make beam.Row(text=…, "
+            "url=…) in a beam.Map, or declare .with_output_types(A_NAMED_TUPLE)"
+        )
+    types = {}
+    for name, kind in row_type._fields:
+        plain = _plain(kind)
+        if plain is None:
+            raise UserError(
+                f"FromRows: the field {name!r} is of {kind}; a column is of str, int, float or "
+                "bool. Leave it out, or make a text of it"
+            )
+        types[name] = _TYPES[name][1] if name in _TYPES else _KINDS[plain]
+    _check_names(types)
+    if "text" not in types:
+        raise UserError(f"FromRows: rows have no field 'text'; they have {', '.join(types)}")
+    return types
+
+
+def _check_names(types: Mapping[str, pa.DataType]) -> None:
+    if taken := sorted(_TAKEN & {*types}):
+        raise UserError(
+            f"FromRows: a field cannot be called {taken[0]!r}, which is a column of batches that "
+            f"is made otherwise: choose another name, as in from_{taken[0]}"
+        )
+    places = [name for name in _PLACES if name in types]
+    lacking = [name for name in IDENTITY if name not in types]
+    if places and lacking:
+        raise UserError(
+            f"FromRows: rows have {', '.join(places)} but not {', '.join(lacking)}: either all of "
+            "an identity, as ToRows gives it, or none but source and path. Rename the field if it "
+            "means something else"
+        )
+
+
+def _plain(kind: Any) -> type | None:
+    """Return the type of a field that may be null as one of str, int, float, bool."""
+    options = [option for option in _union(kind) if option is not type(None)]
+    if len(options) != 1:
+        return None
+    names = {"str": str, "bool": bool}
+    (option,) = options
+    name = getattr(option, "__name__", "")
+    return names.get(name) or (
+        int if name.startswith("int") else float if name.startswith("float") else None
+    )
+
+
+def _union(kind: Any) -> Sequence[Any]:
+    """Return what a type may be, whether Python or Beam describes it."""
+    if get_origin(kind) in (Union, UnionType):
+        return get_args(kind)
+    return tuple(getattr(kind, "union_types", (kind,)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How batches are made of rows, of any number of them; which share one decides nothing."""
+
+    source: str
+    """Of rows that have none."""
+    id: tuple[str, ...]
+    group: str
+    seed: int
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    """The columns of the rows."""
+
+    def batches(self, rows: Sequence[Any]) -> list[pa.RecordBatch]:
+        """Return the batch of some rows, none of no rows."""
+        values = [tuple(getattr(row, name) for name in self.types) for row in rows]
+        return [self._batch(values)] if values else []
+
+    def _batch(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+        values = dict(zip(self.types, zip(*rows, strict=True), strict=True))
+        for name in ("text", *IDENTITY):
+            if None in values.get(name, ()):
+                raise UserError(f"FromRows: a row's {name} is null: leave such rows out before")
+        columns = {name: _column(name, values[name], kind) for name, kind in self.types.items()}
+        if not {*IDENTITY} <= {*self.types}:
+            columns = {**self._identity(columns, len(rows)), **columns}
+        _check_sources(columns[SOURCE.name].unique().to_pylist())
+        columns |= self._hashes(columns)
+        columns = _complete(columns, self.group, len(rows))
+        rest = [name for name in columns if name not in READ.names]
+        return pa.RecordBatch.from_pydict({name: columns[name] for name in (*READ.names, *rest)})
+
+    def _identity(self, columns: Mapping[str, Any], num: int) -> dict[str, Any]:
+        # Of the columns: engines change values as they hand them on, such as 1 to 1.0.
+        chosen = [columns[name].to_pylist() for name in self.id or self.types]
+        positions = [_position(values) for values in zip(*chosen, strict=True)]
+        return {
+            SOURCE.name: constant(self.source, num),
+            PATH.name: constant(ROWS, num),
+            "position": pa.array(positions, pa.int64()),
+            "length": pa.repeat(pa.scalar(1, pa.int64()), num),
+            "ordinal": pa.repeat(pa.scalar(0, pa.int32()), num),
+        }
+
+    def _hashes(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return order and holdout, file by file."""
+        num = len(columns["text"])
+        order, holdout = np.zeros(num, np.uint64), np.zeros(num, np.uint64)
+        files = list(
+            zip(*(columns[name].to_pylist() for name in (SOURCE.name, PATH.name)), strict=True)
+        )
+        positions, ordinals = (columns[name].to_numpy() for name in ("position", "ordinal"))
+        for source, path in dict.fromkeys(files):
+            mask = np.array([one == (source, path) for one in files])
+            places, numbers = positions[mask], ordinals[mask]
+            order[mask] = order_hashes(
+                source, path, positions=places, ordinals=numbers, seed=self.seed
+            )
+            holdout[mask] = holdout_hashes(source, path, places, seed=self.seed)
+        return {"order": pa.array(order), "holdout": pa.array(holdout)}
+
+
+def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> Any:
+    """Return a field of rows as a column."""
+    if pa.types.is_integer(kind):  # Arrow would cut them to whole numbers
+        cut = [value for value in values if isinstance(value, float) and value % 1]
+        if cut:
+            raise UserError(f"FromRows: a row's {name} is {cut[0]!r}, and its type a whole number")
+    try:
+        column = pa.array(values, _built(kind)).cast(kind)
+    except (pa.ArrowException, UnicodeEncodeError, TypeError) as error:
+        raise UserError(
+            f"FromRows: a row's {name} is no {kind}: {' '.join(str(error).split())[:200]}"
+        ) from error
+    if name in ("text", "prompt") and any("\0" in value for value in values if value):
+        raise UserError(f"FromRows: a row's {name} has a NUL character: leave such rows out before")
+    return column
+
+
+def _check_sources(names: Sequence[str]) -> None:
+    for name in names:
+        if not SOURCE_NAME.fullmatch(name) or name in (".", ".."):
+            raise UserError(
+                f"FromRows: {name!r} cannot be the name of a source, which names a folder: use "
+                "letters, digits and ._-; rename the field if it means something else"
+            )
+
+
+def _built(kind: pa.DataType) -> pa.DataType:
+    return pa.large_string() if kind == NAME else kind
+
+
+def _position(values: Sequence[Any]) -> int:
+    """Return what stands for the place of a row: 63 bits of a hash of its values."""
+    digest = blake2b(json.dumps(values).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _complete(columns: Mapping[str, Any], group: str, num: int) -> dict[str, Any]:
+    """Return columns with those of READ that rows may leave out."""
+    empty = pa.repeat(pa.scalar("", pa.large_string()), num)
+    prompt = pc.fill_null(columns.get("prompt", empty), "")
+    by = columns[group].cast(pa.large_string()) if group else columns.get("group", empty)
+    size = pc.add(pc.binary_length(columns["text"]), pc.binary_length(prompt)).cast(pa.int64())
+    # A document that was read before has as many bytes as it had then, as in every account.
+    filled = {"prompt": prompt, "group": pc.fill_null(by, ""), "bytes": columns.get("bytes", size)}
+    return {**columns, **filled}

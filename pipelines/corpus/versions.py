@@ -1,0 +1,28 @@
+"""The versions that decide the bytes of segments."""
+
+import unicodedata
+from collections.abc import Mapping
+from importlib.metadata import version
+
+from pipelines.corpus.code import code_hash
+from pipelines.corpus.sources import Corpus
+
+STAGES_VERSION = 7
+"""Raised with every change of this package that changes the bytes of a segment."""
+
+
+def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) -> dict[str, str]:
+    """Return the versions that decide the bytes of segments, by name.
+
+    Args:
+        engines: Those of the chain's libraries.
+        corpora: The corpus of each source.
+    """
+    modules = sorted({corpus.module for corpus in corpora.values()})
+    return {
+        "corpusmill stages": str(STAGES_VERSION),
+        "ftfy": version("ftfy"),
+        "unicode": unicodedata.unidata_version,
+        **{f"code of {module}": code for module in modules if (code := code_hash(module))},
+        **engines,
+    }

@@ -1,1 +1,0 @@
-"""A split becomes segments."""

@@ -1,0 +1,1 @@
+"""ProcessSplits: a split becomes segments."""

@@ -1,0 +1,88 @@
+"""A run in parts: the share of a corpus that a machine maps, and what is missing at the end.
+
+All tasks of the map stand in one row, each as long as it has bytes. Share i of N is the i-th of N
+equal lengths of that row and takes the tasks whose middle lies in it: neighbours, so that a machine
+reads mostly files of its own. A share depends only on the corpus and on N, and shares of different
+N cover the corpus together if their lengths do.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from pipelines.corpus.part import share_bounds
+from pipelines.process.processor import MapTask
+from pipelines.read.split import FileSplit
+
+_MAX_RANGES = 8
+
+
+def tasks_of_part(tasks: Sequence[MapTask], part: Sequence[str]) -> list[MapTask]:
+    """Return the tasks of some shares, in order.
+
+    Args:
+        tasks: All of a corpus, in order.
+        part: The shares.
+    """
+    bounds = [share_bounds(share) for share in part]
+    middles = _middles(tasks)
+    return [task for task in tasks if any(low <= middles[task.name] < high for low, high in bounds)]
+
+
+def shares_for(tasks: Sequence[MapTask], missing: Sequence[MapTask]) -> str:
+    """Return the value of --part whose shares hold some tasks and as few others as possible.
+
+    Args:
+        tasks: All of a corpus, in order.
+        missing: Some of them.
+    """
+    middles = _middles(tasks)
+
+    def shares(num: int) -> list[int]:
+        return sorted({int(middles[task.name] * num) for task in missing})
+
+    def num_others(num: int) -> int:
+        held = {*shares(num)}
+        return sum(int(middle * num) in held for middle in middles.values()) - len(missing)
+
+    num = min(range(1, 33), key=lambda num: (num_others(num), num))
+    return ",".join(f"{index + 1}/{num}" for index in shares(num))
+
+
+def describe_ranges(splits: Sequence[FileSplit]) -> str:
+    """Return the files and ranges of splits for an error message: the first _MAX_RANGES."""
+    joined: list[tuple[str, int, int]] = []
+    for split in splits:
+        name = f"{split.source}/{split.relative}"
+        if joined and joined[-1][0] == name and joined[-1][2] == split.start:
+            joined[-1] = (name, joined[-1][1], split.end)
+        else:
+            joined.append((name, split.start, split.end))
+    shown = [f"{name} {_unit(name)} {start} to {end}" for name, start, end in joined[:_MAX_RANGES]]
+    left = len(joined) - _MAX_RANGES
+    return ", ".join(shown) + (f" and {left} more ranges" if left > 0 else "")
+
+
+def _unit(name: str) -> str:
+    return "rows" if name.lower().endswith(".parquet") else "bytes"
+
+
+def _middles(tasks: Sequence[MapTask]) -> dict[str, Fraction]:
+    """Return where the middle of each task lies in the row, from 0 to 1, by name."""
+    ends: dict[tuple[str, str], int] = {}
+    for split in (split for task in tasks for split in task.splits):
+        ends[split.name] = max(split.end, ends.get(split.name, 1))  # in rows, for a table
+    lengths = {task.name: _length(task, ends) for task in tasks}
+    total, before, middles = sum(lengths.values()) or 1, Fraction(0), {}
+    for name, length in lengths.items():
+        middles[name] = (before + length / 2) / total
+        before += length
+    return middles
+
+
+def _length(task: MapTask, ends: Mapping[tuple[str, str], int]) -> Fraction:
+    """Return the bytes that a task maps, given where each file ends."""
+    parts = (
+        Fraction((split.end - split.start) * split.file_bytes, ends[split.name])
+        for split in task.splits
+    )
+    return sum(parts, Fraction(0))

@@ -1,0 +1,250 @@
+"""The plan of the map: the splits of all files, as items that are mapped at once."""
+
+import itertools
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.part import MERGE
+from pipelines.execute.records import finished_record
+from pipelines.execute.workers import MOST_DEATHS
+from pipelines.process.parts import describe_ranges, shares_for, tasks_of_part
+from pipelines.process.processor import Job, MapRecord, MapTask, record_names
+from pipelines.process.resume import changed_versions, is_usable
+from pipelines.read.files import InputFile, Listing
+from pipelines.read.input_format import splits
+from pipelines.read.packs import packs
+from pipelines.read.split import FileSplit
+from shards.errors import UserError
+from shards.storage.files import file_names
+from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+
+_LOG = logging.getLogger("corpusmill")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapPlan:
+    """What a job maps."""
+
+    items: Sequence[MapTask]
+    """By file and place."""
+    others: Sequence[MapTask] = ()
+    """Those that other parts map."""
+    failed: Mapping[InputFile, str] = field(default_factory=dict)
+    """Files of a watch that cannot be cut into splits, and why."""
+
+
+def plan_map(
+    job: Job, facts: Mapping[str, Any], inputs: Sequence[InputFile], *, there: Collection[str]
+) -> MapPlan:
+    """Return what a job maps of its input files.
+
+    Args:
+        job: What all items share.
+        facts: Fingerprints in place of the options that are paths.
+        inputs: The files.
+        there: The names of all files in the folder of the map.
+
+    Raises:
+        UserError: A file cannot be cut into splits, unless this is a watch.
+    """
+    part = job.options.part
+    is_share = bool(part) and part != (MERGE,)
+    chains: list[list[FileSplit]] = []
+    failed: dict[InputFile, str] = {}
+    for file in sorted(inputs, key=lambda file: file.name):
+        reading = job.corpora[file.source].reading
+        try:
+            if not part:
+                reading.peek(file.path).check()
+            chains.append(splits(file, reading, split_bytes=job.options.split_bytes))
+        except UserError as error:
+            if not job.options.watch:
+                raise
+            failed[file] = str(error)
+    items = map_items(packs(chains, split_bytes=job.options.split_bytes), job, facts)
+    own = tasks_of_part(items, part) if is_share else items
+    if is_share:
+        names = {split.name for item in own for split in item.splits}
+        for file in inputs:
+            if file.name in names:
+                job.corpora[file.source].reading.peek(file.path).check()
+    chosen = {item.name for item in own}
+    others = [item for item in items if item.name not in chosen] if is_share else []
+    _log_changes(own, items, job, there)
+    return MapPlan(items=own, others=others, failed=failed)
+
+
+def map_items(
+    cut: Iterable[tuple[FileSplit, ...]], job: Job, facts: Mapping[str, Any]
+) -> list[MapTask]:
+    """Return the items of a job.
+
+    Args:
+        cut: The splits that each item maps, by source.
+        job: What all items share.
+        facts: Fingerprints in place of the options that are paths.
+    """
+    items = []
+    for source, group in itertools.groupby(cut, key=lambda splits: splits[0].source):
+        own = [*group]
+        names = record_names(own, job.corpora[source], versions=job.versions, facts=facts)
+        items += [
+            MapTask(name=name, splits=splits, most_deaths=_most_deaths(splits, job.options))
+            for name, splits in zip(names, own, strict=True)
+        ]
+    return items
+
+
+def is_intact(job: Job, item: MapTask, record: MapRecord, sizes: Mapping[str, int] | None) -> bool:
+    """Return whether an earlier job mapped an item, of files as they are now."""
+    merges = job.options.part == (MERGE,)
+    return is_usable(
+        item,
+        record,
+        job.work / "map",
+        # A merge does not look at the files: on its machine they may have other times.
+        reading=None if merges else job.corpora[item.source].reading,
+        sizes=sizes,
+        cut=job.options.skip_unreadable or not job.options.watch,
+    )
+
+
+def check_parts(job: Job, items: Sequence[MapTask], sizes: Mapping[str, int]) -> None:
+    """Check that the parts of a run have mapped all of its items.
+
+    Args:
+        job: What the items share.
+        items: All items.
+        sizes: Of all files in the folder of the map.
+
+    Raises:
+        UserError: Some are not mapped; the message says which parts have to run.
+    """
+    folder = job.work / "map"
+
+    def is_mapped(item: MapTask) -> bool:
+        if f"{item.name}.json" not in sizes:
+            return False
+        record = finished_record(MapRecord, folder / f"{item.name}.json")
+        return record is not None and is_intact(job, item, record, sizes)
+
+    mapped = side_by_side(is_mapped, items, where=folder)
+    todo = [item for item, done in zip(items, mapped, strict=True) if not done]
+    if not todo:
+        return
+    missing = splits_of(todo)
+    unusable = sum(f"{item.name}.json" in sizes for item in todo)
+    raise UserError(
+        f"{len(missing)} of {len(splits_of(items))} splits are not mapped in {folder}: "
+        f"{describe_ranges(missing)}. Run the same command with --part {shares_for(items, todo)}, "
+        "or run the parts that did not finish again (what they finished is kept). If their files "
+        "are on other machines, copy those of .work/map here. Then give --part merge again"
+        + (
+            f" ({unusable} of them have a record that cannot be used: it is damaged)"
+            if unusable
+            else ""
+        )
+    )
+
+
+def log_part(job: Job, plan: MapPlan, records: Iterable[MapRecord]) -> None:
+    """Log what a part has mapped, and what to do next."""
+    names = file_names(job.work / "map")
+    everything = [*plan.items, *plan.others]
+    missing = [item for item in everything if f"{item.name}.json" not in names]
+    kept = sum(segment.documents for record in records for segment in record.segments)
+    _LOG.info(
+        "part %s: %d of %d splits, %s documents, are mapped; %d splits are not in %s yet. When "
+        "every part has ended: the same command with --part merge (of parts with an output of "
+        "their own, copy what is in .work/map of each into one first)",
+        ",".join(job.options.part),
+        len(splits_of(plan.items)),
+        len(splits_of(everything)),
+        f"{kept:,}",
+        len(splits_of(missing)),
+        job.options.output,
+    )
+
+
+def failed_files(records: Iterable[MapRecord], inputs: Iterable[InputFile]) -> dict[InputFile, str]:
+    """Return the files of which a split has failed, and why."""
+    why: dict[tuple[str, str], str] = {}
+    for split in (split for record in records for split in record.splits):
+        if split.failure:
+            why.setdefault(split.name, split.failure)
+    return {file: why[file.name] for file in inputs if file.name in why}
+
+
+def without_files(
+    records: Iterable[MapRecord], left_out: Collection[tuple[str, str]]
+) -> list[MapRecord]:
+    """Return records without the splits of some files, of which they have no segment."""
+    found = []
+    for record in records:
+        kept = tuple(split for split in record.splits if split.name not in left_out)
+        if kept:
+            found.append(replace(record, splits=kept))
+    return found
+
+
+def check_ends(records: Iterable[MapRecord], inputs: Iterable[InputFile]) -> None:
+    """Check that the end of no file is missing.
+
+    Raises:
+        UserError: One is.
+    """
+    why = {split.name: split.why_cut for record in records for split in record.splits if split.cut}
+    cut = {file: why[file.name] for file in inputs if file.name in why}
+    Listing(files=[], refused=cut).check(
+        ", or give --skip-unreadable to continue with the records that can be read (finished work "
+        "is kept)"
+    )
+
+
+def splits_of(items: Iterable[MapTask]) -> list[FileSplit]:
+    """Return the splits that items map."""
+    return [split for item in items for split in item.splits]
+
+
+def forget_mapped(folder: AnyPath, inputs: Iterable[InputFile], names: Iterable[str]) -> None:
+    """Delete the records and segments of files that are in a generation; those of others stay.
+
+    Args:
+        folder: The folder of the map.
+        inputs: The files.
+        names: The names of the items that mapped them; what was mapped of them before in other
+            packs goes, too.
+    """
+    of_files, chosen = {file.name for file in inputs}, {*names}
+    there = file_names(folder)
+    for name in there:
+        item, _, ending = name.partition(".")
+        if ending == "json" and item not in chosen:
+            record = finished_record(MapRecord, folder / name)
+            if record and any(split.name in of_files for split in record.splits):
+                chosen.add(item)
+    for name in there:
+        if name.partition(".")[0].partition("-")[0] in chosen:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _log_changes(
+    items: Sequence[MapTask], everything: Sequence[MapTask], job: Job, there: Collection[str]
+) -> None:
+    """Log which versions have changed since an earlier job mapped these items."""
+    todo = [item for item in items if f"{item.name}.json" not in there]
+    current = {f"{item.name}.json" for item in everything}
+    others = [name for name in there if name.endswith(".json") and name not in current]
+    changed = changed_versions(todo, job.versions, [job.work / "map" / name for name in others])
+    for text, segments in changed.items():
+        effect = "cannot be used" if job.options.part == (MERGE,) else "are made again"
+        _LOG.info("%s changed: %d segments %s", text, segments, effect)
+
+
+def _most_deaths(splits: Sequence[FileSplit], options: Options) -> int:
+    """Return how many workers may die of an item: in a watch at each file, which it leaves out."""
+    return MOST_DEATHS * (1 + len(splits)) if options.watch else MOST_DEATHS

@@ -1,0 +1,416 @@
+"""What ProcessSplits does: a split is read, judged batch by batch and written as segments.
+
+A task maps a split of a large file, or many small files (packs.py). Its record is written last; the
+name of the record is a fingerprint of everything that decides the bytes of the segments, so a later
+run finds it and skips the task.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pipelines.corpus.amounts import Amounts
+from pipelines.corpus.batcher import Intake, Piece, group_records, with_raws
+from pipelines.corpus.options import SEGMENTS, Options, semantic
+from pipelines.corpus.sources import Corpus
+from pipelines.corpus.versions import segment_versions
+from pipelines.execute.deaths import ATTEMPT
+from pipelines.execute.task import last_line
+from pipelines.execute.workers import MOST_DEATHS
+from pipelines.process.builder import SegmentBuilder
+from pipelines.read.reader import RecordReader
+from pipelines.read.split import FileSplit
+from pipelines.segments.audit import audit_schema
+from pipelines.segments.rows import Verdict
+from pipelines.segments.segment import Segment
+from pipelines.steps.chain import load_chain
+from pipelines.steps.step import Clock, run, split_verdict
+from shards.errors import UserError
+from shards.manifest import WORK
+from shards.memory import is_lack_of_memory
+from shards.records import sealed
+from shards.storage.files import canonical, write_json
+from shards.storage.remote import AnyPath
+
+_CUT = {
+    "truncated": "is cut off",
+    "bad-archive": "is a damaged archive",
+    "unterminated-array": "holds a JSON array that is not closed",
+}
+"""What is wrong with a file whose end is missing, by the reason of its last damage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What all map tasks of a run share."""
+
+    options: Options
+    corpora: Mapping[str, Corpus]
+    """The corpus of each source."""
+    versions: Mapping[str, str]
+    """The versions that decide bytes, as the driver has them."""
+    run: str = ""
+    """Identifies this run of the driver."""
+
+    @property
+    def work(self) -> AnyPath:
+        """The folder of the run's intermediate files."""
+        return self.options.output / WORK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapTask:
+    """What is mapped at once, and the name of its record."""
+
+    name: str
+    splits: tuple[FileSplit, ...]
+    """A split, or small files of one source: one split each."""
+    most_deaths: int = MOST_DEATHS
+    """How many worker processes of this machine may die of it before it is given up."""
+
+    def __str__(self) -> str:
+        first, last = self.splits[0], self.splits[-1]
+        if len(self.splits) == 1:
+            return f"map of bytes {first.start} to {first.end} of {first.path}"
+        return f"map of {len(self.splits)} files, from {first.path} to {last.path}"
+
+    @property
+    def source(self) -> str:
+        """The source of its files."""
+        return self.splits[0].source
+
+    @property
+    def size(self) -> int:
+        """Bytes that it maps; rows, of a table."""
+        return sum(split.end - split.start for split in self.splits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitRecord:
+    """The result of a split."""
+
+    source: str
+    relative: str
+    start: int
+    end: int
+    file_bytes: int
+    mtime_ns: int = 0
+    etag: str = ""
+    crc32c: int
+    unsampled: int = 0
+    """Records that --sample left out; they are counted nowhere else."""
+    tokens: int = 0
+    """Of its documents, without those that repeat a text of the same segment."""
+    bytes: int = 0
+    """About how many bytes of input its records take."""
+    unread_bytes: int = 0
+    """About how many of them those take that cannot be read."""
+    cut: str = ""
+    """Why an unknown number of records is missing at its end; empty if none is."""
+    failure: str = ""
+    """Why a watch leaves the file out for now: no segment has any of it."""
+
+    @classmethod
+    def failed(cls, split: FileSplit, message: str) -> "SplitRecord":
+        """Return the record of a split that cannot be mapped."""
+        return cls(
+            source=split.source,
+            relative=split.relative,
+            start=split.start,
+            end=split.end,
+            file_bytes=split.file_bytes,
+            mtime_ns=split.mtime_ns,
+            etag=split.etag,
+            crc32c=0,
+            failure=message,
+        )
+
+    @classmethod
+    def of(cls, split: FileSplit, reader: RecordReader, **results: Any) -> "SplitRecord":
+        """Return the record of a split that a reader has read to its end.
+
+        Args:
+            split: The split.
+            reader: What read it.
+            results: The fields that say how much it holds.
+        """
+        if reader.crc32c is None:
+            raise RuntimeError(f"{split.path}: the reader ended before the split did")
+        return cls(
+            source=split.source,
+            relative=split.relative,
+            start=split.start,
+            end=split.end,
+            file_bytes=split.file_bytes,
+            mtime_ns=split.mtime_ns,
+            etag=split.etag,
+            crc32c=reader.crc32c,
+            cut=reader.cut or "",
+            **results,
+        )
+
+    @property
+    def why_cut(self) -> str:
+        """What is wrong with a file whose end is missing, as its name goes before it; or ""."""
+        return f"{_CUT[self.cut]}: an unknown number of records is missing" if self.cut else ""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Source and path of its file, as `InputFile.name`."""
+        return self.source, self.relative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRecord:
+    """The result of a task; the last file that it writes."""
+
+    splits: tuple[SplitRecord, ...]
+    """In the order of the task."""
+    seconds: float = 0.0
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of the process, by stage."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    segments: tuple[Segment, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The source of its splits."""
+        return self.splits[0].source
+
+    @property
+    def unsampled(self) -> int:
+        """Records that --sample left out."""
+        return sum(split.unsampled for split in self.splits)
+
+
+def record_names(
+    tasks: Iterable[Sequence[FileSplit]],
+    corpus: Corpus,
+    *,
+    versions: Mapping[str, str],
+    facts: Mapping[str, Any],
+) -> list[str]:
+    """Return the fingerprints of tasks: the same on every machine, for every number of workers.
+
+    Args:
+        tasks: The splits of each.
+        corpus: The corpus of their source.
+        versions: The versions that decide bytes.
+        facts: Fingerprints in place of the options that are paths.
+    """
+    shared = {
+        "corpus": corpus.recipe.name,
+        "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
+        "versions": dict(versions),
+    }
+    start = hashlib.sha256(canonical(shared))
+    names = []
+    for splits in tasks:
+        digest = start.copy()
+        digest.update(
+            canonical(
+                [
+                    [split.source, split.relative, split.file_bytes, split.start, split.end]
+                    for split in splits
+                ]
+            )
+        )
+        names.append(digest.hexdigest()[:24])
+    return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The segments of some splits."""
+
+    segments: list[Segment] = field(default_factory=list)
+    tokens: Counter[str]
+    """By path, as SplitRecord has them."""
+    amounts: Amounts = field(default_factory=Amounts)
+
+
+def prepare_map(job: Job) -> Callable[[MapTask], None]:
+    """Return the function that runs map tasks of the job."""
+    return Mapper(job).map
+
+
+class Mapper:
+    """Runs map tasks; holds the models of one worker process."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._folder = job.work / "map"
+        self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
+        self._chain = load_chain(job.options, run=job.run)
+        own = segment_versions(self._chain.engines, job.corpora)
+        if own != job.versions:
+            name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())
+            raise UserError(
+                f"this worker has {name} {own.get(name)}, the driver {job.versions.get(name)}: the "
+                "dataset would depend on which worker made it. Install the same version on both"
+            )
+        options = job.options
+        self._make_builder = partial(
+            SegmentBuilder,
+            dedup=options.dedup != "none",
+            schema=audit_schema(self._chain.metrics),
+            keep_texts=options.keep_dropped,
+        )
+
+    def map(self, task: MapTask) -> None:
+        """Write the segments of a task, and last its record.
+
+        In a watch a file that cannot be mapped has a record that says why: one file must not stop
+        the others. Trouble with the output is no fault of the file. Where a worker has died at
+        a task, or a watch cannot map many files, each file is mapped by itself, to find the one
+        at fault.
+        """
+        record = self._mapped_one_by_one(task) if ATTEMPT.deaths else self._mapped_or_failed(task)
+        write_json(self._folder / f"{task.name}.json", sealed(record))
+
+    def _mapped_or_failed(self, task: MapTask) -> MapRecord:
+        try:
+            return self._mapped(task, task.name)
+        except Exception as error:
+            if not self._leaves_out(error):
+                raise
+            many = len(task.splits) > 1
+            return self._mapped_one_by_one(task) if many else _failed(task, error)
+
+    def _leaves_out(self, error: Exception) -> bool:
+        """Return whether an error leaves out a file, and does not end the run."""
+        options = self._job.options
+        of_output = str(options.output) in str(error)
+        return options.watch and not of_output and not is_lack_of_memory(error)
+
+    def _mapped_one_by_one(self, task: MapTask) -> MapRecord:
+        """Map each file of a task by itself, and return one record."""
+        parts: list[MapRecord] = []
+        for number, split in enumerate(task.splits):
+            one = replace(task, splits=(split,))
+            ATTEMPT.name_place(str(one))
+            try:
+                self._check_deaths(one)
+                # Not the names of the task's own segments: an engine may still run an attempt that
+                # it takes for lost.
+                parts.append(self._mapped(one, f"{task.name}-{number:05}"))
+            except Exception as error:
+                if not self._leaves_out(error):
+                    raise
+                parts.append(_failed(one, error))
+        cpu_seconds: Counter[str] = Counter()
+        for part in parts:
+            cpu_seconds.update(part.cpu_seconds)
+        return MapRecord(
+            splits=tuple(split for part in parts for split in part.splits),
+            seconds=round(sum(part.seconds for part in parts), 3),
+            cpu_seconds=dict(cpu_seconds),
+            versions=dict(self._job.versions),
+            segments=tuple(segment for part in parts for segment in part.segments),
+        )
+
+    def _check_deaths(self, task: MapTask) -> None:
+        """Check that a watch has not lost MOST_DEATHS workers to this file: it leaves it out.
+
+        Raises:
+            UserError: It has.
+        """
+        deaths = ATTEMPT.deaths.count(str(task))
+        if self._job.options.watch and deaths >= MOST_DEATHS:
+            raise UserError(f"{deaths} workers died one after the other at the {task}")
+
+    def _mapped(self, task: MapTask, stem: str) -> MapRecord:
+        """Write the segments of a task, whose names begin with a stem, and return its record."""
+        started = time.monotonic()
+        clock = Clock()
+        corpus = self._job.corpora[task.source]
+        readers = [(split, corpus.reader(split)) for split in task.splits]
+        written = self.segments(readers, stem, clock=clock)
+        splits = tuple(
+            SplitRecord.of(
+                split,
+                reader,
+                tokens=written.tokens[split.relative],
+                **written.amounts.of(split.relative),
+            )
+            for split, reader in readers
+        )
+        if self._job.options.watch and not self._job.options.skip_unreadable:
+            _check_ends(splits)
+        return MapRecord(
+            splits=splits,
+            seconds=round(time.monotonic() - started, 3),
+            cpu_seconds=clock.shares("read"),
+            versions=dict(self._job.versions),
+            segments=tuple(written.segments),
+        )
+
+    def segments(
+        self,
+        readers: Iterable[tuple[FileSplit, RecordReader]],
+        stem: str,
+        *,
+        clock: Clock,
+    ) -> Written:
+        """Write the segments of what readers yield of files of one source.
+
+        Args:
+            readers: Each split with its reader.
+            stem: What the names of the segments begin with.
+            clock: Counts the time of each stage.
+        """
+        builder = self._make_builder()
+        written = Written(tokens=builder.tokens_by_path)
+
+        def close() -> None:
+            with clock.time("segment"):
+                name = f"{stem}-{len(written.segments):04}"
+                written.segments.append(builder.close(self._folder / name))
+
+        for group in group_records(readers):
+            intake = self._intakes[group[0].split.source]
+            pieces = intake.sampled(group, written.amounts.unsampled)
+            verdicts = self._add(builder, pieces, intake=intake, clock=clock)
+            written.amounts.add(pieces, verdicts)
+            if builder.full:
+                close()
+        if not builder.empty:
+            close()
+        return written
+
+    def _add(
+        self,
+        builder: SegmentBuilder,
+        pieces: Sequence[Piece],
+        *,
+        intake: Intake,
+        clock: Clock,
+    ) -> list[Verdict]:
+        """Judge a batch and add it; return the verdicts on what is left out."""
+        documents, rejected = split_verdict(intake.read(pieces))
+        kept, dropped = run(documents, self._chain.steps, clock)
+        verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
+        with clock.time("segment"):
+            builder.add(kept, verdicts)
+        return verdicts
+
+
+def _check_ends(splits: Iterable[SplitRecord]) -> None:
+    """Check that the end of no file is missing.
+
+    Raises:
+        UserError: One is; the file's name goes before the message.
+    """
+    for split in splits:
+        if split.cut:
+            raise UserError(split.why_cut)
+
+
+def _failed(task: MapTask, error: Exception) -> MapRecord:
+    """Return the record of a task of one split that cannot be mapped."""
+    message = str(error) if isinstance(error, UserError) else last_line(error)
+    return MapRecord(splits=(SplitRecord.failed(task.splits[0], message),))

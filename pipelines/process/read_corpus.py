@@ -1,0 +1,173 @@
+"""A corpus as batches of documents: found, cut and read as by its command."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus import sources
+from pipelines.corpus.amounts import Amounts
+from pipelines.corpus.batcher import Intake, Piece, group_records, with_raws
+from pipelines.corpus.keywords import options_of_keywords
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import corpus_module, load_recipe
+from pipelines.corpus.versions import segment_versions
+from pipelines.execute import beam
+from pipelines.execute.beam import PBegin
+from pipelines.process.processor import SplitRecord
+from pipelines.read.input_file import shown
+from pipelines.read.input_format import splits
+from pipelines.read.packs import packs
+from pipelines.read.split import FileSplit
+from pipelines.segments.rows import (
+    DROPPED,
+    KEPT,
+    PATH,
+    QUARANTINED,
+    RAW,
+    REASON,
+    SOURCE,
+    Verdict,
+    constant,
+)
+from pipelines.steps.outputs import CorpusOutputs, count, judged_outputs
+from pipelines.steps.spec import check_known
+from pipelines.steps.step import split_verdict
+from shards.errors import UserError
+from shards.spelling import expected
+
+TAKEN = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
+"""Columns that transforms add."""
+
+SHARED = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
+"""The options of all corpora that say what is read; what else they have says what is made of it."""
+
+_SPLITS = "splits"
+
+
+class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
+    """Reads a corpus: documents with their identity, as its command reads them.
+
+    Files are cut into splits, which are spread over the workers. The batches have the columns of
+    docs/own.md, then those that the corpus keeps with each document.
+    """
+
+    def __init__(
+        self,
+        corpus: str,
+        *,
+        input: str | PathLike[str] | Sequence[str | PathLike[str]] | Mapping[str, Any] = (),
+        **options: Any,
+    ) -> None:
+        """Find the files.
+
+        Args:
+            corpus: A corpus of this or another package ("wudao"), or the module that holds one.
+            input: Path, URL or glob, or several, as --input takes them; or paths by their names;
+                none for the corpus's built-in sample.
+            options: Options of the corpus by the names of their flags, with `_` for `-`.
+
+        Raises:
+            UserError: There is no such corpus or option, a value is none that its flag takes, or a
+                file cannot be read.
+        """
+        super().__init__()
+        module = corpus_module(corpus) or corpus
+        recipe = load_recipe(module)
+        _check_names(corpus, recipe.options, options)
+        given = {"input": input, **options}
+        values = options_of_keywords(recipe.options, given, module=module)
+        if not values.input:
+            if recipe.sample is None:
+                raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
+            values = replace(values, input=(str(recipe.sample),))
+        listing, self._corpora = sources.list_corpora(module, values)
+        chains = []
+        for file in listing.files:
+            reading = self._corpora[file.source].reading
+            reading.peek(file.path).check()
+            chains.append(splits(file, reading, split_bytes=values.split_bytes))
+        self._packs = [*packs(chains, split_bytes=values.split_bytes)]
+        for name, one in self._corpora.items():
+            if taken := sorted(TAKEN & {*one.columns}):
+                raise UserError(
+                    f"the corpus of the input {name!r} has a column {taken[0]!r}, a name that "
+                    "transforms use for their own: call it otherwise in its `provenance`"
+                )
+
+    def expand(self, pipeline: PBegin) -> Any:
+        """Wire it."""
+        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(
+            pa.RecordBatch,
+            dropped=pa.RecordBatch,
+            quarantined=pa.RecordBatch,
+            splits=SplitRecord,
+        )
+        tagged = (
+            pipeline
+            | "List splits" >> beam.Create(self._packs, reshuffle=False)
+            | "Spread over workers" >> beam.Reshuffle()
+            | "Read splits" >> reading.with_outputs(DROPPED, QUARANTINED, _SPLITS, main=KEPT)
+        )
+        return CorpusOutputs(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], tagged[_SPLITS])
+
+
+def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> None:
+    own = {field.name for field in fields(kind)} - {field.name for field in fields(Options)}
+    for name in given:
+        if name not in own and name not in SHARED:
+            known = sorted({*own, *SHARED})
+            raise UserError(
+                f"ReadCorpus({corpus!r}) has no option {name!r}: {expected(name, known)}. What "
+                "else the command takes belongs to the other transforms"
+            )
+
+
+class ReadDoFn(beam.DoFn):
+    """Reads splits."""
+
+    def __init__(self, corpora: Mapping[str, sources.Corpus]) -> None:
+        self._corpora = corpora
+        self._versions = segment_versions({}, corpora)
+
+    def setup(self) -> None:
+        """Import the corpora, which are those that the pipeline was made with."""
+        check_known(segment_versions({}, self._corpora), self._versions)
+        self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
+
+    def process(self, pack: tuple[FileSplit, ...]) -> Iterator[Any]:
+        """Yield the batches of splits of one source, and last their records."""
+        source = pack[0].source
+        corpus, intake = self._corpora[source], self._intakes[source]
+        readers = [(split, corpus.reader(split)) for split in pack]
+        amounts = Amounts()
+        for group in group_records(readers):
+            pieces = intake.sampled(group, amounts.unsampled)
+            if any(piece.items for piece in pieces):
+                documents, rejected = self._read(pieces, source, intake)
+                amounts.add(pieces, [rejected])
+                yield from judged_outputs(documents, [with_raws(rejected, pieces)])
+        count("records not sampled", amounts.unsampled.total())
+        for split, reader in readers:
+            record = SplitRecord.of(split, reader, **amounts.of(split.relative))
+            if record.cut and not corpus.options.skip_unreadable:
+                raise UserError(
+                    f"The input {shown(split.path)} {record.why_cut}. Fetch it again, or give "
+                    "ReadCorpus skip_unreadable=True to continue with the records that can be read"
+                )
+            yield beam.TaggedOutput(_SPLITS, record)
+
+    def _read(
+        self, pieces: Sequence[Piece], source: str, intake: Intake
+    ) -> tuple[pa.RecordBatch, Verdict]:
+        """Return the documents of records, and the verdict on what is left out."""
+        found = intake.read(pieces)
+        batch = found.batch
+        place = batch.schema.get_field_index(PATH.name)
+        batch = batch.add_column(place, SOURCE, constant(source, batch.num_rows))
+        count("records read", batch.num_rows)
+        count("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
+        return split_verdict(Verdict(batch, found.reasons))

@@ -1,0 +1,88 @@
+"""Which tasks of the map earlier runs have finished, and which versions changed since."""
+
+from collections.abc import Iterable, Mapping
+
+from pipelines.execute.records import intact_files, read_record
+from pipelines.process.processor import MapRecord, MapTask, SplitRecord
+from pipelines.read.files import InputFile
+from pipelines.read.input_format import InputFormat, stored_crc32c
+from pipelines.read.split import FileSplit
+from shards.errors import DamageError
+from shards.storage.remote import AnyPath
+
+
+def is_usable(
+    task: MapTask,
+    record: MapRecord,
+    folder: AnyPath,
+    *,
+    reading: InputFormat | None,
+    sizes: Mapping[str, int] | None = None,
+    cut: bool = True,
+) -> bool:
+    """Return whether an earlier run finished a task, on its files as they are now.
+
+    A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
+    of the same file. Without a reading its name and size, which the task's name covers, suffice. A
+    split that failed is tried again.
+
+    Args:
+        task: The task.
+        record: Its record.
+        folder: The folder of its files.
+        reading: How its files are read; None if they are not to be looked at.
+        sizes: The size of every file in the folder; None asks for each.
+        cut: Whether it is of use where the end of a file is missing.
+    """
+    if not all(
+        not found.failure and (cut or not found.cut) and _of_this_file(found, split, reading)
+        for found, split in zip(record.splits, task.splits, strict=True)
+    ):
+        return False
+    written = {
+        f"{segment.stem}.{suffix}": entry
+        for segment in record.segments
+        for suffix, entry in segment.files.items()
+    }
+    return intact_files(((folder / name, entry) for name, entry in written.items()), sizes)
+
+
+def _of_this_file(record: SplitRecord, split: FileSplit, reading: InputFormat | None) -> bool:
+    if reading is None or unchanged(split, (record.mtime_ns, record.etag)):
+        return True
+    return record.crc32c == stored_crc32c(split)
+
+
+def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bool:
+    """Return whether a file still has this time and etag; False if it has neither."""
+    return (file.mtime_ns, file.etag) == before != (0, "")
+
+
+def changed_versions(
+    todo: Iterable[MapTask], versions: Mapping[str, str], records: Iterable[AnyPath]
+) -> dict[str, int]:
+    """Return which versions changed since files were mapped, and how many segments that concerns.
+
+    Args:
+        todo: The tasks that are to be run again.
+        versions: The current versions.
+        records: The paths of all records that no task of this run has.
+    """
+    unfinished = {_range(split) for task in todo for split in task.splits}
+    changed: dict[str, int] = {}
+    for path in records if unfinished else ():
+        try:
+            record = read_record(MapRecord, path)
+        except DamageError:  # of a version with another form of record
+            continue
+        of_these = any(_range(split) in unfinished for split in record.splits)
+        if of_these and record.versions != versions:
+            for name in sorted(versions):
+                if record.versions.get(name) != versions[name]:
+                    text = f"{name} ({record.versions.get(name)}, now {versions[name]})"
+                    changed[text] = changed.get(text, 0) + len(record.segments)
+    return changed
+
+
+def _range(split: FileSplit | SplitRecord) -> tuple[str, str, int, int]:
+    return split.source, split.relative, split.start, split.end

@@ -1,0 +1,63 @@
+"""Compile all kernels, as an image is made: containers then start with them.
+
+    python -m pipelines.steps.compile
+
+Elsewhere the first run that needs one compiles it, for all processes of the machine.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.quality.catalog import PROFILES
+from pipelines.steps.chain import load_chain
+from shards.command import Command
+from shards.console import run_module
+from shards.shown import print_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compile(Command):
+    """Compile all kernels, as an image is made: containers then start with them."""
+
+    STOPPED = "what was compiled is kept"
+
+    def run(self) -> None:
+        """Compile what is not yet compiled and print how long it took."""
+        print_line(compile_all())
+
+
+def compile_all() -> str:
+    """Compile what is not yet compiled on this machine, and say how long it took."""
+    started = time.process_time()
+    with TemporaryDirectory() as folder:
+        benchmark = Path(folder) / "benchmark.txt"
+        benchmark.write_text(" ".join(map(str, range(100))))
+        for number, options in enumerate(_runs(benchmark)):
+            chain = load_chain(options, run=str(number))
+            chain.prepare()
+    return f"kernels are ready after {time.process_time() - started:.0f} CPU seconds"
+
+
+def _runs(benchmark: Path) -> Iterator[Options]:
+    """Yield the options of runs that between them need every kernel."""
+    for language, dedup in (("en", "exact"), ("zh", "minhash")):
+        for profile in PROFILES:
+            if profile.serves(language):
+                yield Options(
+                    output=Path(),
+                    tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+                    languages=(language,),
+                    dedup=dedup,
+                    decontaminate=(str(benchmark),),
+                    quality=(f"{language}={profile.name}",),
+                )
+
+
+if __name__ == "__main__":
+    sys.exit(run_module("pipelines.steps.compile"))

@@ -1,0 +1,69 @@
+"""What the driver has to know of a chain, so that only the workers hold its models."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.corpus.options import Options
+from pipelines.steps.chain import Chain, load_chain
+from pipelines.tokenizers.tokenizer import Tokenizer
+from shards.manifest import TokenizerEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A chain without its models."""
+
+    facts: Mapping[str, Any]
+    """Fingerprints of files and models, in place of the options that are their paths."""
+    engines: Mapping[str, str]
+    """The libraries that decide bytes, with their versions."""
+    tokenizer: TokenizerEntry
+    vocabulary: pa.Table
+    """What shards.vocabulary writes."""
+    steps: Sequence[str]
+    """The names of the steps, in order."""
+    unused_end: str
+    """The piece that ends a text for the tokenizer, where another token ends documents here."""
+
+
+def describe_run(arguments: tuple[Options, str]) -> Description:
+    """Return the description of a run's chain; this process keeps the chain for the run's tasks.
+
+    Args:
+        arguments: Those of `load_chain`: options, run.
+
+    Raises:
+        UserError: A model cannot be loaded.
+    """
+    options, run = arguments
+    return describe_chain(load_chain(options, run=run))
+
+
+def describe_chain(chain: Chain) -> Description:
+    """Return the description of a chain."""
+    return Description(
+        facts=chain.facts,
+        engines=chain.engines,
+        tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
+        vocabulary=chain.tokenizer.vocabulary(),
+        steps=[step.name for step in chain.steps],
+        unused_end=chain.tokenizer.unused_end,
+    )
+
+
+def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> TokenizerEntry:
+    """Return what the manifest says of a tokenizer."""
+    kind, _, name = spec.partition(":")
+    return TokenizerEntry(
+        spec=kind,
+        name=Path(name).name,
+        sha256=tokenizer.fingerprint,
+        pieces=tokenizer.pieces,
+        vocabulary_size=tokenizer.vocabulary_size,
+        dtype=tokenizer.dtype.name,
+        special=tokenizer.special,
+    )

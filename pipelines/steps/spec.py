@@ -1,0 +1,112 @@
+"""A step in Beam's workers, loaded once a process.
+
+Transforms carry what a step is made of, never the step: models are not pickled.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.corpus.versions import segment_versions
+from pipelines.segments.rows import Verdict
+from pipelines.steps.step import Step
+from shards.errors import UserError
+
+_LOADING = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """What a step is made of, and what is known of it where the pipeline is made."""
+
+    make: Callable[..., Step]
+    """The step's class."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Its arguments."""
+    name: str = ""
+    """Of the transform, for messages."""
+    needs: Sequence[str] = ("prompt", "text")
+    """Columns that batches must have."""
+    adds: Sequence[str] = ()
+    """Columns that it adds, but for those of its metrics."""
+    fields: tuple[pa.Field, ...] = ()
+    """Those of its metrics."""
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """Its fingerprints and libraries, as where the pipeline was made."""
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Of this use of it: a process keeps one step for it."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and other.identity == self.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def checked(self, name: str) -> "Model":
+        """Return it with its name and what is known of it, once its step is loaded here.
+
+        Raises:
+            UserError: It cannot be loaded.
+        """
+        step = self.loaded().step
+        return replace(self, name=name, fields=step.fields, known=facts_of(step))
+
+    def loaded(self) -> "Loaded":
+        """Return the step of this process.
+
+        Raises:
+            UserError: It cannot be loaded, or this worker has another model or library.
+        """
+        with _LOADING:
+            return _loaded(self)
+
+
+class Loaded:
+    """A step of this process; engines may ask for it in several threads, which take turns."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.name = step.name
+        self._lock = threading.Lock()
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Return the step's verdict."""
+        with self._lock:
+            return self.step(batch)
+
+
+@lru_cache(maxsize=64)
+def _loaded(model: Model) -> Loaded:
+    step = model.make(**model.arguments)
+    check_known(facts_of(step), model.known)
+    return Loaded(step)
+
+
+def facts_of(step: Step) -> dict[str, Any]:
+    """Return what must be the same in all workers: fingerprints of models, versions."""
+    versions = {f"{name} library": version for name, version in step.engines.items()}
+    return {**step.facts, **segment_versions({}, {}), **versions}
+
+
+def check_known(here: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Check that a worker has what the pipeline was made with.
+
+    Args:
+        here: What it has, by name.
+        known: What the pipeline was made with.
+
+    Raises:
+        UserError: It has another.
+    """
+    for name, value in known.items():
+        if here.get(name) != value:
+            raise UserError(
+                f"this worker has {name} {here.get(name)}, the pipeline was made with {value}: the "
+                "texts would depend on which worker judged them. Give all machines the same files "
+                "and library versions"
+            )

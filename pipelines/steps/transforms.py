@@ -1,0 +1,315 @@
+"""The steps of the commands' map as transforms: batches of texts in, those that pass out.
+
+Each is checked where it is made, by loading what it needs, so that a mistake ends the script and
+not the job. In the workers each is loaded once a process.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.corpus.clean_level import parse_levels
+from pipelines.corpus.languages import LANGUAGES
+from pipelines.execute import beam
+from pipelines.execute.beam import PCollection
+from pipelines.quality.selection import parse_selection
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from pipelines.segments.unknown import UNKNOWN
+from pipelines.steps import (
+    blocklist,
+    clean,
+    decontaminate,
+    judge,
+    langid,
+    pii,
+    tokenize,
+    user_filter,
+)
+from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
+from pipelines.steps.listing import log_remarks
+from pipelines.steps.outputs import Judged, OfBatches, judged_outputs
+from pipelines.steps.spec import Model
+from pipelines.steps.step import Clock, Step, run
+from shards.errors import UserError
+
+
+class Steps(OfBatches):
+    """Several of these transforms in one go, as the commands' map is: one function, three outputs.
+
+    It gives what they give one after another, with all that they drop in one collection. Each of
+    them is such a transform of one step.
+    """
+
+    def __init__(self, *steps: "Steps | Model") -> None:
+        """Make the transform.
+
+        Args:
+            steps: In the order in which texts meet them.
+
+        Raises:
+            UserError: There is none, or two of them add the same column.
+        """
+        if not steps:
+            raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
+        super().__init__()
+        parts = [
+            one.models if isinstance(one, Steps) else (one.checked(type(self).__name__),)
+            for one in steps
+        ]
+        self.models: tuple[Model, ...] = tuple(itertools.chain(*parts))
+        """What the steps are made of, in order."""
+        self.adds = tuple(column for model in self.models for column in model.adds)
+        """Columns that they add, but for those of their metrics."""
+        self.fields = tuple(field for model in self.models for field in model.fields)
+        """The columns of their metrics."""
+        made: dict[str, str] = {}
+        needs: dict[str, None] = {}
+        for model in self.models:
+            needs |= dict.fromkeys(name for name in model.needs if name not in made)
+            for column in (*model.adds, *(field.name for field in model.fields)):
+                if column in made:
+                    raise UserError(
+                        f"Steps(…): {model.name} adds the column {column!r}, as {made[column]} "
+                        "before it does: give each transform once"
+                    )
+                made[column] = model.name
+        self.needs = tuple(needs)
+        """Columns that batches must have."""
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> Any:
+        """Wire it."""
+        judging = beam.ParDo(StepsDoFn(self.models, self.needs)).with_output_types(
+            pa.RecordBatch, dropped=pa.RecordBatch, quarantined=pa.RecordBatch
+        )
+        tagged = batches | "Judge" >> judging.with_outputs(DROPPED, QUARANTINED, main=KEPT)
+        return Judged(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED])
+
+
+class StepsDoFn(beam.DoFn):
+    """Judges batches."""
+
+    def __init__(self, models: Sequence[Model], needs: Sequence[str]) -> None:
+        self._models = models
+        self._needs = needs
+
+    def setup(self) -> None:
+        """Load the models, if this process has not."""
+        self._steps = [model.loaded() for model in self._models]
+        self._clock = Clock()
+        self._metrics = {field.name for model in self._models for field in model.fields}
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """Judge a batch."""
+        missing = [name for name in self._needs if name not in batch.schema.names]
+        if missing:
+            raise UserError(
+                f"a batch has no column {missing[0]!r}, which {self._steps[0].name} needs; it has "
+                f"{', '.join(batch.schema.names)}. ReadCorpus and FromRows make whole batches; "
+                "IdentifyLanguage adds language, which JudgeQuality needs"
+            )
+        kept, verdicts = run(batch, self._steps, self._clock)
+        names = kept.schema.names
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UserError(
+                f"{self._steps[-1].name} adds a column {twice!r} to batches that have one: give "
+                "each transform once, and call a field of rows otherwise"
+            )
+        yield from judged_outputs(kept, verdicts, metrics=self._metrics)
+
+
+def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
+    """Check that names are given one by one, not in a list.
+
+    Raises:
+        UserError: Something is no text.
+    """
+    if odd := [value for value in values if not isinstance(value, str)]:
+        raise UserError(f"{call}({odd[0]!r}): give names one by one, as in {call}({example})")
+
+
+class DropAddresses(Steps):
+    """Drops documents whose column `url` matches an entry of a list; reason `url-blocklist`."""
+
+    def __init__(self, *paths: str) -> None:
+        """Make the transform.
+
+        Args:
+            paths: Files of domains and URL prefixes, as --url-blocklist takes them.
+
+        Raises:
+            UserError: A file cannot be read, or an entry is invalid.
+        """
+        _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
+        log_remarks(paths)
+        needs = ("prompt", "text", "url")
+        super().__init__(Model(make=blocklist.Block, arguments={"paths": paths}, needs=needs))
+
+
+class Clean(Steps):
+    """Cleans each text and adds `repaired`: whether that changed it; drops `empty` texts."""
+
+    def __init__(self, level: str = "") -> None:
+        """Make the transform.
+
+        Args:
+            level: none, whitespace or repair, as --clean; "": what the corpus has for each text.
+
+        Raises:
+            UserError: There is no such level.
+        """
+        parse_levels([level] if level else [])
+        super().__init__(Model(make=clean.Clean, arguments={"level": level}, adds=("repaired",)))
+
+
+class IdentifyLanguage(Steps):
+    """Adds `language` and `score`; drops what is in others (`language`, `language-score`)."""
+
+    def __init__(
+        self,
+        *languages: str,
+        threshold: float = 0.5,
+        model: str = "",
+        chars: int | str = 0,
+    ) -> None:
+        """Make the transform.
+
+        Args:
+            languages: Labels of the languages to keep, as in "zh", "en"; none, or "all": all.
+            threshold: Lowest score, as --language-threshold.
+            model: A fastText model, as --lid-model; "" for the installed one.
+            chars: Reads only the first characters of a text, as --lid-chars; 0: the whole text.
+
+        Raises:
+            UserError: A language is unknown, or the model cannot be loaded.
+        """
+        _check_names(languages, call="IdentifyLanguage", example='"zh", "en"')
+        arguments = {
+            "languages": languages or ("all",),
+            "threshold": threshold,
+            "model": model,
+            "chars": chars,
+        }
+        super().__init__(
+            Model(make=langid.Identify, arguments=arguments, adds=("language", "score"))
+        )
+
+
+class JudgeQuality(Steps):
+    """Adds the metrics of the rules of each text's language; drops what breaks a rule."""
+
+    def __init__(
+        self,
+        *rules: str,
+        thresholds: Sequence[str] = (),
+        model: str = "",
+        classifier: Sequence[str] = (),
+        perplexity: Sequence[str] = (),
+    ) -> None:
+        """Make the transform.
+
+        Args:
+            rules: Profiles of languages, as in "en=gopher+c4", "zh=fineweb2-zh" (docs/quality.md).
+            thresholds: Other bounds, as in "gopher.min_words=30".
+            model: That of IdentifyLanguage, if it is not the installed one: languages are then its
+                labels, which are not checked here.
+            classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/quality.md).
+            perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
+
+        Raises:
+            UserError: There is no such profile, bound or model.
+        """
+        _check_names(rules, call="JudgeQuality", example='"en=gopher+c4", "zh=fineweb2-zh"')
+        labels = None if model else LANGUAGES
+        parse_selection(rules, thresholds, labels)  # a mistake is told before any model is loaded
+        arguments = {
+            "rules": rules,
+            "thresholds": thresholds,
+            "labels": labels,
+            "scored_by": (tuple(classifier), tuple(perplexity)),
+        }
+        needs = ("prompt", "text", "language")
+        super().__init__(Model(make=_judge, arguments=arguments, needs=needs))
+
+
+def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:
+    return judge.QualityFilter(**arguments, scorers=judge.load_scorers(*scored_by))
+
+
+class Decontaminate(Steps):
+    """Drops texts that share 13 words in a row with a benchmark; reason `contaminated`."""
+
+    def __init__(self, *paths: str) -> None:
+        """Make the transform.
+
+        Args:
+            paths: Texts of benchmarks, as --decontaminate takes them.
+
+        Raises:
+            UserError: A file cannot be read, or holds no text that is long enough.
+        """
+        _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
+        log_remarks(paths)
+        super().__init__(Model(make=decontaminate.Decontaminate, arguments={"paths": paths}))
+
+
+class MaskPersonalData(Steps):
+    """Replaces e-mail and IP addresses, phone and Chinese ID numbers, and counts them by kind."""
+
+    def __init__(self) -> None:
+        """Make the transform."""
+        super().__init__(Model(make=pii.Mask))
+
+
+class OwnFilter(Steps):
+    """Drops, measures or changes texts by a filter in a module of the user's (docs/own.md)."""
+
+    def __init__(self, spec: str) -> None:
+        """Make the transform.
+
+        Args:
+            spec: MODULE:NAME[?OPTION=VALUE&…], as --filter; its place is where it is put.
+
+        Raises:
+            UserError: It cannot be loaded.
+        """
+        parsed = parse_filter(spec)
+        if parsed.after != QUALITY:
+            raise UserError(
+                f'OwnFilter("{spec}"): its place is where it is put, so leave {parsed.after}= out'
+            )
+        model = Model(make=_own, arguments={"spec": parsed})
+        step = model.loaded().step
+        assert isinstance(step, user_filter.UserFilter)
+        needs = (*model.needs, *(["language"] if step.bounds else []))
+        super().__init__(replace(model, needs=needs))
+
+
+def _own(spec: FilterSpec) -> Step:
+    (step,) = user_filter.load_filters([spec])
+    return step
+
+
+class Tokenize(Steps):
+    """Adds `tokens`, eos last, and counts; quarantines what its library fails on."""
+
+    def __init__(self, tokenizer: str, *, eos: str = "") -> None:
+        """Make the transform.
+
+        Args:
+            tokenizer: sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json, as --tokenizer.
+            eos: The token that ends each document, as --eos.
+
+        Raises:
+            UserError: It cannot be loaded.
+        """
+        super().__init__(
+            Model(
+                make=tokenize.Tokenize,
+                arguments={"spec": tokenizer, "eos": eos},
+                adds=("tokens", "prompt_tokens", UNKNOWN),
+            )
+        )

@@ -1,0 +1,44 @@
+"""The parts of the pipelines as Beam transforms, for pipelines of one's own (docs/own.md).
+
+Elements are pyarrow RecordBatches, a row for each document; FromRows and ToRows make rows of Beam
+of them.
+"""
+
+from shards.extras import extras_named
+
+with extras_named():
+    from pipelines.corpus.rows import FromRows, ToRows
+    from pipelines.execute.coder import RecordBatchCoder
+    from pipelines.process.read_corpus import ReadCorpus
+    from pipelines.steps.outputs import CorpusOutputs, Judged
+    from pipelines.steps.transforms import (
+        Clean,
+        Decontaminate,
+        DropAddresses,
+        IdentifyLanguage,
+        JudgeQuality,
+        MaskPersonalData,
+        OwnFilter,
+        Steps,
+        Tokenize,
+    )
+    from pipelines.write.dataset import WriteDataset
+
+__all__ = [
+    "Clean",
+    "CorpusOutputs",
+    "Decontaminate",
+    "DropAddresses",
+    "FromRows",
+    "IdentifyLanguage",
+    "JudgeQuality",
+    "Judged",
+    "MaskPersonalData",
+    "OwnFilter",
+    "ReadCorpus",
+    "RecordBatchCoder",
+    "Steps",
+    "ToRows",
+    "Tokenize",
+    "WriteDataset",
+]

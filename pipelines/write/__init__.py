@@ -1,0 +1,1 @@
+"""What a pipeline of your own hands to WriteDataset becomes a dataset."""
