@@ -8,7 +8,7 @@ SAMPLE ?= 200
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all nightly engines test-engines test-pythons soak golden mutants browser lint format bench images clean
+.PHONY: help setup run test test-all nightly engines test-engines test-pythons soak golden mutants browser lint format bench wheel images clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -71,6 +71,9 @@ format: setup  ## rewrite the code in the house style
 
 bench: setup  ## measure: rules, memory, dedup, loaders (ARGS="--only loaders", BENCH_MB=…)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+wheel:  ## build dist/corpusmill-….whl, for other machines; needs no .venv
+	PYTHON=$(PYTHON) .ci/wheel
 
 images: setup  ## check the Dockerfile, and build both images, or try the worker's steps in a clean Debian
 	@.ci/images

@@ -35,8 +35,6 @@ LEFT_OUT = (
 
 UNFINISHED: tuple[str, ...] = (
     "Makefile",
-    "README.md",
-    "README.zh.md",
     "docs/CHANGELOG.md",
     "docs/coming-from.md",
     "docs/corpora.md",

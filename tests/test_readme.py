@@ -1,4 +1,4 @@
-"""The commands of README's sections are run, and say what the page shows."""
+"""Runs the commands and the Python of README from top to bottom, and compares their output."""
 
 import os
 import re
@@ -15,15 +15,18 @@ from tests import job
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "README.zh.md")
 _OF_THE_CHECKOUT = {"git", "make"}
-"""Commands that make a checkout and run what is in its Makefile."""
+"""Commands that make a checkout, install it, or run the Makefile."""
 _OF_CLUSTERS = {"deepspeed", "torchrun"}
 """Commands that need several GPUs."""
+
+_CONSOLE = (sys.executable, "-c", "import sys; from shards.console import main; sys.exit(main())")
+"""The script `corpusmill`, which an environment that was moved cannot start."""
 
 _VARYING = re.compile(
     r"((?:loss|accuracy|lr|grad norm|ms/step|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
     r"\b\d+:\d\d\b|\b[\d.]+ s\b"
 )
-"""What another machine measures otherwise, or computes with other last bits."""
+"""Figures that differ between machines, because of their speed or the last bits of a sum."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +81,22 @@ def commands(page: str, heading: str = "") -> list[Command]:
 
 
 def run(command: Command, folder: Path) -> str:
-    """Return what a command says on both of its channels, run where the page means it to be."""
+    """Run a command in the folder, and return its standard output and error."""
     output = folder.with_name(f"{folder.name}.txt")
     words = shlex.split(command.text)
     if words[:2] == ["python", "-m"]:
         wing = words[2].partition(".")[0]
         code = job.run(wing, job.Job(words[2:], str(folder), outputs=[str(output)] * 2))
     else:
+        console = words[0] == "corpusmill"
         with output.open("w") as file:
             done = subprocess.run(
-                ["bash", "-c", command.text], cwd=folder, stdout=file, stderr=file, check=False
+                [*_CONSOLE, *words[1:]] if console else ["bash", "-c", command.text],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=file,
+                stderr=file,
+                check=False,
             )
         code = done.returncode
     said = output.read_text("utf-8")
@@ -120,18 +129,20 @@ def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> Non
                 run(Command(text, ()), place)
         elif program not in _OF_THE_CHECKOUT | _OF_CLUSTERS:
             command.check(run(command, place))
-    assert programs >= _OF_THE_CHECKOUT | _OF_CLUSTERS | {"python"}
-    (code,) = re.findall(
-        r"```python\n([^`]*print[^`]*)```", (ROOT / "README.md").read_text("utf-8")
-    )
+    assert programs >= _OF_THE_CHECKOUT | _OF_CLUSTERS | {"corpusmill", "python"}
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    script = "\n".join(["model = lambda *tensors: print(*tensors[0].shape)", *blocks])
     printed = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", script],
         cwd=place,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert printed.splitlines() == re.findall(r"^# (.*)$", code, re.MULTILINE)
+    shown = re.findall(r"^# (.*)$", script, re.MULTILINE)
+    assert len(shown) == 1
+    assert printed.splitlines() == ["8 512"] * 10 + shown
     page = (place / "build" / "news" / "report.html").read_text("utf-8")
     assert "This dataset has 3 generations." in page
