@@ -40,13 +40,13 @@ from pipelines.execute.notes import Notes
 from pipelines.execute.records import complete_files
 from pipelines.execute.runner import Runner
 from pipelines.execute.stage import (
-    Kind,
     Listed,
     Plan,
     Planned,
     Records,
     RunningPlan,
     Stage,
+    StageKind,
     do_here,
     kept_messages,
     list_items,
@@ -72,7 +72,7 @@ from pipelines.read.files import InputFile, Listing
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex
-from pipelines.steps.description import Description
+from pipelines.steps.description import StepsInfo
 from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.manifest import Manifest, lock_dataset
@@ -96,7 +96,7 @@ class JobSpec:
     corpus: Corpus
     """The corpus whose command this is."""
     map: Job
-    chain: Description
+    chain: StepsInfo
     semantic: Mapping[str, Any]
     """The options that decide bytes, with fingerprints in place of paths."""
     number: int
@@ -175,19 +175,19 @@ def _is_intact_merge(job: Job, _: Any, record: MergeRecord, _sizes: Any) -> bool
 
 
 _OUTPUT = attrgetter("options.output")
-_DEDUP = Kind(
+_DEDUP = StageKind(
     record_type=TaskRecord, prepare=prepare_task, argument=_OUTPUT, is_intact=_is_intact_task
 )
-KINDS: Mapping[str, Kind] = {
-    "map": Kind(record_type=MapRecord, prepare=prepare_map, is_intact=is_intact),
+KINDS: Mapping[str, StageKind] = {
+    "map": StageKind(record_type=MapRecord, prepare=prepare_map, is_intact=is_intact),
     **dict.fromkeys(("dedup", "known", "drops", "slots"), _DEDUP),
-    "ranges": Kind(
+    "ranges": StageKind(
         record_type=RangeRecord,
         prepare=prepare_range,
         argument=_OUTPUT,
         is_intact=_is_intact_range,
     ),
-    "merge": Kind(
+    "merge": StageKind(
         record_type=MergeRecord,
         prepare=prepare_merge,
         argument=_OUTPUT,

@@ -137,7 +137,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class StepDrops:
     """What one step drops."""
 
     step: str
@@ -151,7 +151,7 @@ class Step:
     breaks: tuple[int, ...]
     """Documents in the wanted languages that break this step, whichever one drops them."""
 
-    def __add__(self, other: "Step") -> "Step":
+    def __add__(self, other: "StepDrops") -> "StepDrops":
         drops, breaks = map(add, self.drops, other.drops), map(add, self.breaks, other.breaks)
         return replace(other, drops=tuple(drops), breaks=tuple(breaks))
 
@@ -164,7 +164,7 @@ class Forecast:
     """documents, bytes and tokens of the texts that the rules keep."""
     dataset: Mapping[str, Figure]
     """documents, bytes, tokens and samples of the texts that dedup leaves."""
-    steps: tuple[Step, ...]
+    steps: tuple[StepDrops, ...]
     unjudged: Mapping[str, int]
     """Records dropped before their language is looked at, now as then, by reason."""
 
@@ -412,11 +412,11 @@ def _named(now: Counts, then: Amounts, *, exact: Sequence[bool]) -> dict[str, Fi
     }
 
 
-def _steps(source: Source, both: tuple[Thresholds, Thresholds]) -> tuple[Step, ...]:
+def _steps(source: Source, both: tuple[Thresholds, Thresholds]) -> tuple[StepDrops, ...]:
     """Return what each step drops: the languages, their score, then the rules by language."""
     languages = sorted(source.languages, key=lambda name: (both[THEN].group(name), name))
     return _merged(
-        Step(
+        StepDrops(
             **step,
             drops=tuple(source.languages[language].dropped[:, index].tolist()),
             breaks=tuple(source.languages[language].broken[:, index].tolist()),
@@ -426,9 +426,9 @@ def _steps(source: Source, both: tuple[Thresholds, Thresholds]) -> tuple[Step, .
     )
 
 
-def _merged(steps: Iterable[Step]) -> tuple[Step, ...]:
+def _merged(steps: Iterable[StepDrops]) -> tuple[StepDrops, ...]:
     """Return each step once, with the sums of its counts, in the order of first appearance."""
-    merged: dict[str, Step] = {}
+    merged: dict[str, StepDrops] = {}
     for step in steps:
         known = merged.get(step.step)
         merged[step.step] = known + step if known else step

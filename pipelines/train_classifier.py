@@ -28,7 +28,7 @@ import numpy.typing as npt
 from pipelines.quality import Quality
 from pipelines.steps.classifier import Classifier, line_of, metric_of
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash
-from pipelines.training_texts import Held, TextOptions, TrainingTexts, check_new
+from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
@@ -129,7 +129,7 @@ class SideOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class ClassifierOptions:
     """What decides the bytes of a model, apart from the texts; the words are fastText's."""
 
     epochs: int = option(5, type=at_least_one, metavar="N", group="the model and its training")
@@ -149,7 +149,7 @@ class TrainOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainClassifier(TrainOptions, TextOptions, SideOptions, Command):
+class TrainClassifier(ClassifierOptions, TrainingTextOptions, SideOptions, Command):
     """Train a fastText classifier that tells the texts of two inputs apart."""
 
     STOPPED = "nothing was written"
@@ -172,7 +172,7 @@ class TrainClassifier(TrainOptions, TextOptions, SideOptions, Command):
             raise UserError(
                 f"--positive-label and --negative-label are both {self.positive_label}."
             )
-        options = {field.name: getattr(self, field.name) for field in fields(TrainOptions)}
+        options = {field.name: getattr(self, field.name) for field in fields(ClassifierOptions)}
         options["seed"] = self.seed
         sides = [read_side(name, self) for name in (POSITIVE, NEGATIVE)]
         with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.training_texts import Held, TextOptions, TrainingTexts, check_new
+from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
 from shards.command import Command, log_plainly
 from shards.console import run_module
 from shards.errors import UserError
@@ -53,7 +53,7 @@ def _coverage(text: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class TokenizerOptions:
     """What decides the bytes of a model, apart from the texts."""
 
     vocab_size: int = option(MISSING, required=True, type=_vocab_size, metavar="N")
@@ -68,7 +68,7 @@ class TrainOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainTokenizer(TextOptions, TrainOptions, Command):
+class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
     """Train a SentencePiece tokenizer on a sample of a corpus."""
 
     STOPPED = "nothing was written"
@@ -128,7 +128,7 @@ class TrainTokenizer(TextOptions, TrainOptions, Command):
             ) from error
 
 
-def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:
+def train(texts: Iterable[str], *, options: TokenizerOptions) -> bytes:
     """Return a SentencePiece model, always the same for the same texts and options.
 
     Raises:

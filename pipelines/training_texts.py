@@ -22,7 +22,7 @@ from pipelines.read.files import InputFile
 from pipelines.read.input_format import splits
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.rows import REJECTS, Verdict
-from pipelines.steps.clean import Clean
+from pipelines.steps.clean import CleanStep
 from pipelines.steps.step import split_verdict
 from shards.errors import UserError
 from shards.flags import count, flag_of, option, positive
@@ -45,7 +45,7 @@ def check_new(path: Path, ending: str, library: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextOptions:
+class TrainingTextOptions:
     """Which texts of which corpus to train on."""
 
     corpus: str = option("text", metavar="NAME")
@@ -106,7 +106,7 @@ class TrainingTexts:
     """
 
     def __init__(
-        self, inputs: Sequence[str], options: TextOptions, *, holding: Held, program: str
+        self, inputs: Sequence[str], options: TrainingTextOptions, *, holding: Held, program: str
     ) -> None:
         """Prepare to read.
 
@@ -183,7 +183,7 @@ class TrainingTexts:
     def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
         """Yield the cleaned texts of the sample, and whether to hold each back."""
         corpus = self._corpora[file.source]
-        intake, clean = Intake(corpus), Clean()
+        intake, clean = Intake(corpus), CleanStep()
         cut = splits(file, corpus.reading, split_bytes=file.bytes)
         for pieces in group_records((split, corpus.reader(split)) for split in cut):
             read, unread = split_verdict(intake.read(intake.sampled(pieces, Counter())))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shards.format import ARROW
 from shards.reader import Shard
 from shards.windows import (
-    Piece,
+    DocumentSpan,
     WindowSpec,
     WindowVocabulary,
     foreign_token,
@@ -102,7 +102,7 @@ def read_batch(
             return batch
     text = np.full((len(shards), _row_width(spec)), vocabulary.pad, np.int64)
     loss = np.zeros(text.shape, np.bool_)
-    pieces: list[list[Piece]] = []
+    pieces: list[list[DocumentSpan]] = []
     edges: list[list[int]] = []
     for i, shard in enumerate(shards):
         begin, end = window_span(
@@ -139,7 +139,7 @@ def _row_width(spec: WindowSpec) -> int:
 
 
 def _lay(
-    shard: Shard, pieces: Sequence[Piece], row: _Row, *, head: int = 0, num_heads: int = 0
+    shard: Shard, pieces: Sequence[DocumentSpan], row: _Row, *, head: int = 0, num_heads: int = 0
 ) -> list[int]:
     """Write pieces into a row end to end; return where each begins and where the last one ends.
 
@@ -159,7 +159,7 @@ def _lay(
     return edges
 
 
-def _num_prompt_tokens(shard: Shard, piece: Piece) -> int:
+def _num_prompt_tokens(shard: Shard, piece: DocumentSpan) -> int:
     """Return how many tokens from the piece's start on belong to its document's prompt.
 
     Raises:
@@ -174,7 +174,9 @@ def _num_prompt_tokens(shard: Shard, piece: Piece) -> int:
     return max(0, int(shard.offsets[piece.row]) + prompt - piece.begin)
 
 
-def _piece_table(pieces: Sequence[Sequence[Piece]], edges: Sequence[Sequence[int]]) -> Pieces:
+def _piece_table(
+    pieces: Sequence[Sequence[DocumentSpan]], edges: Sequence[Sequence[int]]
+) -> Pieces:
     """Return the pieces of all rows, given by row with the edges that `_lay` returned."""
     counts = np.array([len(row_pieces) for row_pieces in pieces], np.int64)
     return Pieces(

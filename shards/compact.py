@@ -73,7 +73,7 @@ _HASHES = {"exact": "hash_high", "band": "hash", "slots": "order"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CompactedRange:
     """One range of what a compaction writes."""
 
     folder: str
@@ -127,7 +127,7 @@ class Compaction:
         self._folder = self.directory / self.name
         # Records name the files of this folder.
         self._records = self.directory / WORK / FOLDER / self.name
-        self._written: dict[Part, PartRecord] = {}
+        self._written: dict[CompactedRange, PartRecord] = {}
         self._sources = {
             name: MergedSource(dataset, name, self.erasure.rows) for name in self.manifest.sources()
         }
@@ -166,20 +166,20 @@ class Compaction:
     # What is written
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[CompactedRange, ...]:
         """All parts, in the order in which they are written."""
         return (*self._source_parts(), *self._signature_parts())
 
-    def _source_parts(self) -> Iterator[Part]:
+    def _source_parts(self) -> Iterator[CompactedRange]:
         for name, shards in self._sources.items():
             totals = {TRAIN: shards.num_shards, VALIDATION: shards.num_validation}
             for folder in TABLES:
                 totals[folder] = max(1, shards.num_shards) if self._tables[folder, name] else 0
             for folder, total in totals.items():
                 for index in range(total):
-                    yield Part(folder=folder, name=name, index=index, total=total)
+                    yield CompactedRange(folder=folder, name=name, index=index, total=total)
 
-    def _signature_parts(self) -> Iterator[Part]:
+    def _signature_parts(self) -> Iterator[CompactedRange]:
         # A kind that a member lacks would say too little of it: dedup misses it, and says so.
         # One without documents has none at all.
         kinds = [
@@ -190,7 +190,7 @@ class Compaction:
         for kind in sorted(set.intersection(*kinds) if kinds else ()):
             total = num_signature_files([entries for _, entries in self._signatures(kind)])
             for index in range(total):
-                yield Part(folder=SIGNATURES, name=kind, index=index, total=total)
+                yield CompactedRange(folder=SIGNATURES, name=kind, index=index, total=total)
 
     def _signatures(self, kind: str) -> list[tuple[Generation, list[TableEntry]]]:
         """Return the tables of signatures of a kind, by member."""
@@ -231,7 +231,7 @@ class Compaction:
                 yield f"{num_bytes:>16,}  {f'{number} of {len(self.parts)}':>14}  {part}"
             self._written[part] = record
 
-    def _finished(self, part: Part) -> PartRecord | None:
+    def _finished(self, part: CompactedRange) -> PartRecord | None:
         """Return the record of a part that was written, None if there is none or a file is gone."""
         path = self._record_path(part)
         try:
@@ -241,10 +241,10 @@ class Compaction:
         whole = all(intact(self.directory / name, entry) for name, entry in record.files())
         return record if whole else None
 
-    def _record_path(self, part: Part) -> AnyPath:
+    def _record_path(self, part: CompactedRange) -> AnyPath:
         return within(self._records, part.folder, f"{part.name}-{part.index:05}-{part.total}.json")
 
-    def _write(self, part: Part) -> PartRecord:
+    def _write(self, part: CompactedRange) -> PartRecord:
         """Write the files of a part, then its record."""
         if part.folder in (TRAIN, VALIDATION):
             record = PartRecord(part=str(part), shards=(self._write_shard(part),))
@@ -255,7 +255,7 @@ class Compaction:
         write_json(self._record_path(part), sealed(record))
         return record
 
-    def _write_shard(self, part: Part) -> ShardEntry:
+    def _write_shard(self, part: CompactedRange) -> ShardEntry:
         prefix = "validation-" if part.folder == VALIDATION else ""
         return write_merged_shard(
             within(self._folder, part.name, f"{prefix}{part.index:05}"),
@@ -264,7 +264,7 @@ class Compaction:
             dtype=self.manifest.tokenizer.token_dtype,
         )
 
-    def _write_table(self, part: Part) -> tuple[TableEntry, ...]:
+    def _write_table(self, part: CompactedRange) -> tuple[TableEntry, ...]:
         held = self._tables[part.folder, part.name]
         tables = merged_tables(held, part.within, rows=sum(each.footer.num_rows for each in held))
         if part.folder == "rejects":
@@ -272,7 +272,7 @@ class Compaction:
         path = within(self._folder, part.folder, f"{part.name}-{part.index:05}.parquet")
         return write_parquet(path, tables, directory=self.directory)
 
-    def _write_signatures(self, part: Part) -> TableEntry:
+    def _write_signatures(self, part: CompactedRange) -> TableEntry:
         kind, _, _ = part.name.partition("-")
         edges = {"low": part.within.low, "high": part.within.high}
         tables = []

@@ -27,7 +27,7 @@ _PATHS = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Completion(Command):
+class PrintCompletion(Command):
     """Print what a shell completes commands, flags and their values with.
 
     It loads every command that is installed, which takes seconds.

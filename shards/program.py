@@ -110,7 +110,7 @@ GROUPS = {
             "completion",
             "shards",
             "print a shell's completion: bash, zsh, fish, tcsh",
-            "shards.completion:Completion",
+            "shards.completion:PrintCompletion",
         ),
     ),
 }

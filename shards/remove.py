@@ -45,7 +45,7 @@ class SelectedDocument:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class RemovalSet:
     """The documents that some names stand for, in both splits of all generations."""
 
     dataset: str
@@ -86,7 +86,7 @@ class Selection:
             yield f"  and {more:,} more: --report FILE has them all"
 
 
-def select(dataset: Dataset, names: DocumentQuery, *, reason: str = "") -> Selection:
+def select(dataset: Dataset, names: DocumentQuery, *, reason: str = "") -> RemovalSet:
     """Return the documents of a dataset that have one of the names; every table is read once.
 
     Raises:
@@ -104,7 +104,7 @@ def select(dataset: Dataset, names: DocumentQuery, *, reason: str = "") -> Selec
         for document in _documents(dataset, location, hits=hits, names=names.texts)
     ]
     known = {name for document in documents for name in document.names}
-    return Selection(
+    return RemovalSet(
         dataset=str(dataset.directory),
         manifest=dataset.manifest.number,
         reason=reason,
@@ -136,7 +136,7 @@ def _documents(
         )
 
 
-def check_complete(selection: Selection) -> None:
+def check_complete(selection: RemovalSet) -> None:
     """Check that every name stands for a document.
 
     Raises:
@@ -159,7 +159,7 @@ def check_complete(selection: Selection) -> None:
         )
 
 
-def remove(directory: AnyPath, manifest: Manifest, selection: Selection) -> Manifest:
+def remove(directory: AnyPath, manifest: Manifest, selection: RemovalSet) -> Manifest:
     """Remove the documents of a selection; return the manifest, which has the next number.
 
     The folder must be locked, and its manifest still be the given one. A crash leaves the dataset

@@ -24,7 +24,7 @@ from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset, Documents, Shard
 from shards.run import Run
 from shards.switches import manifest_versions, numbers_of
-from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
+from shards.windows import DocumentSpan, WindowVocabulary, num_windows, span_pieces, window_span
 
 ORIGIN = ("source", "path", "position", "id", "url")
 """Columns that say where a document comes from; a corpus has some of them."""
@@ -53,7 +53,7 @@ class TracedSample:
     shard: int
     window: int
     """Number in the shard."""
-    pieces: Sequence[Piece]
+    pieces: Sequence[DocumentSpan]
     """Runs of the shard's tokens by document, removed documents left out."""
 
 
@@ -125,7 +125,9 @@ class Tracer:
                 ),
             )
 
-    def _pieces(self, stream: int, shard: Shard, *, window: int, phase: int) -> Sequence[Piece]:
+    def _pieces(
+        self, stream: int, shard: Shard, *, window: int, phase: int
+    ) -> Sequence[DocumentSpan]:
         vocabulary = self._vocabulary(self.sampler.streams[stream].dataset)
         begin, end = window_span(
             shard, window, spec=self.sampler.window, vocabulary=vocabulary, phase=phase
@@ -295,7 +297,7 @@ def _number(tracer: Tracer, sample: TracedSample) -> str:
     return "" if number is None else f"  manifest {number}"
 
 
-def _extent(tracer: Tracer, document: TracedDocument, piece: Piece) -> str:
+def _extent(tracer: Tracer, document: TracedDocument, piece: DocumentSpan) -> str:
     shard = tracer.shard(document.stream, document.shard)
     first, size = int(shard.offsets[document.row]), len(shard[document.row])
     return f"tokens {piece.begin - first}-{piece.end - first} of {size}"

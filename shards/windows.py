@@ -195,7 +195,7 @@ def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> D
     return shard.damage(BIN, what)
 
 
-class Piece(NamedTuple):
+class DocumentSpan(NamedTuple):
     """A run of a shard's tokens within one document."""
 
     begin: int
@@ -203,7 +203,7 @@ class Piece(NamedTuple):
     row: int
 
 
-def span_pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
+def span_pieces(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
     """Return the pieces of the ring positions [begin, end), removed documents left out.
 
     `begin` is below T, and `end` at most 2 T.
@@ -219,7 +219,7 @@ def span_pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
     return pieces
 
 
-def _pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
+def _pieces(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
     """Return the pieces of the tokens [begin, end), 0 <= begin <= end <= T."""
     if begin >= end:
         return []
@@ -235,7 +235,7 @@ def _pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
         raise _torn(shard)
     edges[0], edges[-1] = begin, end
     return [
-        Piece(start, stop, first + i)
+        DocumentSpan(start, stop, first + i)
         for i, (start, stop) in enumerate(pairwise(edges))
         if start < stop
     ]

@@ -19,7 +19,7 @@ NAME = "ledger.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """The generation in the making."""
 
     number: int
@@ -43,7 +43,7 @@ class Ledger:
 
     output: AnyPath
 
-    def open_entry(self, number: int) -> Entry | None:
+    def open_entry(self, number: int) -> LedgerEntry | None:
         """Return the generation that was begun and is not in the manifest yet.
 
         Args:
@@ -56,7 +56,7 @@ class Ledger:
         if not path.exists():
             return None
         try:
-            entry = unsealed(Entry, read_json(path), where=str(path))
+            entry = unsealed(LedgerEntry, read_json(path), where=str(path))
             _ = entry.files
         except ValueError as error:
             raise DamageError(
@@ -68,10 +68,10 @@ class Ledger:
         self.close()  # the last run was killed between its manifest and this
         return None
 
-    def name(self, number: int, files: Sequence[InputFile]) -> Entry:
+    def name(self, number: int, files: Sequence[InputFile]) -> LedgerEntry:
         """Write down that the manifest of a number is to have a generation of these files."""
         inputs = sorted(files, key=lambda file: file.name)
-        entry = Entry(number=number, inputs=tuple(map(asdict, inputs)))
+        entry = LedgerEntry(number=number, inputs=tuple(map(asdict, inputs)))
         write_json(self.output / NAME, sealed(entry))
         return entry
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
-from pipelines.corpus.batcher import Piece
+from pipelines.corpus.batcher import BatchPiece
 from pipelines.read.record import CUT
 from pipelines.segments.rows import PATH, REJECTS, Verdict
 
@@ -22,7 +22,7 @@ class Amounts:
     unread_bytes: Counter[str] = field(default_factory=Counter)
     """About how many of them those take that cannot be read, without the ends of cut files."""
 
-    def add(self, pieces: Sequence[Piece], verdicts: Iterable[Verdict]) -> None:
+    def add(self, pieces: Sequence[BatchPiece], verdicts: Iterable[Verdict]) -> None:
         """Add records that --sample takes.
 
         Args:

@@ -26,7 +26,7 @@ BATCH_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BatchPiece:
     """Records of a split that become rows of a batch; a batch may have some of several files."""
 
     split: FileSplit
@@ -42,7 +42,9 @@ class Intake:
         self._columns = corpus.columns
         self._options = corpus.options
 
-    def sampled(self, pieces: Sequence[Piece], unsampled: Counter[str]) -> Sequence[Piece]:
+    def sampled(
+        self, pieces: Sequence[BatchPiece], unsampled: Counter[str]
+    ) -> Sequence[BatchPiece]:
         """Return the records that --sample takes.
 
         Args:
@@ -59,10 +61,10 @@ class Intake:
             hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
             taken = [item for item, kept in zip(items, hashes < limit, strict=True) if kept]
             unsampled[split.relative] += len(items) - len(taken)
-            sampled.append(Piece(split, taken))
+            sampled.append(BatchPiece(split, taken))
         return sampled
 
-    def read(self, pieces: Sequence[Piece]) -> Verdict:
+    def read(self, pieces: Sequence[BatchPiece]) -> Verdict:
         """Return the documents of records as a batch of READ, and why some are left out.
 
         Args:
@@ -82,7 +84,7 @@ class Intake:
         return Verdict(batch, reasons)
 
     def _batch(
-        self, pieces: Sequence[Piece], by_record: Sequence[Sequence[Document]]
+        self, pieces: Sequence[BatchPiece], by_record: Sequence[Sequence[Document]]
     ) -> tuple[pa.RecordBatch, pa.Array]:
         """Return a batch of READ with provenance and PATH, and why documents are left out."""
         items = [item for piece in pieces for item in piece.items]
@@ -121,7 +123,7 @@ class Intake:
 
     def _hashes(
         self,
-        pieces: Sequence[Piece],
+        pieces: Sequence[BatchPiece],
         files: np.ndarray,
         *,
         positions: np.ndarray,
@@ -173,13 +175,13 @@ class Intake:
         return pa.array([document.provenance.get(name, empty) for document in documents], data_type)
 
 
-def _files_of(pieces: Sequence[Piece], counts: Sequence[int]) -> np.ndarray:
+def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray:
     """Return the number (int32) of each document's piece, given the documents of each record."""
     by_record = np.repeat(np.arange(len(pieces), dtype=np.int32), [len(p.items) for p in pieces])
     return np.repeat(by_record, counts)
 
 
-def with_raws(verdict: Verdict, pieces: Sequence[Piece]) -> Verdict:
+def with_raws(verdict: Verdict, pieces: Sequence[BatchPiece]) -> Verdict:
     """Return a verdict with a column RAW of the first bytes of records that are quarantined.
 
     Args:
@@ -207,9 +209,9 @@ def with_raws(verdict: Verdict, pieces: Sequence[Piece]) -> Verdict:
 
 def group_records(
     readers: Iterable[tuple[FileSplit, Iterable[Record | Damage]]],
-) -> Iterator[list[Piece]]:
+) -> Iterator[list[BatchPiece]]:
     """Yield runs of at most BATCH_RECORDS records and little more than 4 MiB of input."""
-    batch: list[Piece] = []
+    batch: list[BatchPiece] = []
     count = size = 0
     for split, reader in readers:
         items: list[Record | Damage] = []
@@ -218,9 +220,9 @@ def group_records(
             count += 1
             size += item.size
             if count >= BATCH_RECORDS or size >= BATCH_BYTES:
-                yield [*batch, Piece(split, items)]
+                yield [*batch, BatchPiece(split, items)]
                 batch, items, count, size = [], [], 0, 0
         if items:
-            batch.append(Piece(split, items))
+            batch.append(BatchPiece(split, items))
     if batch:
         yield batch

@@ -20,7 +20,7 @@ KINDS[[0xC2, 0xE1, 0xE2, 0xE3]] = 2
 _EMPTY = np.uint32(2**32 - 1)
 
 
-class Tables(NamedTuple):
+class MinhashTables(NamedTuple):
     """What minhash.py looks up."""
 
     word_bytes: np.ndarray
@@ -48,11 +48,11 @@ class Numbers(NamedTuple):
     piece: np.uint64
 
 
-class Scratch(NamedTuple):
+class MinhashScratch(NamedTuple):
     """Memory for what is made of one piece."""
 
     sums: np.ndarray
-    """uint64[n], for n of Tables."""
+    """uint64[n], for n of MinhashTables."""
     places: np.ndarray
     """int64[n]."""
     units: np.ndarray
@@ -119,9 +119,9 @@ def _is_wide_space(data: np.ndarray, place: np.uint64) -> bool:
 def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
     folded: np.ndarray,
     ends: np.ndarray,
-    tables: Tables,
+    tables: MinhashTables,
     numbers: Numbers,
-    scratch: Scratch,
+    scratch: MinhashScratch,
     bands: np.ndarray,
     slots: np.ndarray,
     signed: np.ndarray,
@@ -234,9 +234,9 @@ def _word_units(
     folded: np.ndarray,
     start: np.uint64,
     end: np.uint64,
-    tables: Tables,
+    tables: MinhashTables,
     factor: np.uint64,
-    scratch: Scratch,
+    scratch: MinhashScratch,
 ) -> np.uint64:
     """Write the units of a piece that is words, and return how many there are.
 
@@ -286,7 +286,7 @@ def _add_grams(units: np.ndarray, num: np.uint64, numbers: Numbers, least: np.nd
 
 
 @kernel
-def _write(least: np.ndarray, tables: Tables, bands: np.ndarray, slots: np.ndarray) -> bool:
+def _write(least: np.ndarray, tables: MinhashTables, bands: np.ndarray, slots: np.ndarray) -> bool:
     """Write the signature of a text with these least values, and return whether it has any."""
     smallest = _EMPTY
     for value in least:

@@ -81,7 +81,7 @@ class Signer:
     def __init__(self) -> None:
         """Make the tables."""
         capacity = 4 * PIECE_CHARACTERS  # in UTF-8
-        self._tables = kernels.Tables(
+        self._tables = kernels.MinhashTables(
             word_bytes=np.array([*_WORD_BYTES], np.uint8),
             powers=_powers(_BYTE, capacity + 1)[1:],
             inverses=_powers(_INVERSE, capacity),
@@ -90,7 +90,7 @@ class Signer:
             band_salts=_BAND_SALTS,
         )
         self._numbers = kernels.Numbers(_UNIT, _PAIR, _QUAD, _LAST, _MIX, _U64(PIECE_CHARACTERS))
-        self._scratch = kernels.Scratch(
+        self._scratch = kernels.MinhashScratch(
             sums=np.empty(capacity + 1, _U64),
             places=np.empty(capacity + 1, np.int64),
             units=np.empty(capacity + 1, _U64),

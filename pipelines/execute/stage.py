@@ -43,7 +43,7 @@ Plan = Generator[Stage, Records, Result]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class StageKind:
     """How the items of a stage are done."""
 
     record_type: type
@@ -112,7 +112,12 @@ def list_items(
 
 
 def is_done(
-    kind: Kind, job: Any, listed: Listed, *, folder: AnyPath, sizes: Mapping[str, int] | None = None
+    kind: StageKind,
+    job: Any,
+    listed: Listed,
+    *,
+    folder: AnyPath,
+    sizes: Mapping[str, int] | None = None,
 ) -> bool:
     """Return whether an item needs no work; the record of one that was harmed is deleted.
 
@@ -134,7 +139,7 @@ def is_done(
 
 
 def do_here(
-    notes: Notes, stage: str, kind: Kind, job: Any, listed: Sequence[Listed], runner: Runner
+    notes: Notes, stage: str, kind: StageKind, job: Any, listed: Sequence[Listed], runner: Runner
 ) -> None:
     """Do all items of a stage on this machine, showing progress.
 
@@ -181,7 +186,7 @@ def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]
     return do_unless_done
 
 
-def records_of(notes: Notes, kind: Kind, stage: Stage) -> Records:
+def records_of(notes: Notes, kind: StageKind, stage: Stage) -> Records:
     """Return the records of a stage whose items are all done; each is read once in a job."""
     name = f"{stage.name}-records"
     records: Records | None = notes.get(name)

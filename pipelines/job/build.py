@@ -34,7 +34,7 @@ from pipelines.process.plan import forget_mapped, log_part
 from pipelines.process.processor import Job
 from pipelines.quality import Quality
 from pipelines.read.files import InputFile, Listing
-from pipelines.steps.description import Description, describe_run
+from pipelines.steps.description import StepsInfo, describe_run
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import Manifest, lock_dataset
@@ -155,7 +155,7 @@ class Build:
         self.output = self.options.output
         self.runner = runner
         run = uuid.uuid4().hex
-        chain: Description = runner.call(describe_run, (self.options, run))
+        chain: StepsInfo = runner.call(describe_run, (self.options, run))
         job = Job(
             options=self.options,
             corpora=dict(corpora),

@@ -113,7 +113,7 @@ def _told_to_stop() -> Iterator[threading.Event]:
 
 
 @dataclass
-class Totals:
+class WatchTotals:
     """What the watch has committed since it began."""
 
     files: int = 0
@@ -172,7 +172,7 @@ class Watch:
         self._base: Manifest | None = read_current_manifest(self._output)
         self._dataset: Mapping[Name, Version | None] | None = None
         """The files of the dataset; None: they are to be looked up."""
-        self._totals = Totals()
+        self._totals = WatchTotals()
         self._look_pause = LOOK_EVERY
         """Seconds until the next look."""
         self._pause = 0.0

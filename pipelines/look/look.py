@@ -28,7 +28,7 @@ _LEAST_READ = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class FileKind:
     """Files with one ending."""
 
     ending: str
@@ -59,7 +59,7 @@ class Look:
 
     paths: tuple[str, ...]
     """As they were given: one, or several that are one input."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FileKind, ...]
     """The largest first; those that are not taken last."""
     is_dataset: bool = False
     """It is the folder of a dataset, whose texts are tokens already."""
@@ -85,7 +85,7 @@ class Look:
         return self.paths[0] + f" and {more:,} more" * (more > 0)
 
     @property
-    def taken(self) -> list[Kind]:
+    def taken(self) -> list[FileKind]:
         """The kinds that a command reads."""
         return [kind for kind in self.kinds if not kind.untaken]
 
@@ -158,7 +158,7 @@ def _records(seen: Look, forms: Sequence[str]) -> list[Record]:
     return [record for same in zip_longest(*groups) for record in same if record]
 
 
-def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[Kind, ...]:
+def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[FileKind, ...]:
     """Return the kinds of files; if none that a folder's name stands for is read, others are."""
     files: dict[str, list[InputFile]] = {}
     odd = (file for file in listing.refused if not _counts(file, is_read))
@@ -174,9 +174,11 @@ def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[Kind, ...]
     return tuple(sorted(kinds, key=lambda kind: (bool(kind.untaken), -kind.num_bytes)))
 
 
-def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> Kind:
+def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> FileKind:
     """Return the kind of files with an ending; without heads a folder's name leaves them out."""
-    kind = Kind(ending=ending, num_files=len(files), num_bytes=sum(file.bytes for file in files))
+    kind = FileKind(
+        ending=ending, num_files=len(files), num_bytes=sum(file.bytes for file in files)
+    )
     if heads:
         return replace(kind, heads=tuple(map(look_at, _spread(files, heads))))
     first = files[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
 from pipelines.look.heads import Head
-from pipelines.look.look import Kind, Look
+from pipelines.look.look import FileKind, Look
 from pipelines.read.endings import ending_of, matcher
 from pipelines.read.fields import Field
 from pipelines.read.input_file import common_start
@@ -86,7 +86,7 @@ def _remarks(look: Look) -> Iterator[str]:
     yield from (f"  {remark}" for remark in look.remarks)
 
 
-def _what(kind: Kind) -> str:
+def _what(kind: FileKind) -> str:
     if kind.untaken:
         return kind.untaken
     forms = dict.fromkeys(

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipelines.corpus.batcher import Intake, Piece
+from pipelines.corpus.batcher import BatchPiece, Intake
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
 from pipelines.execute.deaths import ATTEMPT
 from pipelines.process.plan import map_items
 from pipelines.process.processor import Job
-from pipelines.process.wanted import Wanted, check_wanted
+from pipelines.process.wanted import FieldCheck, check_wanted
 from pipelines.read.files import InputFile
 from pipelines.read.input_file import shown
 from pipelines.read.input_format import splits
@@ -123,7 +123,7 @@ def check_sources(first: FirstFiles) -> list[str]:
     for own in _by_source(first.files):
         source = own[0].source
         corpus = first.job.corpora[source]
-        found, wanted = UnreadableSource(corpus, source), Wanted.of(corpus, source)
+        found, wanted = UnreadableSource(corpus, source), FieldCheck.of(corpus, source)
         all_wanted.append(wanted)
         if _may_be_unread(options) and not wanted.is_open:
             continue
@@ -159,7 +159,7 @@ def _may_be_unread(options: Options) -> bool:
 
 
 def _read_first(
-    corpus: Corpus, files: Sequence[InputFile], found: UnreadableSource, wanted: Wanted
+    corpus: Corpus, files: Sequence[InputFile], found: UnreadableSource, wanted: FieldCheck
 ) -> bool:
     """Read the first records of a source until one can be read, and has what options name.
 
@@ -180,7 +180,7 @@ def _read_first(
     intake = Intake(corpus)
     is_read = False
     for split, item in _in_turn(corpus, files):
-        verdict = intake.read([Piece(split, [item])])
+        verdict = intake.read([BatchPiece(split, [item])])
         reasons = verdict.reasons.to_pylist()
         if REJECTS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")

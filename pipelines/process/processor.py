@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from pipelines.corpus.amounts import Amounts
-from pipelines.corpus.batcher import Intake, Piece, group_records, with_raws
+from pipelines.corpus.batcher import BatchPiece, Intake, group_records, with_raws
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.versions import segment_versions
@@ -224,7 +224,7 @@ def record_names(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class SegmentsWritten:
     """The segments of some splits."""
 
     segments: list[Segment] = field(default_factory=list)
@@ -355,7 +355,7 @@ class Mapper:
         stem: str,
         *,
         clock: Clock,
-    ) -> Written:
+    ) -> SegmentsWritten:
         """Write the segments of what readers yield of files of one source.
 
         Args:
@@ -364,7 +364,7 @@ class Mapper:
             clock: Counts the time of each stage.
         """
         builder = self._make_builder()
-        written = Written(tokens=builder.tokens_by_path)
+        written = SegmentsWritten(tokens=builder.tokens_by_path)
 
         def close() -> None:
             with clock.time("segment"):
@@ -385,7 +385,7 @@ class Mapper:
     def _add(
         self,
         builder: SegmentBuilder,
-        pieces: Sequence[Piece],
+        pieces: Sequence[BatchPiece],
         *,
         intake: Intake,
         clock: Clock,

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pipelines.corpus import sources
 from pipelines.corpus.amounts import Amounts
-from pipelines.corpus.batcher import Intake, Piece, group_records, with_raws
+from pipelines.corpus.batcher import BatchPiece, Intake, group_records, with_raws
 from pipelines.corpus.keywords import options_of_keywords
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
@@ -161,7 +161,7 @@ class ReadDoFn(beam.DoFn):
             yield beam.TaggedOutput(_SPLITS, record)
 
     def _read(
-        self, pieces: Sequence[Piece], source: str, intake: Intake
+        self, pieces: Sequence[BatchPiece], source: str, intake: Intake
     ) -> tuple[pa.RecordBatch, Verdict]:
         """Return the documents of records, and the verdict on what is left out."""
         found = intake.read(pieces)

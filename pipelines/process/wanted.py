@@ -28,7 +28,7 @@ _RECORDS = 100
 
 
 @dataclass
-class Wanted:
+class FieldCheck:
     """What the first records of a source have not shown yet."""
 
     corpus: Corpus
@@ -48,7 +48,7 @@ class Wanted:
     _looked_at: list[Record] = field(default_factory=list)
 
     @classmethod
-    def of(cls, corpus: Corpus, source: str) -> "Wanted":
+    def of(cls, corpus: Corpus, source: str) -> "FieldCheck":
         """Return what the options of a source's corpus name."""
         missing = dict(corpus.recipe.named_fields(corpus.options))
         return cls(corpus, source, missing, needs_url=bool(corpus.options.url_blocklist))
@@ -118,7 +118,7 @@ class Wanted:
         return [field.name for field in fields_of(self._looked_at)]
 
 
-def check_wanted(found: Sequence[Wanted], *, known: frozenset[str]) -> list[str]:
+def check_wanted(found: Sequence[FieldCheck], *, known: frozenset[str]) -> list[str]:
     """Check that the first records of all sources had what their options name.
 
     Args:

@@ -15,7 +15,7 @@ Column = npt.NDArray[Any]
 """A number by text, an integer or a float."""
 
 
-class Batch:
+class TextBatch:
     """Texts whose words are found in the same way; each kind of words is found once."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Batch:
         strings: Sequence[str],
         texts: Spans | None = None,
         words: Mapping[str, Spans] = MappingProxyType({}),
-    ) -> "Batch":
+    ) -> "TextBatch":
         """Return other texts in place of these.
 
         Args:
@@ -78,21 +78,21 @@ class Batch:
             texts: The same as ranges, if they are at hand.
             words: Their words, as far as they are known.
         """
-        batch = Batch(strings, self.languages, self._splits, self.libraries)
+        batch = TextBatch(strings, self.languages, self._splits, self.libraries)
         batch._words = {self._splits[kind]: spans for kind, spans in words.items()}
         if texts is not None:
             batch.texts = texts
         return batch
 
-    def alone(self, text: str, at: int) -> "Batch":
+    def alone(self, text: str, at: int) -> "TextBatch":
         """Return a batch of one text, which takes the place of the one with this number."""
-        return Batch([text], self.languages[at : at + 1], self._splits, self.libraries)
+        return TextBatch([text], self.languages[at : at + 1], self._splits, self.libraries)
 
 
 class MeasuredText:
     """A text on its way through the profiles, for a profile of the user's."""
 
-    def __init__(self, batch: Batch, at: int) -> None:
+    def __init__(self, batch: TextBatch, at: int) -> None:
         """Take the text with this number in a batch."""
         self.text = batch.strings[at]
         self.language = batch.languages[at]

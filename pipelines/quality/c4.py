@@ -22,7 +22,7 @@ import numpy as np
 
 from pipelines.compiled import kernel
 from pipelines.corpus.languages import LANGUAGES
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.characters import AFTER_END, ENDING, SPACE, Kinds, code_points
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Threshold
 from pipelines.quality.spans import (
@@ -66,7 +66,7 @@ _NOTHING, _HEAD = np.uint32(0), 2
 def _measure(*, paper: bool) -> BatchMeasure:
     marks = (".", "?", "!", '"') if paper else (".", "?", "!", '"', "'")
 
-    def measure(batch: Batch, bounds: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    def measure(batch: TextBatch, bounds: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
         before = batch.texts.lines().stripped()
         others, cited = _without_citations(before)
         lines, words = before.with_shorter(others, cited), before.num_words()
@@ -225,7 +225,7 @@ def _is_mark(code: int) -> bool:
     return code == _DOT or code == _QUESTION or code == _EXCLAMATION  # noqa: PLR1714  not a tuple in compiled code
 
 
-def _spacy_sentences(lines: Spans, batch: Batch) -> Places:
+def _spacy_sentences(lines: Spans, batch: TextBatch) -> Places:
     """Return the sentences of each line, by spaCy's sentencizer."""
     # A line without end marks before its very end is one sentence: no need to ask.
     asked = lines.stripped_behind(ENDING).having(ENDING)
@@ -238,7 +238,9 @@ def _spacy_sentences(lines: Spans, batch: Batch) -> Places:
 # --- the pages that they make
 
 
-def _with_lines(batch: Batch, before: Spans, page: Spans, stay: Flags, cited: Flags) -> Batch:
+def _with_lines(
+    batch: TextBatch, before: Spans, page: Spans, stay: Flags, cited: Flags
+) -> TextBatch:
     """Return the texts with the lines that stay, and their words as far as they are known.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from pipelines.quality import gopher, repetition
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.characters import CHINESE_AFTER_END, CHINESE_END, ENDING
 from pipelines.quality.fineweb import content_lines
 from pipelines.quality.profile import Bounds, Profile, Threshold
@@ -26,11 +26,11 @@ _FINEWEB2_METRICS = (
 )  # fmt: skip
 
 
-def _measure_lines(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+def _measure_lines(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
     return batch, _fineweb2(batch, _counts_of_lines(batch.texts))
 
 
-def _measure_units(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+def _measure_units(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
     lines, units = _counts_of_lines(batch.texts), _counts_of_units(batch.texts)
     is_single = batch.texts.stripped().count("\n") == 0
     counts = tuple(np.where(is_single, *both) for both in zip(units, lines, strict=True))
@@ -72,7 +72,7 @@ def _counts_of_units(texts: Spans) -> _Counts:
     )
 
 
-def _fineweb2(batch: Batch, counts: _Counts) -> tuple[Column, ...]:
+def _fineweb2(batch: TextBatch, counts: _Counts) -> tuple[Column, ...]:
     repeated_parts, parts, ended_lines, lines, repeated_chars = counts
     texts, words = batch.texts, batch.words(DATATROVE)
     feeds = texts.count("\n")

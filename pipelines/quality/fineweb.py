@@ -10,7 +10,7 @@ Only lines that are not blank count. The paper drops a text at its bound; the co
 variants here, keep it.
 """
 
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.characters import ENDING, SPACE
 from pipelines.quality.profile import NAN, BatchMeasure, Bounds, Profile, Threshold
 from pipelines.quality.spans import Spans, ratio
@@ -28,7 +28,7 @@ def content_lines(texts: Spans) -> Spans:
 
 
 def _measure(kind: str) -> BatchMeasure:
-    def measure(batch: Batch, bounds: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+    def measure(batch: TextBatch, bounds: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
         lines, feeds = content_lines(batch.texts), batch.texts.count("\n")
         short = lines.lengths <= bounds["short_line_chars"]
         repeated = lines.sums(lines.lengths * lines.repeating())

@@ -1,10 +1,10 @@
 """What GLM's own corpora ask of a text: more than 100 characters."""
 
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.profile import Bounds, Profile, Threshold
 
 
-def _measure(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column]]:
+def _measure(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column]]:
     return batch, (batch.texts.lengths,)
 
 

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from pipelines.compiled import kernel
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.characters import LETTER, SYMBOL
 from pipelines.quality.profile import Bounds, Profile, Threshold
 from pipelines.quality.spans import Codes, Floats, Places, Spans, ratio
@@ -35,7 +35,7 @@ _UPPER_A, _UPPER_Z, _TO_LOWER = ord("A"), ord("Z"), 0x20
 _CODES = 1 << 16
 
 
-def datatrove_metrics(batch: Batch, stop_words: Collection[str]) -> tuple[Column, ...]:
+def datatrove_metrics(batch: TextBatch, stop_words: Collection[str]) -> tuple[Column, ...]:
     """Return the metrics (METRICS) as datatrove's GopherQualityFilter computes them."""
     words = batch.words(DATATROVE)
     plain = words[words.lacking(SYMBOL)]
@@ -49,11 +49,11 @@ def datatrove_metrics(batch: Batch, stop_words: Collection[str]) -> tuple[Column
     )
 
 
-def _measure_datatrove(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+def _measure_datatrove(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
     return batch, datatrove_metrics(batch, ENGLISH_STOP_WORDS)
 
 
-def _measure_paper(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+def _measure_paper(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
     words = batch.words(SPACES)
     return batch, (
         words.counts,

@@ -70,7 +70,7 @@ _FIRST: Any = np.int64(0)
 _ROOT: Any = np.int64(0)
 
 
-class Tables(NamedTuple):
+class JiebaTables(NamedTuple):
     """jieba's dictionary and model."""
 
     letters: _Letters
@@ -140,7 +140,7 @@ class JiebaWords:
         return tokenizer
 
     @cached_property
-    def _tables(self) -> "Tables | None":
+    def _tables(self) -> "JiebaTables | None":
         """What the kernels need; None, with a warning, if it is not what they follow."""
         version = importlib.metadata.version("jieba")
         with self._library.Tokenizer().get_dict_file() as file:
@@ -165,7 +165,7 @@ def _quiet_import() -> Iterator[None]:
         yield
 
 
-def _tables_of(library: Any, lines: bytes) -> "Tables":
+def _tables_of(library: Any, lines: bytes) -> "JiebaTables":
     """Return the dictionary and the model, in 18 MB."""
     letters = np.zeros(1 << 16, np.uint16)
     letters[[code for code in range(len(letters)) if chr(code).isspace()]] = SPACE
@@ -182,7 +182,7 @@ def _tables_of(library: Any, lines: bytes) -> "Tables":
             steps[role, _ROLES[following]] = chance
         chances = model.emit_P[name]
         shown[letters[code_points("".join(chances))], role] = list(chances.values())
-    return Tables(letters, nodes, scores, unknown, starts, steps, shown)
+    return JiebaTables(letters, nodes, scores, unknown, starts, steps, shown)
 
 
 def _dictionary(
@@ -208,7 +208,7 @@ def _read_dictionary(
 
     Args:
         codes: Lines of a word, a space, its count, and whatever follows, each with \n at its end.
-        letters: Those of Tables.
+        letters: Those of JiebaTables.
         nodes: The table, all 0.
         found: int64[lines]; takes the node of each word, 0, which is none, where no block can hold
             it.
@@ -239,7 +239,7 @@ def _read_dictionary(
 
 @kernel
 def _mark_words(
-    codes: _Codes, tables: Tables, text: _Letters, best: _Floats, after: _Places, last: _Flags
+    codes: _Codes, tables: JiebaTables, text: _Letters, best: _Floats, after: _Places, last: _Flags
 ) -> None:
     """Mark the last characters of words.
 
@@ -314,7 +314,7 @@ def _child(nodes: _Nodes, node: int, letter: int) -> Any:
 
 
 @kernel
-def _choose(text: _Letters, tables: Tables, best: _Floats, after: _Places) -> None:
+def _choose(text: _Letters, tables: JiebaTables, best: _Floats, after: _Places) -> None:
     """Find the likeliest words from each place of a text to the end of its block.
 
     What is outside of blocks leads to no node, and counts as a word of one character.
@@ -346,7 +346,7 @@ def _choose(text: _Letters, tables: Tables, best: _Floats, after: _Places) -> No
 
 
 @kernel
-def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
+def _mark(text: _Letters, after: _Places, tables: JiebaTables, last: _Flags) -> None:
     """Mark the last letters of the words of a text.
 
     Args:
@@ -382,7 +382,7 @@ def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floa
 
 
 @kernel
-def _mark_singles(text: _Letters, place: int, stop: int, tables: Tables, last: _Flags) -> None:
+def _mark_singles(text: _Letters, place: int, stop: int, tables: JiebaTables, last: _Flags) -> None:
     """Mark the last letters of words in several letters that are no words of the dictionary.
 
     Han goes to the model; of the rest [a-zA-Z0-9]+([.][0-9]+)?%? is a word, and so is what is
@@ -428,7 +428,7 @@ def _is_alphanumeric(letter: int) -> bool:
 
 
 @kernel
-def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flags) -> None:
+def _mark_han(text: _Letters, begin: int, stop: int, tables: JiebaTables, last: _Flags) -> None:
     """Mark the last letters of words in a run of Han, by Viterbi's algorithm."""
     letter = text[begin]
     chances = (
@@ -461,7 +461,7 @@ def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flag
 
 @kernel
 def _best(
-    chances: tuple[float, float, float, float], tables: Tables, letter: int, role: int
+    chances: tuple[float, float, float, float], tables: JiebaTables, letter: int, role: int
 ) -> tuple[float, Any]:
     """Return the best chance of a letter in a role, and whether the second of _BEFORE led to it."""
     first, second = _BEFORE[role]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.own import load_own, module_of
-from pipelines.quality.batch import Batch, Column, MeasuredText
+from pipelines.quality.batch import Column, MeasuredText, TextBatch
 from pipelines.quality.profile import Bounds, Measure, Profile
 from pipelines.quality.words import DATATROVE, SPACES
 from shards.errors import UserError
@@ -88,7 +88,7 @@ class _OneByOne:
     measure: Measure
     num_metrics: int
 
-    def __call__(self, batch: Batch, bounds: Bounds) -> tuple[Batch, Sequence[Column]]:
+    def __call__(self, batch: TextBatch, bounds: Bounds) -> tuple[TextBatch, Sequence[Column]]:
         """Return the texts that the function passes on, and the metrics of all.
 
         Raises:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.quality.batch import Batch, Column, MeasuredText
+from pipelines.quality.batch import Column, MeasuredText, TextBatch
 from pipelines.quality.words import CHINESE, UNSPACED
 
 Bounds = Mapping[str, float]
@@ -19,7 +19,7 @@ Bounds = Mapping[str, float]
 Measure = Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
 """From a text to the text passed on (the same, or one with fewer lines) and its metrics."""
 
-BatchMeasure = Callable[[Batch, Bounds], tuple[Batch, Sequence[Column]]]
+BatchMeasure = Callable[[TextBatch, Bounds], tuple[TextBatch, Sequence[Column]]]
 """From texts to those passed on and a column for each metric."""
 
 BELOW, ABOVE = "<", ">"

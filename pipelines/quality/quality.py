@@ -17,7 +17,7 @@ import pyarrow as pa
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.corpus.own import module_of
-from pipelines.quality.batch import Batch
+from pipelines.quality.batch import TextBatch
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.own import load_splitter
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Rule
@@ -167,7 +167,7 @@ class Quality:
         passed_on = list(texts)
         for plan, places in self._places_by_plan(languages):
             for part in _parts(places, texts):
-                batch = Batch(
+                batch = TextBatch(
                     [texts[place] for place in part],
                     [plain_code(languages[place]) for place in part],
                     plan.splits,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.ngrams import DUP_N, TOP_N, chars_in_repeated, chars_seen_before
 from pipelines.quality.profile import Bounds, Profile, Threshold
 from pipelines.quality.spans import Floats, Places, Spans, ratio
@@ -48,7 +48,7 @@ def paper_ngrams(words: Spans) -> Floats:
     return ratio(chars, words.sums(words.lengths))
 
 
-def _measure_datatrove(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+def _measure_datatrove(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
     texts = batch.texts
     shares: list[Floats] = []
     for parts in (texts.stripped().parts(feeds=2), texts.parts(feeds=1)):
@@ -56,7 +56,7 @@ def _measure_datatrove(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ..
     return batch, (*shares, *datatrove_ngrams(batch.words(DATATROVE), texts.lengths))
 
 
-def _measure_paper(batch: Batch, _: Bounds) -> tuple[Batch, tuple[Column, ...]]:
+def _measure_paper(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
     shares: list[Floats] = []
     for feeds in (2, 1):
         parts = batch.texts.parts(feeds=feeds).stripped()

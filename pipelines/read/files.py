@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from pipelines.read.hidden import without_descriptions
 from pipelines.read.hub import find_hub_dataset, is_hub_dataset
-from pipelines.read.input_file import Found, joined, shown, some_of
+from pipelines.read.input_file import FoundFiles, joined, shown, some_of
 from pipelines.read.input_file import InputFile as InputFile  # noqa: PLC0414 - a public name
 from pipelines.read.local_files import find_local
 from pipelines.read.remarks import copies, gaps, left_out
@@ -281,7 +281,7 @@ def _check_names(names: Sequence[str | None]) -> None:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
 
 
-def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Found:
+def _find(path: str, patterns: Sequence[str], *, growing: bool) -> FoundFiles:
     """Return the files that a path names, and what of it cannot be read, with the reason."""
     if is_hub_dataset(path):
         return find_hub_dataset(path)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.read.input_file import Found, InputFile, shown, some_of
+from pipelines.read.input_file import FoundFiles, InputFile, shown, some_of
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import error_text
@@ -70,7 +70,7 @@ def parse_hub_dataset(text: str) -> DatasetSpec:
     )
 
 
-def find_hub_dataset(text: str) -> Found:
+def find_hub_dataset(text: str) -> FoundFiles:
     """Return the data files of a dataset, in no particular order.
 
     Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
@@ -94,7 +94,7 @@ def find_hub_dataset(text: str) -> Found:
             )
             for info in _infos(spec, paths, commit=commit)
         ]
-    return Found(root=_PREFIX, files=files)
+    return FoundFiles(root=_PREFIX, files=files)
 
 
 # datasets and huggingface_hub are an extra and take seconds to import, so each function that uses

@@ -47,7 +47,7 @@ class InputFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundFiles:
     """What one path of an input names."""
 
     root: str
@@ -64,7 +64,7 @@ class Found:
     """The path is that of a file, which is read whatever its name."""
 
 
-def joined(paths: Sequence[Found]) -> Found:
+def joined(paths: Sequence[FoundFiles]) -> FoundFiles:
     """Return what several paths name, relative to the folder that they have in common.
 
     Raises:
@@ -73,7 +73,7 @@ def joined(paths: Sequence[Found]) -> Found:
     if len(paths) == 1:
         return paths[0]
     root = _common_folder([path.root for path in paths])
-    whole = Found(root=root, files=[])
+    whole = FoundFiles(root=root, files=[])
     for path in paths:
         below = path.root.removeprefix(root).strip("/")
         start = f"{below}/" * bool(below)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from pipelines.read.endings import matcher
 from pipelines.read.hidden import hidden_part
-from pipelines.read.input_file import Found, InputFile, any_of, some_of, warn_of_links
+from pipelines.read.input_file import FoundFiles, InputFile, any_of, some_of, warn_of_links
 from pipelines.read.wildcards import at_wildcard
 from shards.errors import UserError
 from shards.secrets import without_secrets
@@ -28,7 +28,7 @@ _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
-def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> Found:
+def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> FoundFiles:
     """Return the files that a URL names, and what cannot be read, as `find_local` does for a path.
 
     A web address names a folder if it ends with a slash. Listings are fetched page by page.
@@ -101,7 +101,7 @@ class _RetriedReads(io.RawIOBase):
         super().close()
 
 
-def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: bool) -> Found:
+def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: bool) -> FoundFiles:
     system, path = location.system, location.path
     wild = False
     try:
@@ -109,7 +109,7 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
         if info["type"] != "directory" and not url.endswith("/"):
             root = path.rpartition("/")[0]
             file = location.file({**info, "name": path}, root=root)
-            return Found(root=location.url(root), files=[file], is_file=True)
+            return FoundFiles(root=location.url(root), files=[file], is_file=True)
     except FileNotFoundError:
         wild = glob.has_magic(path)
         if not (wild or growing):
@@ -148,9 +148,9 @@ def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
 
 def _chosen(
     location: "_Location", infos: Sequence[_Info], patterns: Sequence[str], *, root: str
-) -> tuple[Found, list[str]]:
+) -> tuple[FoundFiles, list[str]]:
     """Return the files that match and what is left out, and links astray that do not match."""
-    found = Found(root=location.url(root), files=[])
+    found = FoundFiles(root=location.url(root), files=[])
     astray: list[str] = []
     matching = matcher(patterns)
     for info in infos:

@@ -8,7 +8,7 @@ from pipelines.segments.rows import QUARANTINED
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class TextTotals:
     """Documents (rows), with the bytes and tokens of their texts."""
 
     rows: int
@@ -16,10 +16,10 @@ class Amounts:
     tokens: int
 
 
-def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> Amounts:
+def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> TextTotals:
     """Return the sums over rows of the funnel, of one verdict or of all."""
     chosen = [row for row in rows if verdict in (None, row.get("verdict"))]
-    return Amounts(
+    return TextTotals(
         *(sum(row.get(name, 0) for row in chosen) for name in ("rows", "bytes", "tokens"))
     )
 

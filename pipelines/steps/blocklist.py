@@ -144,7 +144,7 @@ def _hashes(keys: Iterator[str]) -> np.ndarray:
     return np.frombuffer(digests, "<u8")
 
 
-class Block(Step):
+class BlockStep(Step):
     """Drops documents whose column url matches an entry of a list."""
 
     name = "block"

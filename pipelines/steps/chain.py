@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import Options
-from pipelines.steps.blocklist import Block
-from pipelines.steps.clean import Clean
-from pipelines.steps.decontaminate import Decontaminate
+from pipelines.steps.blocklist import BlockStep
+from pipelines.steps.clean import CleanStep
+from pipelines.steps.decontaminate import DecontaminateStep
 from pipelines.steps.filter_spec import (
     CLEAN,
     CONTAMINATION,
@@ -28,12 +28,12 @@ from pipelines.steps.filter_spec import (
     READ,
     parse_filter,
 )
-from pipelines.steps.fingerprint import Fingerprint
+from pipelines.steps.fingerprint import FingerprintStep
 from pipelines.steps.judge import QualityFilter, load_scorers
-from pipelines.steps.langid import Identify
-from pipelines.steps.pii import Mask
+from pipelines.steps.langid import IdentifyStep
+from pipelines.steps.pii import MaskStep
 from pipelines.steps.step import Step
-from pipelines.steps.tokenize import Tokenize
+from pipelines.steps.tokenize import TokenizeStep
 from pipelines.steps.user_filter import UserFilter, load_filters
 
 _PREPARED = ("en", "zh")
@@ -69,14 +69,14 @@ class Chain:
             scorers=load_scorers(options.classifier, options.perplexity),
             labels=None if options.lid_model else LANGUAGES,
         )
-        self.identify = Identify(
+        self.identify = IdentifyStep(
             options.languages,
             threshold=options.language_threshold,
             model=options.lid_model,
             chars=options.lid_chars,
         )
         self.judge.check_labels(self.identify.identifier.labels)
-        self._tokenize = Tokenize(options.tokenizer, eos=options.eos)
+        self._tokenize = TokenizeStep(options.tokenizer, eos=options.eos)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])
@@ -96,8 +96,8 @@ class Chain:
         options = self.options
         yield from self._own_after(READ)
         if options.url_blocklist:
-            yield Block(options.url_blocklist)
-        yield Clean()
+            yield BlockStep(options.url_blocklist)
+        yield CleanStep()
         yield from self._own_after(CLEAN)
         yield self.identify
         yield from self._own_after(LANGUAGE)
@@ -105,13 +105,13 @@ class Chain:
             yield self.judge
         yield from self._own_after(QUALITY)
         if options.decontaminate:
-            yield Decontaminate(options.decontaminate)
+            yield DecontaminateStep(options.decontaminate)
         yield from self._own_after(CONTAMINATION)
         if options.pii == "mask":
-            yield Mask()
+            yield MaskStep()
         yield from self._own_after(MASK)
         yield self._tokenize
-        yield Fingerprint(near=options.dedup == "minhash")
+        yield FingerprintStep(near=options.dedup == "minhash")
 
     def _own_after(self, place: str) -> Iterator[UserFilter]:
         return (own for own in self._own if own.after == place)

@@ -41,7 +41,7 @@ def metric_of(label: str) -> str:
     return _ODD.sub("_", label.removeprefix(_PREFIX))
 
 
-class Model:
+class QualityClassifier:
     """A loaded classifier."""
 
     def __init__(self, path: Path) -> None:
@@ -94,7 +94,7 @@ class Classifier(Scorer):
         Raises:
             UserError: a spec, a label or a file is none, or a bound is given twice.
         """
-        self._loaded: dict[Path, Model] = {}
+        self._loaded: dict[Path, QualityClassifier] = {}
         super().__init__(specs)
 
     def _load(self, spec: Spec) -> Measure:
@@ -102,7 +102,7 @@ class Classifier(Scorer):
         if not (name and colon and label):
             raise UserError(f'"{spec.text}" names no label. {_WRITE}.')
         path = Path(name)
-        model = self._loaded.get(path) or self._loaded.setdefault(path, Model(path))
+        model = self._loaded.get(path) or self._loaded.setdefault(path, QualityClassifier(path))
         found = _find_label(label, model, path)
         return Measure(
             metric=metric_of(found),
@@ -115,7 +115,7 @@ class Classifier(Scorer):
         return library_version()
 
 
-def _find_label(label: str, model: Model, path: Path) -> str:
+def _find_label(label: str, model: QualityClassifier, path: Path) -> str:
     for name in (label, f"{_PREFIX}{label}"):
         if name in model.labels:
             return name

@@ -209,7 +209,7 @@ def _first(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
     return len(text) if hit is None else hit.start()
 
 
-class Clean(Step):
+class CleanStep(Step):
     """Repairs the Unicode of each text and marks where that changed it; drops empty texts."""
 
     name = "clean"

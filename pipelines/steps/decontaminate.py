@@ -181,7 +181,7 @@ def _fingerprint(runs: Mapping[int, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-class Decontaminate(Step):
+class DecontaminateStep(Step):
     """Adds how many of the benchmarks' n-grams each text holds; drops texts that hold any."""
 
     name = "decontaminate"

@@ -14,7 +14,7 @@ from shards.manifest import TokenizerEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class StepsInfo:
     """A chain without its models."""
 
     facts: Mapping[str, Any]
@@ -30,7 +30,7 @@ class Description:
     """The piece that ends a text for the tokenizer, where another token ends documents here."""
 
 
-def describe_run(arguments: tuple[Options, str]) -> Description:
+def describe_run(arguments: tuple[Options, str]) -> StepsInfo:
     """Return the description of a run's chain; this process keeps the chain for the run's tasks.
 
     Args:
@@ -43,9 +43,9 @@ def describe_run(arguments: tuple[Options, str]) -> Description:
     return describe_chain(load_chain(options, run=run))
 
 
-def describe_chain(chain: Chain) -> Description:
+def describe_chain(chain: Chain) -> StepsInfo:
     """Return the description of a chain."""
-    return Description(
+    return StepsInfo(
         facts=chain.facts,
         engines=chain.engines,
         tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),

@@ -126,7 +126,7 @@ def file_hash(path: Path, *, wanted: str = "expected the file of a model.") -> s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class MatrixTable:
     """Rows of numbers, which are read from the file when they are asked for."""
 
     shape: tuple[int, int]
@@ -166,9 +166,9 @@ class FastTextFile:
 
     None if every bucket has its row, in the order of the buckets.
     """
-    input: Table
+    input: MatrixTable
     """Rows of words, then of buckets."""
-    output: Table
+    output: MatrixTable
     """Rows of labels; of a tree, those of its inner nodes."""
 
 
@@ -289,12 +289,12 @@ def _kept(pairs: npt.NDArray[np.int32], num_buckets: int) -> npt.NDArray[np.int3
     return pairs
 
 
-def _table(file: _Cursor, *, coded: bool) -> Table:
+def _table(file: _Cursor, *, coded: bool) -> MatrixTable:
     if not coded:
         shape = file.numbers("qq")
         numbers = file.array("<f4", *shape)
         norms = np.ones(shape[0], np.float32)
-        return Table(shape=shape, rows=lambda: np.array(numbers), norms=norms)
+        return MatrixTable(shape=shape, rows=lambda: np.array(numbers), norms=norms)
     with_norms = file.flag()
     num_rows, width, num_codes = file.numbers("qqi")
     codes = file.array("u1", num_codes)
@@ -307,7 +307,7 @@ def _table(file: _Cursor, *, coded: bool) -> Table:
     if with_norms:
         norm_codes = file.array("u1", num_rows)
         norms = _centroids(file, 1)[0][:, 0][norm_codes]
-    return Table(
+    return MatrixTable(
         shape=(num_rows, width),
         rows=lambda: np.concatenate([piece[codes[:, i]] for i, piece in pieces], axis=1),
         norms=norms,
@@ -335,7 +335,7 @@ class Lines(NamedTuple):
     """int64[lines], where each ends."""
 
 
-class Tables(NamedTuple):
+class FastTextTables(NamedTuple):
     """A model as kernels read it."""
 
     slots: np.ndarray
@@ -366,7 +366,7 @@ class Tables(NamedTuple):
     """int32[nodes, 2], see `tree`."""
 
 
-class Scratch(NamedTuple):
+class FastTextScratch(NamedTuple):
     """Memory for what is made of one line."""
 
     waiting: np.ndarray
@@ -388,7 +388,7 @@ class FastTextClassifier:
         """Prepare a model that has a tree."""
         self._tables = _tables(file)
         num_nodes = len(self._tables.children)
-        self._scratch = Scratch(
+        self._scratch = FastTextScratch(
             waiting=np.empty(_MAX_WAITING + self._tables.longest + 2, np.int64),
             counts=np.empty(2, np.int64),
             mean=np.empty(self._tables.rows.shape[1], np.float32),
@@ -412,7 +412,7 @@ class FastTextClassifier:
         return labels, scores
 
 
-def _tables(file: FastTextFile) -> Tables:
+def _tables(file: FastTextFile) -> FastTextTables:
     names = [*file.words, *(label.encode() for label in file.labels)]
     longest = max(file.longest, 0)
     has_row, places = np.zeros(0, np.uint64), np.zeros(0, np.int32)
@@ -425,7 +425,7 @@ def _tables(file: FastTextFile) -> Tables:
         longest = longest if len(file.kept) else 0
     # A norm is applied to each number of a row before the row is added to others.
     rows = file.input.rows() * file.input.norms[:, np.newaxis]
-    return Tables(
+    return FastTextTables(
         slots=np.full(1 << (2 * len(names)).bit_length(), -1, np.int32),
         names=_joined(names),
         num_words=len(file.words),
@@ -483,7 +483,7 @@ def is_space(byte: int) -> bool:
 
 @kernel_inlined
 def find_word(
-    tables: Tables, text: np.ndarray, begin: int, end: int, key: np.uint64
+    tables: FastTextTables, text: np.ndarray, begin: int, end: int, key: np.uint64
 ) -> tuple[np.uint64, int]:
     """Return the slot of a word with a hash, and its number; -1 if the model does not know it."""
     (known, starts, stops), slots = tables.names, tables.slots
@@ -503,7 +503,7 @@ def find_word(
 
 
 @kernel
-def learn(tables: Tables) -> None:
+def learn(tables: FastTextTables) -> None:
     """Fill the slots; of words that are the same the first one counts."""
     text, starts, stops = tables.names
     for word in range(len(starts)):
@@ -525,7 +525,7 @@ def is_label(text: np.ndarray, begin: int, end: int) -> bool:
 
 
 @kernel
-def add_waiting(tables: Tables, scratch: Scratch) -> None:
+def add_waiting(tables: FastTextTables, scratch: FastTextScratch) -> None:
     """Add the rows that wait, in their order."""
     total, waiting, count = scratch.mean, scratch.waiting, scratch.counts[0]
     for i in range(count):
@@ -539,7 +539,12 @@ def add_waiting(tables: Tables, scratch: Scratch) -> None:
 
 @kernel_inlined
 def find_ngrams(
-    tables: Tables, scratch: Scratch, text: np.ndarray, begin: int, end: int, first: int
+    tables: FastTextTables,
+    scratch: FastTextScratch,
+    text: np.ndarray,
+    begin: int,
+    end: int,
+    first: int,
 ) -> None:
     """Let those n-grams of a word wait that begin at a place and have a row.
 
@@ -571,7 +576,9 @@ def find_ngrams(
 
 
 @kernel_inlined
-def add_ngrams(tables: Tables, scratch: Scratch, text: np.ndarray, begin: int, end: int) -> None:
+def add_ngrams(
+    tables: FastTextTables, scratch: FastTextScratch, text: np.ndarray, begin: int, end: int
+) -> None:
     """Let all n-grams of a word wait, or add them where there is no room for more."""
     before, after = text[begin - 1], text[end]
     text[begin - 1], text[end] = _OPEN, _CLOSE
@@ -584,7 +591,9 @@ def add_ngrams(tables: Tables, scratch: Scratch, text: np.ndarray, begin: int, e
 
 
 @kernel_inlined
-def read_word(tables: Tables, text: np.ndarray, start: int, stop: int) -> tuple[int, int, int]:
+def read_word(
+    tables: FastTextTables, text: np.ndarray, start: int, stop: int
+) -> tuple[int, int, int]:
     """Return where the next word begins and ends, and its number; -1 if it is not known.
 
     After the last one stands the end of the line. Labels have numbers from that of the first one.
@@ -603,7 +612,9 @@ def read_word(tables: Tables, text: np.ndarray, start: int, stop: int) -> tuple[
 
 
 @kernel
-def take_mean(tables: Tables, scratch: Scratch, text: np.ndarray, start: int, stop: int) -> None:
+def take_mean(
+    tables: FastTextTables, scratch: FastTextScratch, text: np.ndarray, start: int, stop: int
+) -> None:
     """Write the mean of the rows of a line's words and of its end.
 
     A word that reads as the end of a line ends it.
@@ -627,7 +638,7 @@ def take_mean(tables: Tables, scratch: Scratch, text: np.ndarray, start: int, st
 
 
 @kernel
-def find_likeliest(tables: Tables, scratch: Scratch) -> tuple[int, np.float32]:
+def find_likeliest(tables: FastTextTables, scratch: FastTextScratch) -> tuple[int, np.float32]:
     """Return the leaf with the highest product of probabilities on its way, and the product.
 
     Nodes are visited in fastText's order: of scores that are equal when rounded the last one
@@ -664,7 +675,11 @@ def find_likeliest(tables: Tables, scratch: Scratch) -> tuple[int, np.float32]:
 
 @kernel
 def classify(
-    tables: Tables, scratch: Scratch, lines: Lines, labels: np.ndarray, scores: np.ndarray
+    tables: FastTextTables,
+    scratch: FastTextScratch,
+    lines: Lines,
+    labels: np.ndarray,
+    scores: np.ndarray,
 ) -> None:
     """Write the likeliest label of each line, and its probability; -1 and 0 for empty lines.
 

@@ -8,7 +8,7 @@ from pipelines.segments.rows import Verdict, whole_texts
 from pipelines.steps.step import Step, no_reasons
 
 
-class Fingerprint(Step):
+class FingerprintStep(Step):
     """Adds the 128-bit hash of each prompt and text, and a MinHash signature where asked for."""
 
     name = "fingerprint"

@@ -244,7 +244,7 @@ def _first_difference(expected: _Answers, classify: _Classify) -> str | None:
     return None
 
 
-class Identify(Step):
+class IdentifyStep(Step):
     """Adds language and score; drops texts in other languages than asked for, or too unsure.
 
     If it defers drops, then those of unsure ones.

@@ -93,7 +93,7 @@ def _table() -> dict[int, str | None]:
     return table | dict.fromkeys(_CONTROLS)
 
 
-class Model:
+class KenLM:
     """A language model with its pieces."""
 
     def __init__(self, kenlm_path: Path, pieces_path: Path) -> None:
@@ -154,7 +154,7 @@ class Perplexity(Scorer):
         Raises:
             UserError: a spec or a file is none, or a language or a bound is given twice.
         """
-        self._loaded: dict[tuple[Path, Path], Model] = {}
+        self._loaded: dict[tuple[Path, Path], KenLM] = {}
         super().__init__(specs)
 
     def _load(self, spec: Spec) -> Measure:
@@ -162,7 +162,7 @@ class Perplexity(Scorer):
         if not (kenlm_name and plus and pieces_name):
             raise UserError(f'"{spec.text}" does not name two files. {_WRITE}.')
         files = Path(kenlm_name), Path(pieces_name)
-        model = self._loaded.get(files) or self._loaded.setdefault(files, Model(*files))
+        model = self._loaded.get(files) or self._loaded.setdefault(files, KenLM(*files))
         return Measure(
             metric=VALUE,
             source=files,

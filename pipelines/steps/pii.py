@@ -349,7 +349,7 @@ def _is_date(digits: str) -> bool:
     return 1880 <= date.year < 2100  # noqa: PLR2004 - birth years of holders
 
 
-class Mask(Step):
+class MaskStep(Step):
     """Replaces personal data in each prompt and text, and counts it by kind."""
 
     name = "mask"

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.corpus.languages import LANGUAGES, parse_languages
-from pipelines.quality.batch import Batch, Column
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.profile import NAN, Bounds
 from pipelines.quality.selection import (
     EVERY,
@@ -169,8 +169,8 @@ def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: Spec) 
 
 def _measure_all(
     measures: Sequence[Measure],
-) -> Callable[[Batch, Bounds], tuple[Batch, Sequence[Column]]]:
-    def measure(batch: Batch, _: Bounds) -> tuple[Batch, Sequence[Column]]:
+) -> Callable[[TextBatch, Bounds], tuple[TextBatch, Sequence[Column]]]:
+    def measure(batch: TextBatch, _: Bounds) -> tuple[TextBatch, Sequence[Column]]:
         columns = [one.measure(batch.strings) for one in measures]
         return batch, [np.asarray(column, np.float64) for column in columns]
 

@@ -21,7 +21,7 @@ _LOADING = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
+class StepSpec:
     """What a step is made of, and what is known of it where the pipeline is made."""
 
     make: Callable[..., Step]
@@ -42,12 +42,12 @@ class Model:
     """Of this use of it: a process keeps one step for it."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and other.identity == self.identity
+        return isinstance(other, StepSpec) and other.identity == self.identity
 
     def __hash__(self) -> int:
         return hash(self.identity)
 
-    def checked(self, name: str) -> "Model":
+    def checked(self, name: str) -> "StepSpec":
         """Return it with its name and what is known of it, once its step is loaded here.
 
         Raises:
@@ -81,7 +81,7 @@ class Loaded:
 
 
 @lru_cache(maxsize=64)
-def _loaded(model: Model) -> Loaded:
+def _loaded(model: StepSpec) -> Loaded:
     step = model.make(**model.arguments)
     check_known(facts_of(step), model.known)
     return Loaded(step)

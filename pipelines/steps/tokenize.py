@@ -15,7 +15,7 @@ TOKENIZER = b"tokenizer"
 """The key of the metadata of the column `tokens` that holds the tokenizer's fingerprint."""
 
 
-class Tokenize(Step):
+class TokenizeStep(Step):
     """Adds the tokens of each prompt and text, followed by eos, and their counts.
 
     Texts that the tokenizer fails on are quarantined.

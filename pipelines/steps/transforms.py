@@ -31,7 +31,7 @@ from pipelines.steps import (
 from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
 from pipelines.steps.listing import log_remarks
 from pipelines.steps.outputs import Judged, OfBatches, judged_outputs
-from pipelines.steps.spec import Model
+from pipelines.steps.spec import StepSpec
 from pipelines.steps.step import Clock, Step, run
 from shards.errors import UserError
 
@@ -43,7 +43,7 @@ class Steps(OfBatches):
     them is such a transform of one step.
     """
 
-    def __init__(self, *steps: "Steps | Model") -> None:
+    def __init__(self, *steps: "Steps | StepSpec") -> None:
         """Make the transform.
 
         Args:
@@ -59,7 +59,7 @@ class Steps(OfBatches):
             one.models if isinstance(one, Steps) else (one.checked(type(self).__name__),)
             for one in steps
         ]
-        self.models: tuple[Model, ...] = tuple(itertools.chain(*parts))
+        self.models: tuple[StepSpec, ...] = tuple(itertools.chain(*parts))
         """What the steps are made of, in order."""
         self.adds = tuple(column for model in self.models for column in model.adds)
         """Columns that they add, but for those of their metrics."""
@@ -91,7 +91,7 @@ class Steps(OfBatches):
 class StepsDoFn(beam.DoFn):
     """Judges batches."""
 
-    def __init__(self, models: Sequence[Model], needs: Sequence[str]) -> None:
+    def __init__(self, models: Sequence[StepSpec], needs: Sequence[str]) -> None:
         self._models = models
         self._needs = needs
 
@@ -146,7 +146,9 @@ class DropAddresses(Steps):
         _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
         log_remarks(paths)
         needs = ("prompt", "text", "url")
-        super().__init__(Model(make=blocklist.Block, arguments={"paths": paths}, needs=needs))
+        super().__init__(
+            StepSpec(make=blocklist.BlockStep, arguments={"paths": paths}, needs=needs)
+        )
 
 
 class Clean(Steps):
@@ -162,7 +164,9 @@ class Clean(Steps):
             UserError: There is no such level.
         """
         parse_levels([level] if level else [])
-        super().__init__(Model(make=clean.Clean, arguments={"level": level}, adds=("repaired",)))
+        super().__init__(
+            StepSpec(make=clean.CleanStep, arguments={"level": level}, adds=("repaired",))
+        )
 
 
 class IdentifyLanguage(Steps):
@@ -194,7 +198,7 @@ class IdentifyLanguage(Steps):
             "chars": chars,
         }
         super().__init__(
-            Model(make=langid.Identify, arguments=arguments, adds=("language", "score"))
+            StepSpec(make=langid.IdentifyStep, arguments=arguments, adds=("language", "score"))
         )
 
 
@@ -232,7 +236,7 @@ class JudgeQuality(Steps):
             "scored_by": (tuple(classifier), tuple(perplexity)),
         }
         needs = ("prompt", "text", "language")
-        super().__init__(Model(make=_judge, arguments=arguments, needs=needs))
+        super().__init__(StepSpec(make=_judge, arguments=arguments, needs=needs))
 
 
 def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:
@@ -253,7 +257,7 @@ class Decontaminate(Steps):
         """
         _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
         log_remarks(paths)
-        super().__init__(Model(make=decontaminate.Decontaminate, arguments={"paths": paths}))
+        super().__init__(StepSpec(make=decontaminate.DecontaminateStep, arguments={"paths": paths}))
 
 
 class MaskPersonalData(Steps):
@@ -261,7 +265,7 @@ class MaskPersonalData(Steps):
 
     def __init__(self) -> None:
         """Make the transform."""
-        super().__init__(Model(make=pii.Mask))
+        super().__init__(StepSpec(make=pii.MaskStep))
 
 
 class OwnFilter(Steps):
@@ -281,7 +285,7 @@ class OwnFilter(Steps):
             raise UserError(
                 f'OwnFilter("{spec}"): its place is where it is put, so leave {parsed.after}= out'
             )
-        model = Model(make=_own, arguments={"spec": parsed})
+        model = StepSpec(make=_own, arguments={"spec": parsed})
         step = model.loaded().step
         assert isinstance(step, user_filter.UserFilter)
         needs = (*model.needs, *(["language"] if step.bounds else []))
@@ -307,8 +311,8 @@ class Tokenize(Steps):
             UserError: It cannot be loaded.
         """
         super().__init__(
-            Model(
-                make=tokenize.Tokenize,
+            StepSpec(
+                make=tokenize.TokenizeStep,
                 arguments={"spec": tokenizer, "eos": eos},
                 adds=("tokens", "prompt_tokens", UNKNOWN),
             )

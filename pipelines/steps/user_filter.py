@@ -15,18 +15,18 @@ from pipelines.quality.catalog import PROFILES, SCORERS
 from pipelines.quality.quality import Quality
 from pipelines.quality.selection import EVERY, bound_metrics, described
 from pipelines.segments.rows import CLEAN, Verdict
-from pipelines.steps.blocklist import Block
-from pipelines.steps.clean import EMPTY, Clean, are_blank
-from pipelines.steps.decontaminate import Decontaminate
+from pipelines.steps.blocklist import BlockStep
+from pipelines.steps.clean import EMPTY, CleanStep, are_blank
+from pipelines.steps.decontaminate import DecontaminateStep
 from pipelines.steps.fasttext import file_hash
 from pipelines.steps.filter_spec import FILTER, QUALITY, READ, FilterSpec
-from pipelines.steps.fingerprint import Fingerprint
+from pipelines.steps.fingerprint import FingerprintStep
 from pipelines.steps.judge import QualityFilter
-from pipelines.steps.langid import Identify
-from pipelines.steps.pii import Mask
+from pipelines.steps.langid import IdentifyStep
+from pipelines.steps.pii import MaskStep
 from pipelines.steps.scorer import engine
 from pipelines.steps.step import PENDING_REASON, Step, finish_judgement, replaced
-from pipelines.steps.tokenize import Tokenize
+from pipelines.steps.tokenize import TokenizeStep
 from shards.errors import UserError
 
 REASON, TEXT = "reason", "text"
@@ -37,7 +37,8 @@ CHANGED = "changed"
 
 
 STEPS: tuple[type[Step], ...] = (
-    Block, Clean, Identify, QualityFilter, Decontaminate, Mask, Tokenize, Fingerprint,
+    BlockStep, CleanStep, IdentifyStep, QualityFilter,
+    DecontaminateStep, MaskStep, TokenizeStep, FingerprintStep,
 )  # fmt: skip
 """The steps of the chain (chain.py): figures go by their names and by those of their fields."""
 

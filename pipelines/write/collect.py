@@ -33,7 +33,7 @@ from pipelines.segments.rows import (
 )
 from pipelines.segments.segment import Segment
 from pipelines.segments.unknown import UNKNOWN
-from pipelines.steps.spec import Model
+from pipelines.steps.spec import StepSpec
 from pipelines.steps.step import Clock, no_reasons, run
 from pipelines.steps.tokenize import TOKENIZER
 from pipelines.write.windows import lifetime
@@ -53,9 +53,9 @@ class Sink:
     """What all workers that write for one dataset share."""
 
     options: Options
-    fingerprint: Model
+    fingerprint: StepSpec
     """The step that adds what dedup compares."""
-    tokenize: Model
+    tokenize: StepSpec
     """The step for batches without tokens."""
     tokenizer: str
     """The fingerprint of the tokenizer."""

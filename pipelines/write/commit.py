@@ -63,7 +63,7 @@ RECIPE = Recipe(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class PipelineResult:
     """All that a pipeline wrote."""
 
     segments: tuple[Collected, ...]
@@ -71,7 +71,7 @@ class Written:
     """What it read of corpora."""
 
     @classmethod
-    def of(cls, records: Iterable[Collected | SplitRecord]) -> "Written":
+    def of(cls, records: Iterable[Collected | SplitRecord]) -> "PipelineResult":
         """Return records in any order as what was written, which does not depend on it."""
         mixed = [*records]
         segments = [record for record in mixed if isinstance(record, Collected)]
@@ -99,7 +99,7 @@ def notes_of(sink: Sink) -> Notes:
     return Notes(sink.options.output / WORK, sink.run)
 
 
-def note(sink: Sink, written: Written) -> None:
+def note(sink: Sink, written: PipelineResult) -> None:
     """Note the job that makes the dataset of all that a pipeline wrote.
 
     An engine that restarts a pipeline notes it again: then the first note stays, or the dataset
@@ -139,7 +139,7 @@ def clean_up(sink: Sink) -> None:
         forget_job(notes, sink.prefix)
 
 
-def commit_firing(sink: Sink, written: Written, firing: Firing) -> Manifest | None:
+def commit_firing(sink: Sink, written: PipelineResult, firing: Firing) -> Manifest | None:
     """Make the generation of what a window had when it fired, once.
 
     An attempt that is repeated finds its generation. Where it has other rows than the attempt
@@ -170,7 +170,7 @@ def commit_firing(sink: Sink, written: Written, firing: Firing) -> Manifest | No
 
 
 def _grown(
-    sink: Sink, written: Written, firing: Firing, *, base: Manifest | None
+    sink: Sink, written: PipelineResult, firing: Firing, *, base: Manifest | None
 ) -> Manifest | None:
     """Make a generation of segments; those of other windows stay."""
     spec = replace(_spec(sink, written), base=base.number if base else 0, grows=True)
@@ -189,14 +189,14 @@ def _grown(
     return made
 
 
-def _of_firing(written: Written, firing: Firing, sink: Sink) -> list[MapRecord]:
+def _of_firing(written: PipelineResult, firing: Firing, sink: Sink) -> list[MapRecord]:
     return [
         replace(one, splits=tuple(replace(rows, relative=firing.path) for rows in one.splits))
         for one in _records(written, _versions(sink))
     ]
 
 
-def _spec(sink: Sink, written: Written) -> JobSpec:
+def _spec(sink: Sink, written: PipelineResult) -> JobSpec:
     """Return the job that makes a dataset of what a pipeline wrote."""
     _check_columns(written.segments)
     options = sink.options
@@ -259,7 +259,9 @@ def _versions(sink: Sink) -> dict[str, str]:
     return segment_versions({"tokenizer": sink.engine}, {})
 
 
-def _not_taken(written: Written, firing: Firing, sink: Sink, *, base: Manifest) -> Written:
+def _not_taken(
+    written: PipelineResult, firing: Firing, sink: Sink, *, base: Manifest
+) -> PipelineResult:
     """Return what no generation of the window has, by attempts before."""
     inputs = {one for generation in base.generations for one in generation.inputs}
     of_window = {one for one in inputs if one.path.startswith(firing.window)}
@@ -279,7 +281,7 @@ def _not_taken(written: Written, firing: Firing, sink: Sink, *, base: Manifest) 
     return replace(written, segments=tuple(left))
 
 
-def _remove_segments(written: Written, firing: Firing, folder: AnyPath) -> None:
+def _remove_segments(written: PipelineResult, firing: Firing, folder: AnyPath) -> None:
     """Delete the segments of a generation that is made, and those that no firing takes any more."""
     taken = {one.segment.stem for one in written.segments}
     for name in file_names(folder):
@@ -307,7 +309,7 @@ def _made_before(spec: JobSpec, records: Sequence[MapRecord]) -> Manifest | None
     return manifest if found == asked else None
 
 
-def _num_shards(written: Written, shard_tokens: int) -> dict[str, int]:
+def _num_shards(written: PipelineResult, shard_tokens: int) -> dict[str, int]:
     """Return the shards of each source: the least power of two, by its tokens before dedup.
 
     How many tokens segments hold depends on which duplicates met in one.
@@ -330,7 +332,7 @@ def _num_shards(written: Written, shard_tokens: int) -> dict[str, int]:
     }
 
 
-def _records(written: Written, versions: dict[str, str]) -> list[MapRecord]:
+def _records(written: PipelineResult, versions: dict[str, str]) -> list[MapRecord]:
     """Return the records of a map that left these segments, one for each source."""
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
     for one in written.segments:

@@ -16,13 +16,13 @@ from pipelines.execute.beam import PCollection
 from pipelines.execute.figures import NAMESPACE
 from pipelines.pipeline import CommitManifest, FindDuplicates, WriteShards
 from pipelines.process.processor import SplitRecord
-from pipelines.steps.fingerprint import Fingerprint
+from pipelines.steps.fingerprint import FingerprintStep
 from pipelines.steps.outputs import CorpusOutputs, Judged, OfBatches, count
-from pipelines.steps.spec import Model
+from pipelines.steps.spec import StepSpec
 from pipelines.steps.transforms import Steps, Tokenize
 from pipelines.write.collect import Collect, Collected, Sink
 from pipelines.write.commit import (
-    Written,
+    PipelineResult,
     check_grows,
     check_new,
     clean_up,
@@ -198,7 +198,7 @@ class WriteDataset(OfBatches):
 
 
 def _note(_: bytes, records: Sequence[Collected | SplitRecord], *, sink: Sink) -> list[str]:
-    note(sink, Written.of(records))
+    note(sink, PipelineResult.of(records))
     return []
 
 
@@ -215,7 +215,7 @@ class CommitFirings(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin."""
-        self._fired: list[tuple[Firing, Any, Written]] = []
+        self._fired: list[tuple[Firing, Any, PipelineResult]] = []
 
     def process(
         self,
@@ -224,7 +224,7 @@ class CommitFirings(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> None:
         """Take a firing."""
-        self._fired.append((Firing.of(window, pane), window, Written.of(group[1])))
+        self._fired.append((Firing.of(window, pane), window, PipelineResult.of(group[1])))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Commit: of several firings that came together the earliest window first."""
@@ -303,6 +303,6 @@ def _check_same_windows(dropped: PCollection[Any], kept: PCollection[Any]) -> No
         )
 
 
-def _fingerprint(options: Options) -> Model:
+def _fingerprint(options: Options) -> StepSpec:
     near = options.dedup == "minhash"
-    return Model(make=Fingerprint, arguments={"near": near})
+    return StepSpec(make=FingerprintStep, arguments={"near": near})

@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 
 from shards.errors import UserError
-from shards.exports.stream import Piece, SplitStream
+from shards.exports.stream import SplitStream, StreamChunk
 from shards.manifest import TRAIN, VALIDATION
 from shards.paths import check_name
 from shards.storage.files import Bytes
@@ -102,7 +102,7 @@ def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: An
     return ExportFile(path=path, bytes=size, content=partial(content, *of))
 
 
-def _payload(stream: SplitStream, piece: Piece, path: str) -> ExportFile:
+def _payload(stream: SplitStream, piece: StreamChunk, path: str) -> ExportFile:
     """Return the file of a piece's tokens and nothing else: that of its shard, if all is kept."""
     return ExportFile(
         path=path,
@@ -112,13 +112,13 @@ def _payload(stream: SplitStream, piece: Piece, path: str) -> ExportFile:
     )
 
 
-def _named(stream: SplitStream) -> Iterable[tuple[str, Piece]]:
+def _named(stream: SplitStream) -> Iterable[tuple[str, StreamChunk]]:
     """Yield a name for each piece that has tokens, sorted as the pieces are: 000007_wudao."""
     pieces = (piece for piece in stream.pieces if piece.tokens)
     return ((f"{number:06d}_{piece.source}", piece) for number, piece in enumerate(pieces))
 
 
-def _ends(stream: SplitStream, piece: Piece, dtype: str) -> Iterator[Bytes]:
+def _ends(stream: SplitStream, piece: StreamChunk, dtype: str) -> Iterator[Bytes]:
     yield np.cumsum(stream.lengths(piece)).astype(dtype)
 
 
@@ -152,7 +152,7 @@ def _datatrove(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportF
             yield _file(f"{path}.loss", piece.tokens, stream.loss, piece)
 
 
-def _metadata(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+def _metadata(stream: SplitStream, piece: StreamChunk) -> Iterator[Bytes]:
     tokenizer = stream.tokenizer
     size = tokenizer.token_dtype.itemsize
     yield f"{tokenizer.name}|{size}\n{piece.tokens}\n{_humanized(piece.tokens)}".encode()
@@ -178,7 +178,7 @@ def _olmo(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
             yield _file(f"{split}_label_mask/{name}.npy", piece.tokens, stream.loss, piece)
 
 
-def _csv(stream: SplitStream, piece: Piece) -> Iterator[Bytes]:
+def _csv(stream: SplitStream, piece: StreamChunk) -> Iterator[Bytes]:
     packer = zlib.compressobj(wbits=_GZIP)
     edges = np.concatenate([[0], np.cumsum(stream.lengths(piece))]).tolist()
     for first in range(0, len(edges) - 1, _LINES_AT_ONCE):
@@ -212,7 +212,7 @@ def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Byt
 
 
 @dataclass(frozen=True)
-class Format:
+class ExportFormat:
     """A format of an export."""
 
     files: Callable[[SplitStream, str, Settings], Iterator[ExportFile]]
@@ -221,20 +221,22 @@ class Format:
     """How the other project opens it; output, prefix, size, bits and source are filled in."""
 
 
-FORMATS: Mapping[str, Format] = {
-    LLM_C: Format(
+FORMATS: Mapping[str, ExportFormat] = {
+    LLM_C: ExportFormat(
         _llm_c,
         './train_gpt2cu -i "{output}/{prefix}_train_*.bin" -j "{output}/{prefix}_val_*.bin"',
     ),
-    "datatrove": Format(
+    "datatrove": ExportFormat(
         _datatrove, 'DatatroveFolderDataset("{output}/train", seq_len=…, token_size={size})'
     ),
-    "olmo": Format(
+    "olmo": ExportFormat(
         _olmo,
         'NumpyFSLDatasetConfig(paths=["{output}/train/*.npy"], expand_glob=True, '
         "dtype=NumpyDatasetDType.uint{bits}, …)",
     ),
-    "numpy": Format(_numpy, 'numpy.load("{output}/train/000000_{source}.npy", mmap_mode="r")'),
+    "numpy": ExportFormat(
+        _numpy, 'numpy.load("{output}/train/000000_{source}.npy", mmap_mode="r")'
+    ),
 }
 
 

@@ -28,7 +28,7 @@ _BLOCK_TOKENS = 1 << 21
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class StreamChunk:
     """What one shard adds to a split."""
 
     entry: ShardEntry
@@ -74,7 +74,7 @@ class SplitStream:
         self._open: tuple[str, Shard] | None = None
         self.tokenizer = dataset.manifest.tokenizer
         """What made the tokens."""
-        self.pieces: list[Piece] = []
+        self.pieces: list[StreamChunk] = []
         self.tokens = 0
         for location in dataset.manifest.locations():
             if location.split == split and location.source in sources:
@@ -90,11 +90,11 @@ class SplitStream:
         """The sources that follow one another, each once."""
         return tuple(dict.fromkeys(piece.source for piece in self.pieces if piece.tokens))
 
-    def payload(self, piece: Piece) -> AnyPath:
+    def payload(self, piece: StreamChunk) -> AnyPath:
         """Return the file of the tokens of a piece's shard, once it has been checked."""
         return self.shard(piece).file(BIN)
 
-    def shard(self, piece: Piece) -> Shard:
+    def shard(self, piece: StreamChunk) -> Shard:
         """Return the open shard of a piece; all its tokens have been read and checked.
 
         Raises:
@@ -113,7 +113,7 @@ class SplitStream:
             if piece.start < stop and piece.stop > start:
                 yield from self._blocks_of(piece, start - piece.start, stop - piece.start)
 
-    def _blocks_of(self, piece: Piece, start: int, stop: int) -> Iterator[Tokens]:
+    def _blocks_of(self, piece: StreamChunk, start: int, stop: int) -> Iterator[Tokens]:
         shard = self.shard(piece)
         position = 0
         for first, last in _runs(shard, piece.removed):
@@ -123,11 +123,11 @@ class SplitStream:
                 yield shard.tokens[begin : min(high, begin + _BLOCK_TOKENS)]
             position += last - first
 
-    def lengths(self, piece: Piece) -> NDArray[np.int64]:
+    def lengths(self, piece: StreamChunk) -> NDArray[np.int64]:
         """Return the number of tokens of each document of a piece."""
         return _without(self.shard(piece).lengths, piece.removed).astype(np.int64)
 
-    def loss(self, piece: Piece) -> Iterator[NDArray[np.bool_]]:
+    def loss(self, piece: StreamChunk) -> Iterator[NDArray[np.bool_]]:
         """Yield for each document of a piece whether its tokens carry loss."""
         prompts = _without(self.shard(piece).prompts, piece.removed).tolist()
         for length, prompt in zip(self.lengths(piece).tolist(), prompts, strict=True):
@@ -136,7 +136,7 @@ class SplitStream:
             yield mask
 
 
-def _piece(dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int) -> Piece:
+def _piece(dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int) -> StreamChunk:
     entry = location.entry
     table = dataset.table(entry)
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
@@ -146,7 +146,7 @@ def _piece(dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int)
             f"{path} is damaged: its removed documents have {lost:,} tokens, the shard "
             f"{entry.tokens:,}. Restore it from a copy, or build the dataset again."
         )
-    return Piece(
+    return StreamChunk(
         entry=entry,
         source=location.source,
         removed=rows,

@@ -27,7 +27,7 @@ from shards.reader import Dataset
 from shards.storage.arrow import check_parquet, reraise_as_damage
 from shards.storage.files import check_size, size
 from shards.view.query import BadQuery
-from shards.view.scan import Found, matching, search
+from shards.view.scan import ScanResult, matching, search
 
 AUDIT, DROPPED, REJECTS = "audit", "dropped", "rejects"
 VERDICTS = ("kept", "dropped", "quarantined")
@@ -43,7 +43,7 @@ _FORMAT = ds.ParquetFileFormat()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class AuditTable:
     """One of the tables about the records of a source in a generation."""
 
     generation: Generation
@@ -56,7 +56,7 @@ class Table:
 class RowGroup:
     """A part of a table."""
 
-    table: Table
+    table: AuditTable
     first: int
     """Rows of all tables of its kind before it."""
     rows: int
@@ -107,7 +107,7 @@ class Filter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class AuditRecord:
     """A row of a table."""
 
     generation: Generation
@@ -130,7 +130,7 @@ class Audit:
         self.total = sum(table.entry.rows for table in self.tables[AUDIT])
         """Records of the dataset."""
 
-    def _opened(self, table: Table) -> list[RowGroup]:
+    def _opened(self, table: AuditTable) -> list[RowGroup]:
         """Read the footer of a table.
 
         Raises:
@@ -148,7 +148,7 @@ class Audit:
                 first += rows
         return groups
 
-    def _damage_explained(self, table: Table) -> AbstractContextManager[None]:
+    def _damage_explained(self, table: AuditTable) -> AbstractContextManager[None]:
         return reraise_as_damage(self._directory / table.entry.path, kind="a Parquet file")
 
     def metrics(self, source: str) -> list[str]:
@@ -162,7 +162,9 @@ class Audit:
             and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
         ]
 
-    def search(self, wanted: Filter, *, start: int, most: int, seconds: float) -> Found[Record]:
+    def search(
+        self, wanted: Filter, *, start: int, most: int, seconds: float
+    ) -> ScanResult[AuditRecord]:
         """Return the records that are wanted, from a row on, counted over all audit tables.
 
         Raises:
@@ -177,7 +179,7 @@ class Audit:
             for rows, _ in (self._rows(group, wanted),)
         )
         found = search(blocks, start=start, total=self.total, most=most, seconds=seconds)
-        return Found(**{**vars(found), "hits": self._records(found.hits)})
+        return ScanResult(**{**vars(found), "hits": self._records(found.hits)})
 
     def sample(self, wanted: Filter, *, seconds: float) -> tuple[NDArray[np.float64], int]:
         """Return values of a metric in records that are wanted, and how many records were read.
@@ -187,7 +189,7 @@ class Audit:
         """
         seen: Counter[tuple[str, str]] = Counter()
 
-        def turn(table: Table) -> int:
+        def turn(table: AuditTable) -> int:
             key = (table.generation.name, table.entry.source)
             seen[key] += 1
             return seen[key]
@@ -201,7 +203,7 @@ class Audit:
         return values.astype(np.float64), sum(group.rows for group, _ in found.hits)
 
     def _groups(
-        self, tables: Sequence[Table], wanted: Filter, *, start: int = 0
+        self, tables: Sequence[AuditTable], wanted: Filter, *, start: int = 0
     ) -> Iterator[RowGroup]:
         """Yield the row groups that end behind a row and may have a hit, by their statistics."""
         for table in tables:
@@ -230,13 +232,13 @@ class Audit:
             rows = matching(table, expression)
             return (rows + group.first).tolist(), table.take(pa.array(rows))
 
-    def _removed(self, table: Table) -> NDArray[np.uint64]:
+    def _removed(self, table: AuditTable) -> NDArray[np.uint64]:
         """Return the orders of removed documents whose rows a table may have."""
         return self._erasure.orders(table.generation.name, table.entry.source)
 
     def _records(
         self, places: Iterable[tuple[RowGroup, int]], *, with_texts: bool = False
-    ) -> list[Record]:
+    ) -> list[AuditRecord]:
         """Return rows of row groups; of a removed document only where it is from."""
         records = []
         for group, pairs in groupby(places, key=itemgetter(0)):
@@ -252,7 +254,7 @@ class Audit:
                 is_removed = values.get("order") in removed
                 shown = {name: values[name] for name in values if name in PLACE or not is_removed}
                 records.append(
-                    Record(
+                    AuditRecord(
                         generation=group.table.generation,
                         source=group.table.entry.source,
                         row=row,
@@ -262,7 +264,7 @@ class Audit:
                 )
         return records
 
-    def record(self, row: int) -> Record:
+    def record(self, row: int) -> AuditRecord:
         """Return a row of the audit tables.
 
         Raises:
@@ -282,7 +284,7 @@ class Audit:
         generation: str,
         source: str = "",
         place: Mapping[str, Any] | None = None,
-    ) -> list[Record]:
+    ) -> list[AuditRecord]:
         """Return the rows of a kind of table about the documents with an order, with texts.
 
         Args:
@@ -302,9 +304,9 @@ class Audit:
         ]
 
 
-def _tables(dataset: Dataset, kind: str) -> Iterator[Table]:
+def _tables(dataset: Dataset, kind: str) -> Iterator[AuditTable]:
     first = 0
     for generation in dataset.manifest.generations:
         for entry in getattr(generation, kind):
-            yield Table(generation=generation, entry=entry, first=first)
+            yield AuditTable(generation=generation, entry=entry, first=first)
             first += entry.rows

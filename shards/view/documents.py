@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from shards.manifest import TRAIN
 from shards.reader import Shard
 from shards.trace import ORIGIN
-from shards.view.audit import AUDIT, Record
+from shards.view.audit import AUDIT, AuditRecord
 from shards.view.html import Redirect, address
 from shards.view.query import BadQuery, Query
-from shards.view.search import MATCHES, SPLITS, Place, Selection, Wanted
+from shards.view.search import MATCHES, SPLITS, DocumentSet, FoundDocument, SearchQuery
 from shards.view.viewer import Viewer
 from shards.vocabulary import Vocabulary
 
@@ -60,7 +60,7 @@ def documents(viewer: Viewer, query: Query) -> str:
     )
 
 
-def selection_of(viewer: Viewer, query: Query) -> Selection:
+def selection_of(viewer: Viewer, query: Query) -> DocumentSet:
     """Return the documents that an address is about.
 
     Raises:
@@ -72,11 +72,11 @@ def selection_of(viewer: Viewer, query: Query) -> Selection:
     return viewer.shards.selection(source=source, split=query.choice("split", SPLITS, TRAIN))
 
 
-def _wanted(query: Query, columns: list[str]) -> Wanted:
+def _wanted(query: Query, columns: list[str]) -> SearchQuery:
     column, value = query.choice("column", columns), query.text("value")
     if bool(column) != bool(value):
         raise BadQuery("Give both a column and the value that it is to have, or neither.")
-    return Wanted(
+    return SearchQuery(
         name=query.text("name").strip(),
         language=query.text("language").strip(),
         column=column,
@@ -86,7 +86,7 @@ def _wanted(query: Query, columns: list[str]) -> Wanted:
     )
 
 
-def _item(viewer: Viewer, place: Place, words: str) -> dict[str, Any]:
+def _item(viewer: Viewer, place: FoundDocument, words: str) -> dict[str, Any]:
     """Return what a list shows of a document; parts of a removed one are None."""
     shard = viewer.shards.shard(place.location.entry.path)
     is_removed = place.row in shard.removed
@@ -100,7 +100,7 @@ def _item(viewer: Viewer, place: Place, words: str) -> dict[str, Any]:
     }
 
 
-def _snippet(viewer: Viewer, shard: Shard, place: Place) -> str:
+def _snippet(viewer: Viewer, shard: Shard, place: FoundDocument) -> str:
     """Return the beginning of a document, or what is around the words that were found."""
     vocabulary, tokens = viewer.dataset.vocabulary, shard[place.row]
     if len(tokens) and vocabulary.special[int(tokens[-1])]:
@@ -141,7 +141,7 @@ def token(viewer: Viewer, query: Query) -> Redirect:
     return Redirect(to=address("document", values, part="token"))
 
 
-class Piece(NamedTuple):
+class ShownTokens(NamedTuple):
     """Tokens whose bytes are whole characters."""
 
     first: int
@@ -175,7 +175,9 @@ def document(viewer: Viewer, query: Query) -> str:
     )
 
 
-def _text(vocabulary: Vocabulary, shard: Shard, place: Place, query: Query) -> dict[str, Any]:
+def _text(
+    vocabulary: Vocabulary, shard: Shard, place: FoundDocument, query: Query
+) -> dict[str, Any]:
     """Return a part of the text, and the token that was asked for, if one was."""
     tokens = shard[place.row]
     chosen = query.number("token", below=len(tokens)) if query.text("token") else None
@@ -201,7 +203,7 @@ def _text(vocabulary: Vocabulary, shard: Shard, place: Place, query: Query) -> d
     }
 
 
-def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iterator[Piece]:
+def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iterator[ShownTokens]:
     """Yield tokens in pieces of whole characters: one of several tokens is a piece.
 
     Args:
@@ -215,21 +217,23 @@ def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iter
     for number, token in enumerate(ids, first):
         special = bool(vocabulary.special[token])
         if waiting and (special or len(waiting) == _MOST_JOINED):
-            yield Piece(number - len(waiting), waiting, text + decoder.decode(b"", True), False)
+            yield ShownTokens(
+                number - len(waiting), waiting, text + decoder.decode(b"", True), False
+            )
             decoder.reset()
             waiting, text = [], ""
         content = vocabulary.decode_bytes([token])
         if special:
-            yield Piece(number, [token], content.decode(errors="replace"), True)
+            yield ShownTokens(number, [token], content.decode(errors="replace"), True)
             continue
         waiting.append(token)
         text += decoder.decode(content)
         if not decoder.getstate()[0]:
-            yield Piece(number + 1 - len(waiting), waiting, text, False)
+            yield ShownTokens(number + 1 - len(waiting), waiting, text, False)
             waiting, text = [], ""
     if waiting:
         end = first + len(ids)
-        yield Piece(end - len(waiting), waiting, text + decoder.decode(b"", True), False)
+        yield ShownTokens(end - len(waiting), waiting, text + decoder.decode(b"", True), False)
 
 
 def origin(shard: Shard, row: int) -> dict[str, Any]:
@@ -238,7 +242,7 @@ def origin(shard: Shard, row: int) -> dict[str, Any]:
     return {name: shard.value(name, row) for name in names}
 
 
-def _audited(viewer: Viewer, shard: Shard, place: Place) -> Record | None:
+def _audited(viewer: Viewer, shard: Shard, place: FoundDocument) -> AuditRecord | None:
     """Return the audit row of a document, if there is one."""
     records = viewer.audit.by_order(
         AUDIT,

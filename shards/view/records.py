@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shards.view.audit import AUDIT, DROPPED, REJECTS, VERDICTS, Filter, Record
+from shards.view.audit import AUDIT, DROPPED, REJECTS, VERDICTS, AuditRecord, Filter
 from shards.view.documents import origin
 from shards.view.histogram import histogram
 from shards.view.html import Redirect, address
@@ -103,7 +103,7 @@ def record(viewer: Viewer, query: Query) -> str:
     )
 
 
-def _contents(viewer: Viewer, shown: Record, is_dropped: bool) -> Record | None:
+def _contents(viewer: Viewer, shown: AuditRecord, is_dropped: bool) -> AuditRecord | None:
     """Return the row with the text or bytes of a record, if the dataset has it."""
     order = shown.values.get("order")
     names = ("path", "position", "ordinal") if is_dropped else ("path", "position")
@@ -117,7 +117,7 @@ def _contents(viewer: Viewer, shown: Record, is_dropped: bool) -> Record | None:
     return found[0] if found else None
 
 
-def _owners(viewer: Viewer, found: Record, text: str) -> list[Mapping[str, Any]]:
+def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, Any]]:
     """Return the records of the first document with the text of a dropped one."""
     owner = viewer.similarity.owner(text)
     here = (found.generation.name, found.values["order"])
@@ -139,7 +139,7 @@ def _records_of(viewer: Viewer, signed: Signed) -> list[Mapping[str, Any]]:
     ]
 
 
-def _document(viewer: Viewer, shown: Record) -> str | None:
+def _document(viewer: Viewer, shown: AuditRecord) -> str | None:
     """Return the address of the document that a record was kept as."""
     order = shown.values.get("order")
     source = shown.generation.sources.get(shown.source)

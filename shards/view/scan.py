@@ -15,7 +15,7 @@ _ROW = "number of the row"
 
 
 @dataclass(kw_only=True)
-class Found(Generic[Hit]):
+class ScanResult(Generic[Hit]):
     """What a search has found so far."""
 
     start: int
@@ -39,7 +39,7 @@ def search(
     total: int,
     seconds: float,
     most: int | None = None,
-) -> Found[Hit]:
+) -> ScanResult[Hit]:
     """Return the hits in blocks until there are enough, or the time is over.
 
     Args:
@@ -50,7 +50,7 @@ def search(
         most: How many hits are enough; None: all are wanted.
     """
     end = time.monotonic() + seconds
-    found: Found[Hit] = Found(start=start, at=start, total=total)
+    found: ScanResult[Hit] = ScanResult(start=start, at=start, total=total)
     for after, hits in blocks:
         for row, hit in hits:
             found.hits.append(hit)

@@ -20,7 +20,7 @@ from shards.names import DocumentQuery
 from shards.reader import Dataset, Shard
 from shards.storage.arrow import check_values, reraise_as_damage
 from shards.view.query import BadQuery
-from shards.view.scan import Found, matching, search
+from shards.view.scan import ScanResult, matching, search
 
 SPLITS = (TRAIN, VALIDATION)
 EXACT, PREFIX, CONTAINS = "exact", "prefix", "contains"
@@ -36,7 +36,7 @@ _MOST_WORDS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class FoundDocument:
     """A document of a selection."""
 
     number: int
@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class DocumentSet:
     """Documents of a source and a split, or of a shard."""
 
     locations: tuple[ShardLocation, ...]
@@ -78,10 +78,10 @@ class Selection:
             yield first, location
             first += location.entry.documents
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> FoundDocument:
         """Return a document by its number, which is below the total."""
         first, location = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
-        return Place(number=number, location=location, row=number - first)
+        return FoundDocument(number=number, location=location, row=number - first)
 
     def number(self, shard: str, row: int) -> int:
         """Return the number of a document, by the path of its shard."""
@@ -91,7 +91,7 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class SearchQuery:
     """What documents are looked for; all that is given must be so."""
 
     name: str = ""
@@ -163,7 +163,7 @@ class ShardSearch:
     def _opened(self, path: str) -> Shard:
         return self._dataset.shard(self.locations[path].entry)
 
-    def selection(self, *, source: str = "", split: str = TRAIN, shard: str = "") -> Selection:
+    def selection(self, *, source: str = "", split: str = TRAIN, shard: str = "") -> DocumentSet:
         """Return the documents of a source and split, or of a shard.
 
         Raises:
@@ -176,14 +176,14 @@ class ShardSearch:
             )
         if shard:
             location = self.locations[shard]
-            return Selection(
+            return DocumentSet(
                 locations=(location,), source=location.source, split=location.split, shard=shard
             )
         locations = (each for each in self.locations.values() if each.split == split)
         chosen = tuple(each for each in locations if source in ("", each.source))
-        return Selection(locations=chosen, source=source, split=split)
+        return DocumentSet(locations=chosen, source=source, split=split)
 
-    def text_columns(self, selection: Selection) -> list[str]:
+    def text_columns(self, selection: DocumentSet) -> list[str]:
         """Return the columns of text that some shard of a selection has."""
         sources = {
             location.entry.path.rpartition("/")[0]: location for location in selection.locations
@@ -194,8 +194,8 @@ class ShardSearch:
         return list(dict.fromkeys(name for shard in shards for name in _text_columns(shard)))
 
     def search(
-        self, selection: Selection, wanted: Wanted, *, start: int, most: int, seconds: float
-    ) -> Found[Place]:
+        self, selection: DocumentSet, wanted: SearchQuery, *, start: int, most: int, seconds: float
+    ) -> ScanResult[FoundDocument]:
         """Return the documents of a selection that are wanted, from a number on.
 
         Raises:
@@ -206,8 +206,8 @@ class ShardSearch:
         return search(blocks, start=start, total=selection.total, most=most, seconds=seconds)
 
     def _blocks(
-        self, selection: Selection, wanted: Wanted, needle: bytes, *, start: int
-    ) -> Iterator[tuple[int, Iterator[tuple[int, Place]]]]:
+        self, selection: DocumentSet, wanted: SearchQuery, needle: bytes, *, start: int
+    ) -> Iterator[tuple[int, Iterator[tuple[int, FoundDocument]]]]:
         for first, location in selection.pieces():
             if first + location.entry.documents > start:
                 shard = self.shard(location.entry.path)
@@ -265,7 +265,7 @@ def _block_end(shard: Shard, row: int, *, decode: bool) -> int:
     return stop
 
 
-def _matching(shard: Shard, wanted: Wanted, rows: range) -> NDArray[np.int64]:
+def _matching(shard: Shard, wanted: SearchQuery, rows: range) -> NDArray[np.int64]:
     """Return which of some rows of a shard have what columns must hold."""
     found = np.arange(rows.start, rows.stop)
     if wanted.columns:
@@ -290,7 +290,10 @@ def _text_columns(shard: Shard) -> Iterator[str]:
 
 def _places(
     hits: Iterator[tuple[int, int]], first: int, location: ShardLocation
-) -> Iterator[tuple[int, Place]]:
+) -> Iterator[tuple[int, FoundDocument]]:
     """Yield rows and tokens of a shard as documents, with their numbers."""
     for row, token in hits:
-        yield first + row, Place(number=first + row, location=location, row=row, token=token)
+        yield (
+            first + row,
+            FoundDocument(number=first + row, location=location, row=row, token=token),
+        )

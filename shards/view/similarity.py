@@ -21,7 +21,7 @@ from shards.storage.remote import AnyPath
 from shards.tables import column, open_between, open_table
 from shards.text_hash import digest, fold, halves
 from shards.view.query import BadQuery
-from shards.view.scan import Found, search
+from shards.view.scan import ScanResult, search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class SimilarityIndex:
 
     def similar(
         self, slots: NDArray[np.uint8], *, least: float, start: int, seconds: float
-    ) -> Found[Signed]:
+    ) -> ScanResult[Signed]:
         """Return the documents whose similarity is at least some, from a row on.
 
         Args:

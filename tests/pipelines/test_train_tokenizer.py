@@ -1,6 +1,6 @@
 import random
 
-from pipelines.train_tokenizer import TrainOptions, train
+from pipelines.train_tokenizer import TokenizerOptions, train
 
 
 def test_long_lines_are_not_lost() -> None:
@@ -19,4 +19,4 @@ def test_long_lines_are_not_lost() -> None:
         "！",
     ]
     text = "".join(random.Random(0).choices(words, k=4800))
-    assert train([text], options=TrainOptions(vocab_size=400, character_coverage=1.0))
+    assert train([text], options=TokenizerOptions(vocab_size=400, character_coverage=1.0))

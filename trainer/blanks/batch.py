@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.blanks.text import (
+    BlankSpans,
     Flags,
     Integers,
     Purpose,
     SampleRng,
-    Spans,
     SpecialTokens,
     TextRows,
     running_sums,
@@ -37,7 +37,7 @@ WIDTH_MULTIPLE = 64
 class Blanks(NamedTuple):
     """The blanks of a batch."""
 
-    spans: Spans
+    spans: BlankSpans
     is_end: Flags
     """By blank: whether it is the end of its text."""
     masks: Integers

@@ -36,11 +36,11 @@ from trainer.blanks.spans import (
     noise_in_context,
 )
 from trainer.blanks.text import (
+    BlankSpans,
     Flags,
     Integers,
     Purpose,
     SampleRng,
-    Spans,
     SpecialTokens,
     TextRows,
     find_runs,
@@ -235,7 +235,7 @@ class BlankInfilling:
         tasks[happens(words, self.options.bert_prob)] = Objective.SPANS
         return tasks
 
-    def _budgets(self, text: TextRows, runs: Spans) -> Integers:
+    def _budgets(self, text: TextRows, runs: BlankSpans) -> Integers:
         """Return by row how many tokens spans cover: a share of the text without its prompts."""
         height, width = text.tokens.shape
         if not len(runs.rows):
@@ -246,7 +246,9 @@ class BlankInfilling:
         budgets: Integers = np.maximum((self.options.span_ratio * lengths).astype(np.int64), 1)
         return budgets
 
-    def _add_noise(self, text: TextRows, runs: Spans, blanks: Spans, rng: SampleRng) -> Integers:
+    def _add_noise(
+        self, text: TextRows, runs: BlankSpans, blanks: BlankSpans, rng: SampleRng
+    ) -> Integers:
         """Return the tokens with noise in and near these blanks."""
         options, tokens = self.options, text.tokens
         if options.block_mask_prob and len(blanks.rows):
@@ -267,11 +269,13 @@ class BlankInfilling:
         rows.position_ids[:, 0] += np.where(inside, shifts, 0)
 
 
-def _join(spans: Spans, sentences: Spans, generated: GenerationBlanks) -> tuple[Spans, Flags]:
+def _join(
+    spans: BlankSpans, sentences: BlankSpans, generated: GenerationBlanks
+) -> tuple[BlankSpans, Flags]:
     """Return all blanks, sorted by row, then start, and which are the end of a text."""
     columns = zip(spans, sentences, generated.spans, strict=True)
     rows, starts, sizes = (np.concatenate(column) for column in columns)
     is_end = np.zeros(len(rows), np.bool_)
     is_end[len(rows) - len(generated.is_end) :] = generated.is_end
     order = np.argsort(rows, kind="stable")  # a row comes from one part, which is sorted
-    return Spans(rows[order], starts[order], sizes[order]), is_end[order]
+    return BlankSpans(rows[order], starts[order], sizes[order]), is_end[order]

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trainer.blanks.text import (
+    BlankSpans,
     Integers,
     Purpose,
     SampleRng,
-    Spans,
     SpecialTokens,
     TextRows,
     group_starts,
@@ -31,7 +31,9 @@ from trainer.blanks.text import (
 )
 
 
-def find_sentences(text: TextRows, runs: Spans, special: SpecialTokens, *, longest: int) -> Spans:
+def find_sentences(
+    text: TextRows, runs: BlankSpans, special: SpecialTokens, *, longest: int
+) -> BlankSpans:
     """Return all sentences within the runs of at most `longest` tokens."""
     if not len(runs.rows):
         return runs
@@ -49,10 +51,10 @@ def find_sentences(text: TextRows, runs: Spans, special: SpecialTokens, *, longe
     sizes = ends + 1 - starts
     fits = sizes <= longest
     rows, columns = np.divmod(starts[fits], width)
-    return Spans(rows, columns, sizes[fits])
+    return BlankSpans(rows, columns, sizes[fits])
 
 
-def choose_sentences(sentences: Spans, budgets: Integers, rng: SampleRng) -> Spans:
+def choose_sentences(sentences: BlankSpans, budgets: Integers, rng: SampleRng) -> BlankSpans:
     """Return the sentences that become blanks.
 
     Args:
@@ -67,7 +69,7 @@ def choose_sentences(sentences: Spans, budgets: Integers, rng: SampleRng) -> Spa
     rows, sizes = sentences.rows[order], sentences.sizes[order]
     before = running_sums(rows, sizes) - sizes
     chosen = np.sort(order[before < budgets[rows]])
-    return Spans(*(column[chosen] for column in sentences))
+    return BlankSpans(*(column[chosen] for column in sentences))
 
 
 _SHORTEST = 32

@@ -39,11 +39,11 @@ from typing import NamedTuple
 import numpy as np
 
 from trainer.blanks.text import (
+    BlankSpans,
     Flags,
     Integers,
     Purpose,
     SampleRng,
-    Spans,
     TextRows,
     group_starts,
     happens,
@@ -88,7 +88,9 @@ class _Packing(NamedTuple):
     """The room that a blank and those before it in its run take, a gap after each included."""
 
 
-def choose_token_spans(runs: Spans, budgets: Integers, *, rng: SampleRng, longest: int) -> Spans:
+def choose_token_spans(
+    runs: BlankSpans, budgets: Integers, *, rng: SampleRng, longest: int
+) -> BlankSpans:
     """Return blanks in the rows that have runs.
 
     Args:
@@ -139,7 +141,7 @@ def _draw(
     return owners, numbers, sizes[used], 2 * ends[used] - sizes[used]
 
 
-def _pack(blanks: _DealtBlanks, runs: Spans, rng: SampleRng) -> _Packing:
+def _pack(blanks: _DealtBlanks, runs: BlankSpans, rng: SampleRng) -> _Packing:
     words = rng.stream(Purpose.SPAN_ORDER, runs.rows[blanks.runs], blanks.numbers)
     order = shuffled_order(blanks.runs, words)
     blanks = _DealtBlanks(*(column[order] for column in blanks))
@@ -147,7 +149,7 @@ def _pack(blanks: _DealtBlanks, runs: Spans, rng: SampleRng) -> _Packing:
 
 
 def _deal_again(
-    blanks: _DealtBlanks, fits: Flags, *, runs: Spans, first: Integers, budgets: Integers
+    blanks: _DealtBlanks, fits: Flags, *, runs: BlankSpans, first: Integers, budgets: Integers
 ) -> _DealtBlanks:
     """Return the blanks that fit, and of the others what is needed and finds room in its row.
 
@@ -190,7 +192,7 @@ def _refill(
             run = int(room.argmax())
 
 
-def _place(packing: _Packing, runs: Spans, rng: SampleRng) -> Spans:
+def _place(packing: _Packing, runs: BlankSpans, rng: SampleRng) -> BlankSpans:
     """Return the blanks in their places, every way to fill a run being equally likely.
 
     With M tokens to spare, sort as many integers in [0, M] as there are blanks: the i-th says how
@@ -203,7 +205,7 @@ def _place(packing: _Packing, runs: Spans, rng: SampleRng) -> Spans:
     words = rng.stream(Purpose.SPAN_PLACES, runs.rows[dealt], numbers)
     shift = dealt << 32
     gaps = np.sort(shift + integers_below(words, spare[dealt] + 1)) - shift
-    return Spans(runs.rows[dealt], runs.starts[dealt] + gaps + packing.ends - sizes - 1, sizes)
+    return BlankSpans(runs.rows[dealt], runs.starts[dealt] + gaps + packing.ends - sizes - 1, sizes)
 
 
 _NEAR = np.array([-3, -2, -1, 0, 1, 2])
@@ -218,7 +220,7 @@ class TokenPositions(NamedTuple):
     columns: Integers
 
 
-def noise_in_blanks(blanks: Spans, probability: float, rng: SampleRng) -> TokenPositions:
+def noise_in_blanks(blanks: BlankSpans, probability: float, rng: SampleRng) -> TokenPositions:
     """Return tokens of the blanks, each with this probability."""
     owners = np.repeat(np.arange(len(blanks.rows)), blanks.sizes)
     offsets = np.arange(len(owners)) - (np.cumsum(blanks.sizes) - blanks.sizes)[owners]
@@ -228,7 +230,7 @@ def noise_in_blanks(blanks: Spans, probability: float, rng: SampleRng) -> TokenP
 
 
 def noise_in_context(
-    runs: Spans, blanks: Spans, counts: Integers, rng: SampleRng
+    runs: BlankSpans, blanks: BlankSpans, counts: Integers, rng: SampleRng
 ) -> TokenPositions:
     """Return tokens near blanks, in the same run as the blank and in no blank themselves.
 
@@ -258,13 +260,13 @@ def noise_in_context(
 class GenerationBlanks(NamedTuple):
     """Blanks, one per row, and which of them are the end of their text."""
 
-    spans: Spans
+    spans: BlankSpans
     is_end: Flags
 
 
 def choose_generation_blanks(
     text: TextRows,
-    runs: Spans,
+    runs: BlankSpans,
     *,
     min_ratio: float,
     infill_prob: float,
@@ -288,7 +290,7 @@ def choose_generation_blanks(
     end_starts = _end_starts(text, rows, lengths - sizes)
     starts = np.where(is_infill, infill_starts, end_starts)
     sizes = np.where(is_infill, infill_sizes, lengths - end_starts)
-    return GenerationBlanks(Spans(rows, starts, sizes), ~is_infill)
+    return GenerationBlanks(BlankSpans(rows, starts, sizes), ~is_infill)
 
 
 def _end_starts(text: TextRows, rows: Integers, starts: Integers) -> Integers:

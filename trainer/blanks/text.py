@@ -174,19 +174,19 @@ class TextRows(NamedTuple):
     """The number of each token's document in the row; values in the padding are arbitrary."""
 
 
-class Spans(NamedTuple):
+class BlankSpans(NamedTuple):
     """Runs of tokens within rows, sorted by row, then start; all are int64[n]."""
 
     rows: Integers
     starts: Integers
     sizes: Integers
 
-    def in_rows(self, chosen: Flags) -> "Spans":
+    def in_rows(self, chosen: Flags) -> "BlankSpans":
         """Return the spans in the chosen rows, bool[rows]."""
         kept = chosen[self.rows]
         if kept.all():
             return self
-        return Spans(self.rows[kept], self.starts[kept], self.sizes[kept])
+        return BlankSpans(self.rows[kept], self.starts[kept], self.sizes[kept])
 
 
 def group_starts(groups: Integers) -> Integers:
@@ -214,7 +214,7 @@ def text_rows_of(batch: Batch, *, numbered: bool) -> TextRows:
     return TextRows(batch.tokens, batch.loss_mask, batch.lengths, pieces)
 
 
-def find_runs(text: TextRows, special: SpecialTokens) -> Spans:
+def find_runs(text: TextRows, special: SpecialTokens) -> BlankSpans:
     """Return the runs of tokens that a blank may cover: no prompt, no eos, no `[CLS]`.
 
     Each is as long as possible and within one document, since every document ends in eos.
@@ -226,7 +226,7 @@ def find_runs(text: TextRows, special: SpecialTokens) -> Spans:
     edges = np.flatnonzero(framed[1:] != framed[:-1])
     begins = edges[::2]
     rows = begins // (width + 1)
-    return Spans(rows, begins - rows * (width + 1), edges[1::2] - begins)
+    return BlankSpans(rows, begins - rows * (width + 1), edges[1::2] - begins)
 
 
 def is_special(text: TextRows, special: SpecialTokens) -> Flags:

@@ -31,7 +31,7 @@ class Best:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class FinetuneProgress:
     """What the checkpoints of a run record besides weights and optimizer.
 
     The sums are over the steps since the last line of the log, so that a resumed run writes the

@@ -20,7 +20,7 @@ from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop
 from trainer.finetune.command import Finetune
 from trainer.finetune.order import Order
-from trainer.finetune.progress import Best, Progress, better, keep
+from trainer.finetune.progress import Best, FinetuneProgress, better, keep
 from trainer.finetune.scoring import Prediction, Scoring, are_chosen
 from trainer.finetune.start import (
     KNOWN,
@@ -65,7 +65,7 @@ class FinetuneTask(TrainingTask):
     order: Order
     tuner: Tuner
     writer: RankWriter
-    progress: Progress
+    progress: FinetuneProgress
     """How far the run has come, but for its losses that are not finite."""
     data: Sequence[str]
     """What the model was pretrained on, so that its tokenizer is found."""
@@ -278,7 +278,7 @@ def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         seed=flags.seed,
         across_epochs=flags.across_epochs,
     )
-    progress = checkpoint.part("progress", Progress) if checkpoint else Progress()
+    progress = checkpoint.part("progress", FinetuneProgress) if checkpoint else FinetuneProgress()
     spec = RunSpec(
         shape=shape,
         seed=flags.seed,

@@ -32,7 +32,7 @@ _COUNTS = ("num_layers", "hidden_size", "num_heads", "max_positions")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class ConfigFormat:
     """How the config.json of a kind of model says its shape."""
 
     fields: Mapping[str, str]
@@ -64,7 +64,7 @@ class Format:
         )
 
 
-GLM = Format(
+GLM = ConfigFormat(
     fields={
         "num_layers": "num_layers",
         "hidden_size": "hidden_size",
@@ -84,7 +84,7 @@ GLM = Format(
     },
 )
 """GLM as THUDM/GLM publishes it for transformers, which is not transformers' own GLM-4."""
-GPT2 = Format(
+GPT2 = ConfigFormat(
     fields={
         "num_layers": "n_layer",
         "hidden_size": "n_embd",

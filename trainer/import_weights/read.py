@@ -12,7 +12,7 @@ from shards.errors import UserError
 from trainer.import_weights import gpt2
 from trainer.import_weights.config_json import described_folder, shape_in
 from trainer.import_weights.files import STEMS, find_files, load
-from trainer.import_weights.weights import Part, Weights, listed
+from trainer.import_weights.weights import WeightPart, Weights, listed
 from trainer.torch_file import deepspeed_types, explain_damage, read, weights_only
 
 
@@ -52,8 +52,10 @@ def _read_partitioned(folder: Path) -> Weights:
             redirect_stdout(told),
             redirect_stderr(told),
         ):
-            joined: Mapping[str, Part] = zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint(
-                str(folder.parent), folder.name, lazy_mode=True
+            joined: Mapping[str, WeightPart] = (
+                zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint(
+                    str(folder.parent), folder.name, lazy_mode=True
+                )
             )
     except UserError:
         for path in sorted(folder.glob("*.pt")):

@@ -26,7 +26,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-class Part(Protocol):
+class WeightPart(Protocol):
     """A tensor that is read when it is asked for; a `torch.Tensor` is one."""
 
     @property
@@ -41,7 +41,7 @@ class Part(Protocol):
 class Weights:
     """The weights of a checkpoint."""
 
-    parts: Mapping[str, Sequence[Part]]
+    parts: Mapping[str, Sequence[WeightPart]]
     """By name, by rank of model parallelism."""
     source: Path
     """The file or folder that they come from, for messages."""

@@ -23,7 +23,7 @@ from trainer.tasks.description import FORMS, Description, Pattern
 from trainer.tasks.figures import Figures
 from trainer.tasks.items import NAME, Item, read_items
 from trainer.tasks.rows import Answer, Example, Row
-from trainer.tasks.template import Part, masks_of, shorten
+from trainer.tasks.template import TemplatePart, masks_of, shorten
 from trainer.tokenizer import PromptFormat, TextTokenizer
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
@@ -102,7 +102,9 @@ class EncodeContext:
         # Patterns, words and passages come again and again.
         return lru_cache(maxsize=1024)(self.tokenizer.encode)
 
-    def fitted(self, strings: Sequence[Part], item: Item, *, taken: int) -> tuple[list[int], bool]:
+    def fitted(
+        self, strings: Sequence[TemplatePart], item: Item, *, taken: int
+    ) -> tuple[list[int], bool]:
         """Return the ids of a pattern, cut to what is left of the length, and whether they were.
 
         Args:
@@ -125,7 +127,7 @@ class EncodeContext:
             )
         return [i for several in ids for i in several], size > self.length
 
-    def filled(self, strings: Sequence[Part], answer: Sequence[int], item: Item) -> Row:
+    def filled(self, strings: Sequence[TemplatePart], answer: Sequence[int], item: Item) -> Row:
         """Return the row of a pattern with a blank and its answer.
 
         Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.

@@ -50,7 +50,7 @@ _FILTERS: dict[str, Callable[[str], str]] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class TemplatePart:
     """A part of a template: a text, a field, the blank, or the end of a string."""
 
     text: str = ""
@@ -72,26 +72,26 @@ class Part:
 
 
 @cache
-def parse(template: str) -> tuple[Part, ...]:
+def parse(template: str) -> tuple[TemplatePart, ...]:
     """Return the parts of a template.
 
     Raises:
         ValueError: it is not well formed; says how.
     """
-    parts: list[Part] = []
+    parts: list[TemplatePart] = []
     for literal, name, spec, conversion in string.Formatter().parse(template):
         for text in _BLANK.split(literal):
             if _BLANK.fullmatch(text):
-                parts.append(Part(mask=text.strip("[]").lower()))
+                parts.append(TemplatePart(mask=text.strip("[]").lower()))
             elif text:
-                parts.append(Part(text=text))
+                parts.append(TemplatePart(text=text))
         if name is not None:
             said = spec.split(",") if spec else []
             cuts = [one for one in said if one in (CUT, EVEN)]
             filters = tuple(one for one in said if one in _FILTERS)
             if not name or conversion or len(cuts) > 1 or len(cuts) + len(filters) < len(said):
                 raise ValueError(f"a field is {{name}} or {{name:{CUT}}}, not as in {template!r}")
-            parts.append(Part(field=name, filters=filters, cut="".join(cuts)))
+            parts.append(TemplatePart(field=name, filters=filters, cut="".join(cuts)))
     return tuple(parts)
 
 
@@ -109,7 +109,7 @@ def text_of(template: str, item: Item) -> str:
     return "".join(part.filled(item) for part in parse(template))
 
 
-def strings_of(template: str, item: Item) -> Iterator[Part]:
+def strings_of(template: str, item: Item) -> Iterator[TemplatePart]:
     """Yield a template filled in, as strings and blanks.
 
     Raises:
@@ -118,21 +118,21 @@ def strings_of(template: str, item: Item) -> Iterator[Part]:
     text = ""
     for part in parse(template):
         if part.mask:
-            yield Part(text.rstrip())
+            yield TemplatePart(text.rstrip())
             yield part
             text = ""
         elif part.field == _SEAM:
-            yield Part(text, cut=part.cut)
+            yield TemplatePart(text, cut=part.cut)
             text = ""
         elif part.cut:
             kept = text.rstrip()
-            yield Part(kept)
-            yield Part(text[len(kept) :] + part.filled(item), cut=part.cut)
+            yield TemplatePart(kept)
+            yield TemplatePart(text[len(kept) :] + part.filled(item), cut=part.cut)
             text = ""
         else:
             text += part.filled(item)
     if text:
-        yield Part(text)
+        yield TemplatePart(text)
 
 
 def shorten(ids: Sequence[list[int]], cuts: Sequence[str], excess: int) -> bool:

@@ -20,7 +20,7 @@ from trainer.tasks.figures import Figures, text_figures
 from trainer.tasks.items import Item
 from trainer.tasks.rows import Answer, Example, Row
 from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
-from trainer.tasks.template import Part, parse, strings_of, text_of
+from trainer.tasks.template import TemplatePart, parse, strings_of, text_of
 
 TARGET_LENGTH = 128
 """Tokens of a text that is written, where --target-length is not given."""
@@ -76,8 +76,8 @@ class TextTask(Task):
                 raise item.wrong("the prompt is empty, and a model that reads on needs one.")
             return Row(prompt, [*ids, special["eos"]] if ids else [], was_cut=was_cut)
         if not any(one.mask for one in strings):  # it goes on at its end, white space there dropped
-            *first, last = strings or [Part()]
-            end = Part(mask=context.blank("gmask"))
+            *first, last = strings or [TemplatePart()]
+            end = TemplatePart(mask=context.blank("gmask"))
             strings = [*first, replace(last, text=last.text.rstrip()), end]
         return context.filled(strings, [*ids, special["eop"]] if ids else [], item)
 

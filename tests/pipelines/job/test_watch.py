@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.job.command import main
-from pipelines.job.watch import Totals
+from pipelines.job.watch import WatchTotals
 from pipelines.wudao import RECIPE
 from shards.manifest import NAME, read_manifest
 from tests.nightly import a_few
@@ -266,6 +266,6 @@ def test_the_rate_is_that_since_the_generation_before(
     (generation,) = build(tmp_path / "dataset").generations
     tokens = sum(shard.tokens for shard in generation.shards())
     monkeypatch.setattr(time, "time", lambda: 1_010.0)
-    totals = Totals(since=1_000.0)
+    totals = WatchTotals(since=1_000.0)
     totals.add(generation, [])
     assert (totals.tokens, totals.rate) == (tokens, tokens / 10)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.steps.step import split_verdict
-from pipelines.steps.tokenize import Tokenize
+from pipelines.steps.tokenize import TokenizeStep
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.sentencepiece import sentencepiece_model
 from pipelines.tokenizers.tokenizer import Tokenizer
@@ -33,7 +33,7 @@ def batch(*texts: str) -> pa.RecordBatch:
 def test_unknown_tokens_are_counted(tmp_path: Path) -> None:
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river"]
     (tmp_path / "vocab.txt").write_text("\n".join(pieces))
-    tokenize = Tokenize(f"hf:{tmp_path / 'vocab.txt'}")
+    tokenize = TokenizeStep(f"hf:{tmp_path / 'vocab.txt'}")
     rows = batch("the river", "", "the x y river", "z")
     index = rows.schema.get_field_index("prompt")
     rows = rows.set_column(index, "prompt", pa.array(["", "q", "", "r the"], pa.large_string()))
@@ -42,7 +42,7 @@ def test_unknown_tokens_are_counted(tmp_path: Path) -> None:
 
 def test_what_spells_everything_counts_no_unknown_tokens(tmp_path: Path) -> None:
     byte_tokenizer(tmp_path)
-    tokenize = Tokenize(f"tiktoken:{tmp_path / 'merges.txt'}")
+    tokenize = TokenizeStep(f"tiktoken:{tmp_path / 'merges.txt'}")
     assert tokenize(batch(CHINESE)).batch["unknown_tokens"].to_pylist() == [None]
 
 
@@ -56,7 +56,7 @@ def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined() -> None:
         return plain.encode(texts)
 
     plain = sentencepiece_model(MODEL.read_bytes(), name=MODEL, end=EndOfText(), fast=False)
-    tokenize = Tokenize(f"sentencepiece:{MODEL}")
+    tokenize = TokenizeStep(f"sentencepiece:{MODEL}")
     whole = tokenize(batch(CHINESE, ENGLISH)).batch["tokens"].to_pylist()
     tokenize.tokenizer = Tokenizer(dataclasses.replace(plain, encode=failing))
     kept, dropped = split_verdict(tokenize(batch(CHINESE, "poison", ENGLISH)))

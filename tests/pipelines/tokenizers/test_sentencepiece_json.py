@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
-from pipelines.train_tokenizer import TrainOptions, train
+from pipelines.train_tokenizer import TokenizerOptions, train
 from tests.job import ROOT
 from tests.pipelines.tokenizers.texts import AWKWARD_PARTS, AWKWARD_TEXTS, ids
 
@@ -28,7 +28,7 @@ def both(
     """A tokenizer that `train_tokenizer` makes, and the same read from its tokenizer.json."""
     folder = tmp_path_factory.mktemp("tokenizer")
     kind, _, end = request.param.partition(" ")
-    options = TrainOptions(vocab_size=3000, model_type=kind)
+    options = TokenizerOptions(vocab_size=3000, model_type=kind)
     (folder / "own.model").write_bytes(train(documents(), options=options))
     own = load_tokenizer(f"sentencepiece:{folder / 'own.model'}", eos=end)
     text = own.transformers_json()
