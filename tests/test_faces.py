@@ -68,3 +68,13 @@ def test_every_file_of_the_packages_is_installed() -> None:
     assert {path for path in files - named if path.suffix != ".py"} == set()
     folders = {path.parent for path in files if path.suffix == ".py"}
     assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}

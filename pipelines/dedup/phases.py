@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import MANY_RANGES, num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.tasks import TEXT, Task, TaskRecord
+from pipelines.dedup.tasks import TEXT, DedupItem, TaskRecord
 from pipelines.execute.stage import Plan, Stage
 from pipelines.segments.index import SegmentIndex, task_name
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
@@ -119,18 +119,18 @@ class Dedup:
             figures=figures,
         )
 
-    def _task(self, phase: str, **settings: Any) -> Task:
+    def _task(self, phase: str, **settings: Any) -> DedupItem:
         """Return a task with the name that belongs to its settings."""
         name = task_name(self._plan.name, phase, settings)
-        return Task(name=name, phase=phase, plan=self._plan.name, **settings)
+        return DedupItem(name=name, phase=phase, plan=self._plan.name, **settings)
 
-    def _records(self, tasks: Sequence[Task]) -> Plan[Records]:
+    def _records(self, tasks: Sequence[DedupItem]) -> Plan[Records]:
         """Yield the items of one stage, and return their records by reference."""
         name = tasks[0].phase
         records = yield Stage(name, tasks)
         return {f"{name}/{task.name}": records[task.name] for task in tasks}
 
-    def _tasks_of(self, band: int) -> Iterator[Task]:
+    def _tasks_of(self, band: int) -> Iterator[DedupItem]:
         """Yield the tasks of the text hash or of a band."""
         ranges = self._ranges(band)
         for index in range(ranges):

@@ -71,7 +71,7 @@ _DESCRIPTIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class DedupItem:
     """One range of what a phase divides: of a hash, or of the order."""
 
     name: str
@@ -115,12 +115,12 @@ class TaskRecord:
     """Its files for later phases."""
 
 
-def prepare_task(output: AnyPath) -> Callable[[Task], None]:
+def prepare_task(output: AnyPath) -> Callable[[DedupItem], None]:
     """Return the function that runs tasks of the run in `output`."""
     return partial(run_task, output)
 
 
-def run_task(output: AnyPath, task: Task) -> None:
+def run_task(output: AnyPath, task: DedupItem) -> None:
     """Write the files of a task, then its record."""
     record = _RUNS[task.phase](_Run(output, load_index(output / WORK, task.plan), task))
     write_json(output / WORK / task.phase / f"{task.name}.json", sealed(record))
@@ -132,7 +132,7 @@ class _Run:
 
     output: AnyPath
     plan: SegmentIndex
-    task: Task
+    task: DedupItem
 
     @property
     def within(self) -> Range:
