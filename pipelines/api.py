@@ -1,40 +1,32 @@
-"""Runs as calls from Python: what the command of a corpus does, with its flags as keywords.
+"""Runs as calls from Python: what the command of a corpus does, with the same options.
 
-    the options         ◀─ keywords.py ─  keywords        the same checks and messages
-    job/command.py      ─  the same run  ─▶  Built         what a run made, to go on with
-    job/estimate.py     ─  the same text ─▶  Estimated     what a run would take
+    build(WudaoOptions(…))    ─ job/command.py ─▶  Built         what a run made
+    estimate("wudao", …)      ─ job/estimate.py ─▶ Estimated     what a run would take
 
-The keywords, their meaning and their defaults are those of the options of the corpora; the
-signatures and docstrings of `build` and `estimate` are made of them.
+The options are the dataclass of the command. Keywords are its fields, or flags of Beam; they are
+parsed as a command line (corpus/keywords.py).
 """
 
 import importlib
-import inspect
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from pipelines.corpus.code import check_unchanged
-from pipelines.corpus.keywords import (
-    described,
-    engine_words,
-    options_of_keywords,
-    parameters,
-)
+from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import CORPORA, corpus_module, corpus_names, load_recipe
+from pipelines.corpus.recipe import corpus_module, corpus_names, load_recipe
 from pipelines.corpus.sources import other_modules
-from pipelines.execute.flags import beam_flags, refuse_unknown
 from pipelines.execute.runner import level_kept
-from pipelines.job.command import checked, make
+from pipelines.job.command import checked, run_corpus
 from pipelines.quality import Quality
 from pipelines.report.write import PAGE
 from pipelines.steps.filter_spec import parse_filter
@@ -47,12 +39,6 @@ from shards.spelling import expected
 from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath
 from shards.summary import html_table
-
-_Call = TypeVar("_Call", bound=Callable[..., Any])
-
-_OF_COMMANDS = ("plan", "watch", "every", "settle", "until", "engine")
-"""Options that no call takes: estimate() is --plan, a watch never returns, and flags of Beam are
-keywords too."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,62 +121,41 @@ class Estimated:
         return f"<pre>{escape(self.text)}</pre>"
 
 
-def _documented(call: _Call) -> _Call:
-    """Give a call the options of all corpora: their names and defaults, and what `--help` says."""
-    own = [*inspect.signature(call).parameters.values()]
-    keywords = parameters(Options, without=_OF_COMMANDS)
-    taken = {parameter.name for parameter in keywords}
-    own = [parameter for parameter in own if parameter.name not in taken]
-    returned = inspect.signature(call).return_annotation
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect looks for it
-        [*own[:-1], *keywords, own[-1]], return_annotation=returned
-    )
-    parts = [inspect.cleandoc(call.__doc__ or ""), ""]
-    parts += ["Options of every corpus:", described(Options, without=_OF_COMMANDS)]
-    shared = [field.name for field in fields(Options)]
-    for name in CORPORA:
-        if own_options := described(load_recipe(f"pipelines.{name}").options, without=shared):
-            parts += ["", f"Options of {name}:", own_options]
-    call.__doc__ = "\n".join(parts)
-    return call
-
-
-@_documented
 def build(
-    corpus: str | ModuleType,
-    /,
-    *,
-    runner: str | None = None,
-    runner_flags: Sequence[str] = (),
-    **options: Any,
+    corpus: str | ModuleType | Options, /, *, runner_flags: Sequence[str] = (), **options: Any
 ) -> Built:
     """Make a dataset, or add to one, and return it: `python -m pipelines.CORPUS` as a call.
 
-    The options are the flags of the command, "-" written as "_". Their values are those of Python
-    or the texts that the flags take: languages=["zh", "en"] or "zh,en", shard_tokens=100_000_000
-    or "100M", input="folder" or {"zh": "one folder", "en": "pile:another one"}. An interrupted call
-    goes on where it stopped, and one whose dataset is complete returns it.
+        build("wudao", input="folder", tokenizer="tiktoken:gpt2")
+        build(WudaoOptions(input=("folder",), tokenizer="tiktoken:gpt2"))
+
+    Keywords are the flags of the command, "-" written as "_". Their values are those of Python or
+    the texts that the flags take: languages=["zh", "en"] or "zh,en", shard_tokens=100_000_000 or
+    "100M", input="folder" or {"zh": "one folder", "en": "pile:another one"}. An interrupted call
+    resumes, and one whose dataset is complete returns it.
 
     Args:
-        corpus: The name of a corpus (wudao, pile, fineweb, text, ...), or the module of one of
-            your own or its name.
-        runner: Beam's runner, such as "FlinkRunner". Default: processes of this machine.
-        runner_flags: Flags that only the runner knows, as a command has them after --.
-        options: The options below, and flags of Beam such as flink_master="HOST:PORT".
+        corpus: The name of a corpus (wudao, pile, fineweb, text, ...), or your own module with a
+            corpus or its name; or options, of the class in the module of their corpus.
+        runner_flags: Flags that only Beam's runner knows, as a command has them after --.
+        options: Options of the corpus (pipelines.wudao.WudaoOptions has those of wudao), and flags
+            of Beam such as runner="FlinkRunner", flink_master="HOST:PORT".
 
     Raises:
         UserError: The dataset cannot be made; the message is that of the command, and names
             options as flags.
     """
     started = time.monotonic()
-    module, asked = _asked(corpus, {"runner": runner, **options}, runner_flags=runner_flags)
+    module, asked = _checked_options(corpus, options, runner_flags=runner_flags)
     if is_share(asked.part):
         raise UserError(
             "part maps a share and makes no dataset: that is for the command on each machine "
             "(docs/large.md); part='merge' can be called"
         )
+    if asked.plan:
+        raise UserError("plan makes no dataset: leave it out, or call estimate() instead of build")
     with level_kept():
-        made = make(module, asked)
+        made = run_corpus(module, asked)
     output = asked.output
     if made is None:
         raise UserError(
@@ -207,20 +172,19 @@ def build(
     )
 
 
-@_documented
-def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
+def estimate(corpus: str | ModuleType | Options, /, **options: Any) -> Estimated:
     """Return what `build` would take with the same options, by a timed sample: `--plan` as a call.
 
     Nothing is written to the output.
 
     Args:
         corpus: As for build.
-        options: As for build, engines aside.
+        options: As for build, Beam's runners aside.
 
     Raises:
         UserError: The input cannot be read, or an option does not fit.
     """
-    module, asked = _asked(corpus, {**options, "plan": True})
+    module, asked = _checked_options(corpus, options, plan=True)
     from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415  as in the command
 
     took = plan(module, asked)
@@ -235,34 +199,35 @@ def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
     )
 
 
-def _asked(
-    corpus: str | ModuleType, options: Mapping[str, Any], *, runner_flags: Sequence[str] = ()
+def _checked_options(
+    corpus: str | ModuleType | Options,
+    values: Mapping[str, Any],
+    *,
+    runner_flags: Sequence[str] = (),
+    plan: bool = False,
 ) -> tuple[str, Options]:
     """Return the module of a corpus and its options, as its command would understand a call."""
-    module = _module_of(corpus)
-    recipe = load_recipe(module)
-    known = {field.name for field in fields(recipe.options)}
-    own = {name: value for name, value in options.items() if name in known}
-    others = {name: value for name, value in options.items() if name not in known}
-    parser = recipe.options.parser(f"python -m {module}")
-    refuse_unknown(parser, [f"--{name}" for name in others], behind='into runner_flags=["--…"]')
-    if own.get("watch"):
+    if isinstance(corpus, Options):
+        if values or runner_flags:
+            raise UserError("give either options, or the name of a corpus and keywords")
+        module, options = type(corpus).__module__, corpus
+    else:
+        module = _module_of(corpus)
+        options = options_of_call(
+            load_recipe(module).options, values, module=module, runner_flags=runner_flags
+        )
+    if options.watch:
         raise UserError(
             f"a watch never returns: run it as a command, python -m {module} --watch "
             "(docs/growing.md); append=True adds what is new and returns"
         )
-    filled = options_of_keywords(recipe.options, own, module=module)
-    words = engine_words(others)
-    if runner_flags:
-        words += ["--", *runner_flags]
-    filled = replace(filled, engine=tuple(beam_flags([*filled.engine, *words])))
-    filters = (parse_filter(spec).module for spec in filled.filter)
-    quality = Quality.parse(filled.quality, filled.threshold, labels=None)
-    for named in (module, *filters, *quality.own, *other_modules(filled)):
+    filters = (parse_filter(spec).module for spec in options.filter)
+    quality = Quality.parse(options.quality, options.threshold, labels=None)
+    for named in (module, *filters, *quality.own, *other_modules(options)):
         _check_not_script(named)
         if named in sys.modules:
             check_unchanged(named)
-    return module, checked(filled, recipe)
+    return module, checked(replace(options, plan=options.plan or plan), load_recipe(module))
 
 
 def _module_of(corpus: str | ModuleType) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.batcher import Intake, group_records
-from pipelines.corpus.keywords import options_of_keywords
+from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import match_corpora
@@ -79,7 +79,7 @@ class TrainingTextOptions:
                 f"{flag_of(name)}: the corpus {self.corpus} knows its field and format; leave the "
                 "flag out, or give --corpus text"
             )
-        options = options_of_keywords(options_class, own, module=module)
+        options = options_of_call(options_class, own, module=module)
         return module, replace(
             options,
             input=tuple(inputs),

@@ -30,9 +30,6 @@ REFUSED = 2
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
-NOT_BEGUN = "nothing was begun"
-"""What the line after Ctrl-C says while a command is still being imported and read."""
-
 UNREAD = 141
 """The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
 SIGPIPE."""
@@ -240,50 +237,58 @@ def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str)
         place.add_argument(flag, dest=name, help=text, **about["flag"])
 
 
-def exit_code(program: str, run: Callable[[], int | None], *, stopped: str) -> int:
-    """Return the exit code of a command.
+@dataclass
+class Progress:
+    """How far a command is: what messages about its end say."""
+
+    program: str
+    """Its name, which begins every message."""
+    stopped: str = "nothing was begun"
+    """What the line after Ctrl-C says."""
+
+
+def exit_code(progress: Progress, work: Callable[[], int | None]) -> int:
+    """Do the work of a command and return its exit code.
 
     An error that the person can fix is one paragraph and REFUSED, and so is a lack of memory;
     Ctrl-C is one line and STOPPED; an output that nobody reads any more is UNREAD: the work may be
     unfinished.
 
     Args:
-        program: Its name, which begins every message.
-        run: Does the work; returns an exit code, or None for 0.
-        stopped: What the line after Ctrl-C says.
+        progress: Of the command; the work may change it.
+        work: Returns an exit code, or None for 0.
     """
-    program = _short(called_program(program))
     if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = run()
+        code = work()
         sys.stdout.flush()
-    except UserError as error:
-        tell(f"{program}: {error}")
-        return REFUSED
     except KeyboardInterrupt:
-        tell(f"{program}: stopped; {stopped}", start="\n")
+        tell(f"{_short(progress.program)}: stopped; {progress.stopped}", start="\n")
         return STOPPED
     except BrokenPipeError:
         # Leave nothing for the interpreter to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except Exception as error:
-        if not (told := _explained(error, stopped)):
+        if not (message := _message(error, progress.stopped)):
             raise
-        tell(f"{program}: {told}")
+        tell(f"{_short(progress.program)}: {message}")
         return REFUSED
     return code or 0
 
 
 def _short(program: str) -> str:
     """Return what messages of a program begin with: `python -m shards inspect` is shards."""
+    program = called_program(program)
     is_python = program.startswith(_PYTHON)
     return program.removeprefix(_PYTHON).partition(" ")[0] if is_python else program
 
 
-def _explained(error: Exception, stopped: str) -> str | None:
-    """Return what to tell of an error that is not one of ours; None if nobody can help it."""
+def _message(error: Exception, stopped: str) -> str | None:
+    """Return the paragraph about an error; None if the person cannot fix it."""
+    if isinstance(error, UserError):
+        return str(error)
     if told := missing_extra(error):
         return told
     if isinstance(error, PermissionError):
@@ -326,6 +331,10 @@ class Command:
         """Do the work and return an exit code, or None for 0."""
         raise NotImplementedError
 
+    def leave(self, code: int) -> int:
+        """Return the exit code; a command may end the process with it instead."""
+        return code
+
     @classmethod
     def parser(cls, program: str) -> Parser:
         """Return the parser of the command, by the name of its program."""
@@ -351,19 +360,6 @@ class Command:
             UserError: A flag is unknown or missing, or a value is invalid.
         """
         return cls(**options_of(cls, vars(cls.parser(program).parse_args(words))))
-
-
-def run_command(load: Callable[[], type[Command]], words: Sequence[str], *, program: str) -> int:
-    """Run a command from its command line and return the exit code.
-
-    Args:
-        load: Imports the command and returns it.
-        words: Its command line.
-        program: Its name, as in `python -m pipelines.look`.
-    """
-    made: list[Command] = []
-    code = exit_code(program, lambda: made.append(load().parse(words, program)), stopped=NOT_BEGUN)
-    return exit_code(program, made[0].run, stopped=made[0].STOPPED) if made else code
 
 
 def log_errors() -> None:

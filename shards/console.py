@@ -1,5 +1,7 @@
 """The one door to the commands: `corpusmill NAME …`, which is `python -m MODULE …`.
 
+    main, run_package, run_module ─▶ choose ─▶ import ─▶ parse the flags ─▶ run
+
 A command's module is imported when the command is called, where a missing extra is named.
 """
 
@@ -12,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from shards.command import NOT_BEGUN, Command, exit_code, run_command
+from shards.command import Command, Progress, exit_code
 from shards.errors import UserError
 from shards.program import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, PROGRAM, Entry
 from shards.shown import print_line, print_lines
@@ -32,7 +34,7 @@ def main() -> int:
     """Run the command that the command line names and return the exit code."""
     # Custom modules are in the folder; behind all others none is taken for one of ours.
     sys.path.append(str(Path.cwd()))
-    return _run_chosen(PROGRAM, lambda: _named(sys.argv[1:]))
+    return _run(PROGRAM, lambda: _named(sys.argv[1:]))
 
 
 def run_package(package: str, words: Sequence[str]) -> int:
@@ -43,29 +45,43 @@ def run_package(package: str, words: Sequence[str]) -> int:
         words: The command line.
     """
     start = f"python -m {package}"
-    return _run_chosen(start, lambda: _choose(start, _of_package(package), words))
+    return _run(start, lambda: _choose(start, _of_package(package), words))
 
 
 def run_module(module: str, words: Sequence[str] | None = None) -> int:
     """Run the command that `python -m MODULE` is, and return the exit code.
 
     Args:
-        module: The module.
+        module: One of the table, or one that holds a corpus.
         words: The command line; None: that of this process.
     """
-    (entry,) = (entry for entry in COMMANDS.values() if entry.module == module)
-    return _run_entry(entry, sys.argv[1:] if words is None else words)
+    known = (entry for entry in COMMANDS.values() if entry.module == module)
+    entry = next(known, Entry(module, module, "", CORPUS))
+    return _run(entry.program, lambda: (entry, sys.argv[1:] if words is None else words))
 
 
-def _run_chosen(start: str, choose: Callable[[], _Chosen]) -> int:
-    """Run the command that a function chooses, or end if it has shown what there is."""
-    chosen: list[_Chosen] = []
-    code = exit_code(start, lambda: chosen.append(choose()), stopped=NOT_BEGUN)
-    return _run_entry(*chosen[0]) if chosen and chosen[0] else code
+def _run(start: str, choose: Callable[[], _Chosen]) -> int:
+    """Run the command that a function chooses, if any, and return the exit code.
 
+    Args:
+        start: What was typed up to the words that are chosen by.
+        choose: May show what there is instead.
+    """
+    progress, command = Progress(start), Command()
 
-def _run_entry(entry: Entry, words: Sequence[str]) -> int:
-    return run_command(lambda: command_of(entry, words), words, program=entry.program)
+    def work() -> int | None:
+        nonlocal command
+        chosen = choose()
+        if chosen is None:
+            return None
+        entry, words = chosen
+        progress.program = entry.program
+        command = command_of(entry, words).parse(words, entry.program)
+        progress.stopped = command.STOPPED
+        return command.run()
+
+    code = exit_code(progress, work)
+    return command.leave(code)
 
 
 def _named(words: Sequence[str]) -> _Chosen:

@@ -18,7 +18,7 @@ import pytest
 import shards.__main__
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
-from shards.command import REFUSED, exit_code
+from shards.command import REFUSED, Progress, exit_code
 from shards.console import run_module, run_package
 from shards.flags import flag_of
 from shards.shown import visible
@@ -116,7 +116,7 @@ def run(module: str, argv: list[str]) -> int:
         return run_package(module, argv)
     if module == "trainer.train":
         return exit_code(
-            module, lambda: TrainConfig.read(argv, module).prepared(world=1) and None, stopped=""
+            Progress(module), lambda: TrainConfig.read(argv, module).prepared(world=1) and None
         )
     return run_module(module, argv)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
-from shards.command import REFUSED, Command, Parser, exit_code, log_plainly
+from shards.command import REFUSED, Command, Parser, log_plainly
 from shards.errors import UserError
 from shards.shown import tell
 from shards.spelling import expected
@@ -42,8 +42,6 @@ class RankCommand(Command):
 
     STOPPED = "no step was taken"
     OLD = FOREIGN_FLAGS
-    PROGRAM: ClassVar[str]
-    """Its name, which begins every message."""
     WORK: ClassVar[str]
     """MODULE:NAME of the function that does the work: it takes what is `prepared`, and the ranks,
     and returns the exit code. Its module loads torch."""
@@ -68,16 +66,17 @@ class RankCommand(Command):
         """Return what a command line describes, as `Command.parse` does."""
         return super().parse(words, program)
 
-    def run(self) -> NoReturn:
-        """Do the work on all ranks, and end the process with its exit code."""
-        _end(exit_code(self.PROGRAM, self._run_on_ranks, stopped=self.STOPPED))
+    def leave(self, code: int) -> NoReturn:
+        """End the process with an exit code."""
+        _end(code)
 
-    def _run_on_ranks(self) -> int:
+    def run(self) -> int:
+        """Do the work on all ranks and return the exit code."""
         check_launcher(os.environ)
         with report_on_rank0():
             asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
-            tell(f"{self.PROGRAM}: loading torch and DeepSpeed")
+            tell("loading torch and DeepSpeed")
         from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
 
         own = distributed.Ranks.join()

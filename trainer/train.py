@@ -15,7 +15,6 @@ from trainer.config import TrainConfig
 class Train(TrainConfig):
     """Trains GLM on token shards."""
 
-    PROGRAM = "trainer.train"
     WORK = "trainer.hooks:train"
 
 

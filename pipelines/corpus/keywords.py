@@ -1,156 +1,73 @@
-"""Options as keywords of a call: values of Python, or the texts that the flags take.
+"""Options from a call: the command line with the same flags is parsed.
 
-So a call has the names, the checks and the messages of the command, and nothing is written twice.
+shard_tokens=1e8 ─▶ --shard-tokens=100000000        languages=["zh", "en"] ─▶ --languages=zh,en
+flink_master="HOST" ─▶ --flink_master=HOST          input={"a": PATH} ─▶ --input=a=PATH
 """
 
-import argparse
 import inspect
 import os
-import re
-import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
 from datetime import datetime
 from numbers import Real
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.corpus.options import Options
-from shards import spelling
 from shards.errors import UserError
-from shards.flags import default_text, flag_of, help_of
+from shards.flags import flag_of
 from shards.storage.remote import RemotePath
 
 OptionsType = TypeVar("OptionsType", bound=Options)
 
-_WIDTH = 92
 
-_FLAG = re.compile(r"(?<!\S)--([a-z][a-z-]*[a-z])")
-
-
-def options_of_keywords(
-    options_class: type[OptionsType], values: Mapping[str, Any], *, module: str
+def options_of_call(
+    options_class: type[OptionsType],
+    values: Mapping[str, Any],
+    *,
+    module: str,
+    runner_flags: Sequence[str] = (),
 ) -> OptionsType:
-    """Return the options that keywords name.
+    """Return the options that the keywords of a call name.
 
     Args:
         options_class: The options of a corpus.
-        values: By the name of an option: of its type, or the text that its flag takes. None stands
-            for the default, a list for several values, a mapping for several NAME=VALUE.
+        values: By the name of an option, or of a flag of Beam: of its type, or the text that its
+            flag takes. None stands for the default, a list for several values, a mapping for
+            several NAME=VALUE.
         module: The corpus, for messages.
+        runner_flags: Flags that only Beam's runner knows.
 
     Raises:
-        UserError: A value is of a kind that the option does not take, or is invalid.
+        UserError: There is no such option, or it does not take a value.
     """
     known = {option_field.name: option_field for option_field in fields(options_class)}
-    given = {name: value for name, value in values.items() if value is not None}
-    try:
-        return options_class(**{name: _value(known[name], given[name]) for name in given})
-    except argparse.ArgumentTypeError as error:
-        raise UserError(f"{error}. python -m {module} --help lists every flag") from None
+    words = [word for name, value in values.items() for word in _words(name, value, known)]
+    if runner_flags:
+        words += ["--", *runner_flags]
+    return options_class.parse(words, f"python -m {module}", behind='into runner_flags=["--…"]')
 
 
-def engine_words(values: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command line for keywords that are no options, but flags of Beam.
-
-    Raises:
-        UserError: A value is of a kind that no flag takes.
-    """
-    words = []
-    for name, value in values.items():
-        if value is True:
-            words.append(f"--{name}")
-        elif value is not False and value is not None:
-            words += [f"--{name}={text}" for text in _texts(name, value)]
-    return words
-
-
-def parameters(
-    options_class: type[Options], *, without: Sequence[str] = ()
-) -> list[inspect.Parameter]:
-    """Return the options as the parameters of a call."""
-    return [
-        inspect.Parameter(
-            option_field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None if option_field.default == Path() else option_field.default,
-            annotation=_annotation(option_field),
-        )
-        for option_field in fields(options_class)
-        if option_field.name not in without
-    ]
-
-
-def described(options_class: type[Options], *, without: Sequence[str] = ()) -> str:
-    """Return the options as the arguments of a docstring: what `--help` says of each."""
-    return "\n".join(
-        textwrap.fill(
-            f"{option_field.name}: {_FLAG.sub(_keyword, help_of(option_field, options_class))}"
-            f"{_choices(option_field)}{default_text(option_field)}",
-            width=_WIDTH,
-            initial_indent="    ",
-            subsequent_indent="        ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for option_field in fields(options_class)
-        if option_field.name not in without
-    )
-
-
-def _annotation(option_field: "Field[Any]") -> Any:
-    if isinstance(option_field.default, tuple):
-        return str | list[str]
-    return str | Path if isinstance(option_field.default, Path) else option_field.type
-
-
-def _keyword(flag: re.Match[str]) -> str:
-    return flag[1].replace("-", "_")
-
-
-def _choices(option_field: "Field[Any]") -> str:
-    choices = option_field.metadata["flag"].get("choices")
-    return f" One of: {', '.join(choices)}." if choices else ""
-
-
-def _value(option_field: "Field[Any]", value: Any) -> Any:
-    """Return a value as its option has it; the default is taken as it is.
-
-    Raises:
-        ArgumentTypeError: The flag does not take it.
-        UserError: It is of another kind.
-    """
-    name, default = option_field.name, option_field.default
-    if type(value) is type(default) and value == default:
-        return default
+def _words(name: str, value: Any, known: Mapping[str, "Field[Any]"]) -> Iterator[str]:
+    """Yield a value as words of a command line; none stand for a default."""
+    default = known[name].default if name in known else MISSING
+    if value is None or (type(value) is type(default) and value == default):
+        return
+    flag = flag_of(name) if name in known else f"--{name}"
+    is_switch = isinstance(default, bool) or default is MISSING
+    if is_switch and isinstance(value, bool):
+        yield from [flag] if value else []
+        return
     if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise UserError(f"{name}={value!r} is neither True nor False: give one of the two")
-        return value
-    try:
-        return _converted(option_field, value)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{flag_of(name)}{error}") from None
-
-
-def _converted(option_field: "Field[Any]", value: Any) -> Any:
-    """Return what the flag makes of the text of a value, or of its texts."""
-    name, flag = option_field.name, option_field.metadata["flag"]
-    texts, read = _texts(name, value), flag.get("type", str)
-    try:
-        if flag.get("action") in ("append", "extend"):
-            return tuple(map(read, texts))
-        if isinstance(option_field.default, tuple):
-            return read(value if isinstance(value, str) else _joined(name, texts))
-        if isinstance(value, list | tuple | Mapping):
-            raise UserError(f"{name} takes one value, not several: {value!r}")
-        chosen = read(texts[0])
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f": {error}") from None
-    choices = flag.get("choices") or (chosen,)
-    if chosen not in choices:
-        raise argparse.ArgumentTypeError(f" {chosen}: {spelling.expected(str(chosen), choices)}")
-    return chosen
+        raise UserError(f"{name}={value!r} is neither True nor False: give one of the two")
+    texts = _texts(name, value)
+    if name not in known or known[name].metadata["flag"].get("action"):
+        yield from (f"{flag}={text}" for text in texts)
+    elif isinstance(default, tuple):
+        yield f"{flag}={value if isinstance(value, str) else _joined(name, texts)}"
+    elif isinstance(value, list | tuple | Mapping):
+        raise UserError(f"{name} takes one value, not several: {value!r}")
+    else:
+        yield f"{flag}={texts[0]}"
 
 
 def _joined(name: str, texts: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Self
 from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
-from pipelines.execute.flags import beam_flags, refuse_unknown
+from pipelines.execute.flags import BEHIND, beam_flags, refuse_unknown
 from pipelines.read.repair import REJECT, REMOVE, REPLACE
 from shards import flags
 from shards.command import Command
@@ -238,15 +238,20 @@ class Options(Command):
     """Flags for Beam; none: processes of this machine."""
 
     @classmethod
-    def parse(cls, words: Sequence[str], program: str) -> Self:
+    def parse(cls, words: Sequence[str], program: str, *, behind: str = BEHIND) -> Self:
         """Return the options of a command line; words that are none of its flags are for Beam.
+
+        Args:
+            words: The command line.
+            program: Its name.
+            behind: Where flags go that only the runner knows.
 
         Raises:
             UserError: A value is invalid, or neither the corpus nor Beam has a flag.
         """
         end = words.index("--") if "--" in words else len(words)
         parser = cls.parser(program)
-        refuse_unknown(parser, words[:end])
+        refuse_unknown(parser, words[:end], behind=behind)
         known, rest = parser.parse_known_args(words[:end])
         engine = tuple(beam_flags([*rest, *words[end:]]))
         return cls(**options_of(cls, vars(known)), engine=engine)

@@ -18,10 +18,11 @@ _THIS_MACHINE = {
 """The flags that need no Beam to tell what they mean."""
 
 
-_BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
+BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
+"""Where a command line has flags that only the runner knows."""
 
 
-def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str = _BEHIND) -> None:
+def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str) -> None:
     """Refuse flags that neither a command nor Beam has; Beam is loaded only if that is unsure.
 
     Args:

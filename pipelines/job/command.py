@@ -9,7 +9,8 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.execute.imports import keep_pandas_out
-from shards.command import log_plainly, run_command
+from shards.command import log_plainly
+from shards.console import run_module
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import Manifest
@@ -19,7 +20,7 @@ from shards.shown import print_lines
 
 def main(module: str, argv: Sequence[str]) -> int:
     """Run the corpus of a module from its command line and return the exit code."""
-    return run_command(lambda: corpus_command(module), argv, program=f"python -m {module}")
+    return run_module(module, argv)
 
 
 def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
@@ -31,63 +32,51 @@ def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
     recipe = load_recipe(module)
 
     def run(options: Options) -> None:
+        keep_pandas_out()
+        log_plainly()
         # Workers know the class of the recipe by its name, but not the one below.
         values = {field.name: getattr(options, field.name) for field in fields(options)}
-        run_corpus(module, recipe.options(**values))
+        run_corpus(module, checked(recipe.options(**values), recipe))
 
     return type("CorpusCommand", (recipe.options,), {"__doc__": recipe.about, "run": run})
 
 
-def run_corpus(module: str, options: Options) -> None:
-    """Do what a command line asks of a corpus.
-
-    Args:
-        module: The module that holds the corpus's RECIPE.
-        options: As they were given.
-
-    Raises:
-        UserError: It cannot be done; the message says why and what to do.
-    """
-    keep_pandas_out()
-    log_plainly()
-    options = checked(options, load_recipe(module))
-    if options.plan:
-        from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415 - see make
-
-        print_lines(plan_lines(plan(module, options), options))
-    elif options.watch:
-        from pipelines.job.watch import watch  # noqa: PLC0415 - see make
-
-        watch(module, options)
-    elif is_share(options.part):
-        from pipelines.job.build import map_part  # noqa: PLC0415 - see make
-
-        map_part(module, options)
-    else:
-        make(module, options)
-
-
-def make(module: str, options: Options) -> Manifest | None:
-    """Make the dataset, add to it, or find it complete.
+def run_corpus(module: str, options: Options) -> Manifest | None:
+    """Make the dataset, add to it, or find it complete; or estimate, watch or map a part.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: As `checked` returns them.
 
     Returns:
-        The manifest; None if a dataset is to grow that does not exist, by files that do not yet.
+        The manifest; None where no dataset is made: of estimates, watches and parts, and if a
+        dataset is to grow that does not exist, by files that do not yet.
 
     Raises:
-        UserError: It cannot be made; the message says why and what to do.
+        UserError: It cannot be done; the message says why and what to do.
     """
-    # What runs take a second to load, --help takes none.
-    if options.grows:
+    # Each branch imports what it needs: that takes a second, and --help needs none of it.
+    if options.plan:
+        from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415 - see above
+
+        print_lines(plan_lines(plan(module, options), options))
+    elif options.watch:
+        from pipelines.job.watch import watch  # noqa: PLC0415 - see above
+
+        watch(module, options)
+    elif is_share(options.part):
+        from pipelines.job.build import map_part  # noqa: PLC0415 - see above
+
+        map_part(module, options)
+    elif options.append:
         from pipelines.job.append import append  # noqa: PLC0415 - see above
 
         return append(module, options)
-    from pipelines.job.build import build  # noqa: PLC0415 - see above
+    else:
+        from pipelines.job.build import build  # noqa: PLC0415 - see above
 
-    return build(module, options)
+        return build(module, options)
+    return None
 
 
 def checked(options: Options, recipe: Recipe) -> Options:
@@ -105,7 +94,7 @@ def checked(options: Options, recipe: Recipe) -> Options:
             "--part is for a dataset that is made at once: leave it out, or leave --append "
             "and --watch out"
         )
-    from pipelines.job.output import check_output  # noqa: PLC0415 - see make
+    from pipelines.job.output import check_output  # noqa: PLC0415 - see run_corpus
 
     check_output(options, recipe)
     return options

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipelines.corpus import sources
 from pipelines.corpus.amounts import Amounts
 from pipelines.corpus.batcher import BatchPiece, Intake, group_records, with_raws
-from pipelines.corpus.keywords import options_of_keywords
+from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.corpus.versions import segment_versions
@@ -79,7 +79,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         recipe = load_recipe(module)
         _check_names(corpus, recipe.options, options)
         given = {"input": input, **options}
-        values = options_of_keywords(recipe.options, given, module=module)
+        values = options_of_call(recipe.options, given, module=module)
         if not values.input:
             if recipe.sample is None:
                 raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")

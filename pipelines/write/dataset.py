@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from pipelines.corpus.keywords import options_of_keywords
+from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
@@ -100,7 +100,7 @@ class WriteDataset(OfBatches):
             "language_threshold": 0.0,
         }
         given = {**own, **{name: value for name, value in options.items() if value is not None}}
-        self.options = options_of_keywords(Options, given, module="pipelines.text")
+        self.options = options_of_call(Options, given, module="pipelines.text")
         (tokenize,) = Tokenize(tokenizer, eos=self.options.eos).models
         self._sink = Sink(
             options=self.options,

@@ -1,4 +1,3 @@
-import inspect
 import logging
 import subprocess
 import sys
@@ -8,8 +7,8 @@ import pytest
 
 import pipelines
 from pipelines import Built, build, estimate
-from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import CORPORA
+from pipelines.wudao import WudaoOptions
+from shards.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -57,19 +56,11 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     assert ran.stdout == "begun __main__\n484\n", ran.stderr
 
 
-def test_the_options_are_in_signature_and_docstring() -> None:
+def test_options_are_the_dataclass_of_the_command(built: Built) -> None:
     assert {*pipelines.__all__} < {*dir(pipelines)}
-    for call in (build, estimate):
-        parameters = inspect.signature(call).parameters
-        names = [*parameters]
-        assert names[0] == "corpus"
-        assert names[-1] == "options"
-        assert {"input", "tokenizer", "dedup", "append"} < {*names}
-        assert not {"plan", "watch", "until"} & {*names}
-        assert parameters["shard_tokens"].default == Options().shard_tokens
-        text = call.__doc__ or ""
-        assert "    minhash_threshold: Lowest similarity (Jaccard, of 5-grams)" in text
-        assert "Options of zhihu:\n    min_chars: " in text
-        assert all(f"Options of {name}:" in text for name in CORPORA)
-    assert "runner" in inspect.signature(build).parameters
-    assert "runner" not in inspect.signature(estimate).parameters
+    output = built.dataset.directory
+    options = WudaoOptions(output=output, shards=2, validation=0.05, keep_dropped=True)
+    assert build(options).manifest == built.manifest
+    assert estimate(options).documents > 400
+    with pytest.raises(UserError, match="give either options, or the name"):
+        build(options, seed=1)

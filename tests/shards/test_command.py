@@ -9,30 +9,32 @@ import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
-from shards.command import REFUSED, UNREAD, Command, Parser, exit_code, run_command
+from shards.command import REFUSED, UNREAD, Command, Parser, Progress, exit_code
 from shards.errors import UserError
 from shards.flags import WORD, MutuallyExclusive, option
 from shards.shown import print_lines
 from tests.shards.datasets import put_dataset
 
+COOKING = Progress("cook", stopped="nothing is burnt")
+
 
 def test_what_an_encoding_lacks_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
     output = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
-    assert exit_code("cook", lambda: print_lines(["é 中"]) and 0, stopped="") == 0
+    assert exit_code(Progress("cook"), lambda: print_lines(["é 中"]) and 0) == 0
     assert output.getvalue() == rb"\xe9 \u4e2d" + b"\n"
 
 
 def test_other_errors_are_for_developers() -> None:
     with pytest.raises(ZeroDivisionError):
-        exit_code("cook", lambda: 1 // 0, stopped="")
+        exit_code(Progress("cook"), lambda: 1 // 0)
 
 
 def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
     def fill() -> None:
         raise MemoryError("malloc of size 64 failed")
 
-    assert exit_code("cook", fill, stopped="nothing is burnt") == REFUSED
+    assert exit_code(COOKING, fill) == REFUSED
     told = "cook: there is not enough memory (malloc of size 64 failed): use a machine with more, "
     assert capsys.readouterr().err == f"{told}or raise the limit (ulimit -v); nothing is burnt\n"
 
@@ -45,7 +47,7 @@ def test_what_may_not_be_read_is_one_paragraph(
         def read(path: Path = path) -> None:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-        assert exit_code("cook", read, stopped="nothing is burnt") == REFUSED
+        assert exit_code(COOKING, read) == REFUSED
         told = f"cook: Cannot {verb} {path}: permission denied. Check its rights and those of the "
         assert capsys.readouterr().err == f"{told}folders above it; nothing is burnt\n"
 
@@ -70,7 +72,7 @@ class Cook(Command):
 
 
 def cook(words: str) -> int:
-    return run_command(lambda: Cook, words.split(), program="python -m kitchen cook")
+    return Cook.parse(words.split(), "python -m kitchen cook").run()
 
 
 def test_a_command_is_its_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,13 +97,13 @@ def test_old_spellings_are_told_and_values_are_no_flags() -> None:
 
 COOK = """
 import sys
-from shards.command import exit_code
+from shards.command import Progress, exit_code
 
 def work():
     for line in range(100_000):
         print(line)
 
-sys.exit(exit_code("cook", work, stopped="nothing is burnt"))
+sys.exit(exit_code(Progress("cook"), work))
 """
 
 

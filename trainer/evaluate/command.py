@@ -64,7 +64,6 @@ def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
 class EvaluateRun(TrainConfig):
     """Evaluate a checkpoint of a run."""
 
-    PROGRAM = "trainer.evaluate"
     WORK = "trainer.evaluate.evaluate:evaluate_run"
 
 
@@ -72,7 +71,6 @@ class EvaluateRun(TrainConfig):
 class EvaluateModel(LoadOptions, RankCommand):
     """Evaluate a trained model."""
 
-    PROGRAM = "trainer.evaluate"
     WORK = "trainer.evaluate.evaluate:evaluate_model"
     USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
     EPILOG = f"Held-out loss: {called('evaluate')} --resume RUN, with the flags of the run."

@@ -65,7 +65,6 @@ def _seed(text: str) -> int:
 class Finetune(RunConfig, PromptOptions):
     """Trains a model on a task."""
 
-    PROGRAM = "trainer.finetune"
     WORK = "trainer.finetune.task:finetune"
     USAGE = "%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]"
     GROUPS = (ITEMS, MODEL, ASKED, LEARNING, WRITING)

@@ -6,17 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.corpus.keywords import (
-    engine_words,
-    options_of_keywords,
-)
+from pipelines.corpus.keywords import options_of_call
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from shards.storage.remote import any_path
 
 
 def options(values: dict[str, Any]) -> WudaoOptions:
-    return options_of_keywords(WudaoOptions, values, module="pipelines.wudao")
+    return options_of_call(WudaoOptions, values, module="pipelines.wudao")
 
 
 @pytest.mark.parametrize(
@@ -44,8 +41,9 @@ def test_a_value_becomes_that_of_its_option(name: str, value: Any, option: Any) 
     assert getattr(options({name: value}), name) == option
 
 
-def test_flags_of_an_engine() -> None:
-    values = {"runner": None, "streaming": True, "quiet": False, "experiments": ["a", "b=1"]}
-    assert engine_words(values) == ["--streaming", "--experiments=a", "--experiments=b=1"]
+def test_other_keywords_are_flags_of_beam() -> None:
+    values = {"runner": None, "streaming": True, "view_as": False, "experiments": ["a", "b=1"]}
+    given = options_of_call(WudaoOptions, values, module="pipelines.wudao", runner_flags=["--x=7"])
+    assert given.engine == ("--streaming", "--experiments=a", "--experiments=b=1", "--x=7")
     with pytest.raises(UserError, match="flink_master is given a object"):
-        engine_words({"flink_master": object()})
+        options({"flink_master": object()})
