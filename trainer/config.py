@@ -128,6 +128,9 @@ class RunConfig(RankCommand):
     no_compile: bool = option(False)
     """Do not compile layers and loss with torch.compile, as a GPU from Ampere on does at ZeRO 0 to
     2."""
+    deterministic: bool = option(False)
+    """Use deterministic kernels only: on a GPU, a run that resumes has the same bits as without the
+    interruption, and is slower."""
     lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER, metadata=REPORTED)
     """Peak learning rate."""
     schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT), metadata=REPORTED)

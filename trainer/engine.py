@@ -13,6 +13,7 @@ of a generator has to be saved.
 import io
 import logging
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
@@ -369,10 +370,17 @@ class DeepSpeedEngine:
             ) from error
 
     def _placed(self, part: Tensors) -> Tensors:
+        """Return the model's inputs on the device, which does not wait for them.
+
+        The places of the loss are found here, because the CPU would wait for the GPU there.
+        """
+        tensors = {name: part[name] for name in _MODEL_INPUTS if name in part}
+        tensors["places"] = part["loss_mask"].reshape(-1).nonzero().squeeze(1)
+        if self._ranks.device.type == "cuda":
+            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
         return {
-            name: part[name].to(self._ranks.device, non_blocking=True)
-            for name in _MODEL_INPUTS
-            if name in part
+            name: tensor.to(self._ranks.device, non_blocking=True)
+            for name, tensor in tensors.items()
         }
 
     def _check(self, batch: Tensors) -> None:
@@ -414,6 +422,17 @@ def seed_of(seed: int, purpose: str, *place: int) -> int:
     for number in place:
         key = derive(key, np.array([number]))
     return int(key[0])
+
+
+def use_deterministic_kernels() -> None:
+    """Make PyTorch use only kernels with a fixed order of addition.
+
+    On Hopper, attention is otherwise cuDNN's, whose gradients differ between two runs.
+    """
+    os.environ.setdefault(
+        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+    )  # read when the first handle is made
+    torch.use_deterministic_algorithms(True)
 
 
 def is_compiled(*, stage: int, ranks: Ranks) -> bool:

@@ -21,7 +21,13 @@ from trainer.deepspeed import (
     with_precision,
 )
 from trainer.distributed import CollectiveError, Ranks
-from trainer.engine import DeepSpeedEngine, check_settings, is_compiled, make_model
+from trainer.engine import (
+    DeepSpeedEngine,
+    check_settings,
+    is_compiled,
+    make_model,
+    use_deterministic_kernels,
+)
 from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -238,6 +244,8 @@ def _open_engine(
 ) -> DeepSpeedEngine:
     """Return the engine of a model, with the weights that the run resumes or starts with."""
     stage = stage_of(deepspeed)
+    if config.deterministic:
+        use_deterministic_kernels()
     model = make_model(
         spec.shape,
         seed=spec.seed,

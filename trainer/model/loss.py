@@ -1,6 +1,7 @@
 """The loss, summed sample by sample, without the logits of the whole batch in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -44,33 +45,36 @@ def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tu
 def loss_sums(
     hidden: Tensor,
     project: Project,
+    batch: Mapping[str, Tensor],
     *,
-    targets: Tensor,
-    loss_mask: Tensor,
     chunk: int,
+    kept: int = 0,
     token_loss: TokenLoss = cross_entropy,
 ) -> LossSums:
     """Return the sums of a batch; logits are made only where there is loss, and in fp32 for it.
 
-    With more than one chunk, the backward pass recomputes the logits instead of keeping them.
-
     Args:
         hidden: float[b, n, h], the output of the last layer.
         project: from float[k, h] to logits float[k, V].
-        targets: int64[b, n].
-        loss_mask: [b, n], bool, or 0 and 1.
+        batch: `targets`, int64[b, n]; `loss_mask`, [b, n], bool, or 0 and 1; and, if they are
+            known, `places`, int64[k]: where the mask holds, once it is flattened. To find them on a
+            GPU, the CPU waits until it has done all its work.
         chunk: for how many tokens to make logits at a time.
+        kept: of how many tokens logits are kept for the backward pass. With more tokens, in more
+            than one chunk, it makes all of them again.
         token_loss: the loss of each token, and whether it is hit.
     """
-    mask = loss_mask.bool()
-    places = mask.reshape(-1).nonzero().squeeze(1)
+    mask = batch["loss_mask"].bool()
+    places = batch["places"] if "places" in batch else mask.reshape(-1).nonzero().squeeze(1)
     rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, places)
-    row_targets = targets.reshape(-1).index_select(0, places)
+    row_targets = batch["targets"].reshape(-1).index_select(0, places)
 
     def of_chunk(rows: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         return token_loss(project(rows), targets)
 
-    losses, hits = _in_chunks(of_chunk, rows, row_targets, chunk)
+    losses, hits = _in_chunks(
+        of_chunk, rows, row_targets, chunk, is_kept=len(rows) <= max(chunk, kept)
+    )
     # Copied to distinct places, then summed along rows: the order of addition is the same on every
     # device, unlike with a scatter.
     loss = losses.new_zeros(mask.numel()).index_copy(0, places, losses)
@@ -83,13 +87,18 @@ def _in_chunks(
     rows: Tensor,
     targets: Tensor,
     chunk: int,
+    *,
+    is_kept: bool,
 ) -> tuple[Tensor, ...]:
-    """Return what a function makes of rows float[k, h] and their targets, a chunk at a time."""
-    if len(rows) <= chunk:
-        return of_chunk(rows, targets)
+    """Return what a function makes of rows float[k, h] and their targets, a chunk at a time.
+
+    What is not kept is made again in the backward pass.
+    """
     # There is no dropout in here, so no random state to keep.
+    again = partial(checkpoint, of_chunk, use_reentrant=False, preserve_rng_state=False)
+    make = of_chunk if is_kept else again
     parts = [
-        checkpoint(of_chunk, *part, use_reentrant=False, preserve_rng_state=False)
+        make(*part)
         for part in zip(torch.split(rows, chunk), torch.split(targets, chunk), strict=True)
     ]
     return tuple(torch.cat(column) for column in zip(*parts, strict=True))
