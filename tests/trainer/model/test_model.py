@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from tests.trainer.golden import (
     EXTRACT,
@@ -15,6 +16,7 @@ from tests.trainer.golden import (
     needs_shared,
     reference_model,
 )
+from trainer.model.loss import loss_sums
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 
@@ -68,6 +70,27 @@ def test_gradients_are_the_references(
         assert parameter.grad is not None
         difference = (parameter.grad - expected[name]).norm() / expected[name].norm()
         assert difference < 1e-5, name
+
+
+def test_logits_are_made_again_unless_they_are_kept() -> None:
+    torch.manual_seed(0)
+    weights, hidden = torch.randn(7, 5, requires_grad=True), torch.randn(2, 4, 5)
+    batch = {"targets": torch.arange(8).view(2, 4) % 7, "loss_mask": torch.ones(2, 4)}
+    batch["loss_mask"][1, 2] = 0
+    calls, gradients = [], []
+    for kept, places in ((6, False), (7, False), (7, True)):
+        rows: list[int] = []
+
+        def project(part: Tensor, rows: list[int] = rows) -> Tensor:
+            rows.append(len(part))
+            return part @ weights.T
+
+        known = {"places": batch["loss_mask"].view(-1).nonzero().squeeze(1)} if places else {}
+        sums = loss_sums(hidden, project, {**batch, **known}, chunk=3, kept=kept)
+        gradients.append(torch.autograd.grad(sums.loss.sum(), weights)[0])
+        calls.append(sorted(rows))
+    assert calls == [[1, 1, 3, 3, 3, 3], [1, 3, 3], [1, 3, 3]]
+    assert all(torch.equal(gradient, gradients[0]) for gradient in gradients)
 
 
 @pytest.mark.parametrize(
