@@ -21,7 +21,8 @@ import numpy as np
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.output import check_apart
 from pipelines.read.files import InputFile, input_paths, match_inputs, open_input
-from pipelines.read.json_array import JsonArrayReader
+from pipelines.read.formats import open_reader
+from pipelines.read.input_format import InputFormat
 from pipelines.read.record import Record
 from pipelines.read.split import split_file
 from pipelines.segments.identity import hash_bound, sample_hashes
@@ -211,9 +212,9 @@ def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
 
 def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[np.ndarray]:
     """Yield the places of all records of a file, in batches."""
-    (split,) = split_file(file, file.bytes)
+    (split,) = split_file(file, file.bytes, form="json")
     # Only places are needed, and the file is one split, so no field of text is required.
-    reader = iter(JsonArrayReader(split, text_fields=()))
+    reader = iter(open_reader(split, InputFormat()))
     while items := list(itertools.islice(reader, _BATCH)):
         spans = [(item.offset, item.length) for item in items if isinstance(item, Record)]
         places = np.zeros(len(spans), _PLACES)

@@ -19,7 +19,7 @@ from pipelines.corpus.sources import match_corpora
 from pipelines.process.first_records import FirstFiles, check_sources
 from pipelines.process.processor import Job
 from pipelines.read.files import InputFile
-from pipelines.read.input_format import splits
+from pipelines.read.formats import splits
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.rows import REJECTS, Verdict
 from pipelines.steps.clean import CleanStep

@@ -11,8 +11,8 @@ from pipelines.corpus.unreadable import UnreadableSource
 from pipelines.process.processor import MapRecord
 from pipelines.quality.profile import Rule
 from pipelines.read.files import InputFile
+from pipelines.read.json_object import parse_object
 from pipelines.read.record import Damage, Record
-from pipelines.read.salvage import parse_object
 from pipelines.segments.rows import QUARANTINED
 from pipelines.segments.segment import Segment
 from shards.errors import UserError

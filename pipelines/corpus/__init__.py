@@ -13,8 +13,8 @@ with extras_named():
     from pipelines.corpus.recipe import Recipe as Recipe
     from pipelines.corpus.recipe import always as always
     from pipelines.corpus.recipe import strings as strings
-    from pipelines.read.custom import BrokenRecord as BrokenRecord
     from pipelines.read.input_format import InputFormat as InputFormat
+    from pipelines.read.record import BrokenRecord as BrokenRecord
     from pipelines.read.value import as_text as as_text
     from shards.flags import count as count
     from shards.flags import fraction as fraction

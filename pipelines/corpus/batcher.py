@@ -13,8 +13,8 @@ from pipelines.corpus.clean_level import REPAIR, given_level, level_of
 from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.sources import Corpus
+from pipelines.read.json_object import Partial
 from pipelines.read.record import Damage, Record
-from pipelines.read.salvage import Partial
 from pipelines.read.split import FileSplit
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, Verdict

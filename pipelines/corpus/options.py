@@ -16,7 +16,7 @@ from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
 from pipelines.execute.flags import BEHIND, beam_flags, refuse_unknown
-from pipelines.read.repair import REJECT, REMOVE, REPLACE
+from pipelines.read.input_format import REJECT, REMOVE, REPLACE
 from shards import flags
 from shards.command import Command
 from shards.errors import UserError

@@ -20,16 +20,18 @@ from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
-from pipelines.read.custom import BrokenRecord, Read
 from pipelines.read.files import (
     InputFile,
     Listing,
     list_inputs,
     named_inputs,
 )
+from pipelines.read.formats import is_whole_array, open_reader
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import InputFormat, is_whole_array, open_reader
+from pipelines.read.input_format import InputFormat, Read
+from pipelines.read.peek import Peek
 from pipelines.read.reader import RecordReader
+from pipelines.read.record import BrokenRecord
 from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -79,8 +81,8 @@ class Corpus:
             return getattr(self.recipe, what)(self.options)
 
     def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
-        """Return what reads a split of one of its files; `whole` as of open_reader."""
-        return open_reader(split, self.reading, whole=whole)
+        """Return what reads a split of one of its files; `whole` as of InputFormat."""
+        return open_reader(split, replace(self.reading, whole=whole))
 
     def facts(self) -> dict[str, Any]:
         """Return what decides bytes besides the options, JSON-able: its code."""
@@ -140,7 +142,7 @@ def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
     refused = dict(listing.refused)
     for file in listing.files:
         try:
-            corpora[file.source].reading.peek(file.path).check()
+            Peek(file.path, corpora[file.source].reading).check()
         except UserError as error:
             refused[file] = str(error).removeprefix(f"The input {file.path} ")
     files = [file for file in listing.files if file not in refused]

@@ -11,9 +11,10 @@ from pipelines.corpus.document import Rejected
 from pipelines.corpus.guess import guesses
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
+from pipelines.read.encoding import iconv, other_encoding
 from pipelines.read.fields import MIN_PRESENT, Field, fields_of, listed, short
-from pipelines.read.file_head import iconv, other_encoding
 from pipelines.read.input_file import shown
+from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 from pipelines.read.shape import advice_on
 from shards.errors import UserError
@@ -174,7 +175,7 @@ class UnreadableSource:
 
     def _corpus_of_them(self, texts: Sequence[str]) -> str:
         """Return which other corpus these records are of; empty if they look like none."""
-        form = self.corpus.reading.peek(self.paths[0]).format
+        form = Peek(self.paths[0], self.corpus.reading).format
         found = guesses(
             self._looked_at, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
         )

@@ -26,7 +26,7 @@ from pipelines.process.processor import Job
 from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
 from pipelines.read.files import InputFile
-from pipelines.read.input_format import NEVER_CUT
+from pipelines.read.formats import NEVER_CUT
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import Damage, Record
 from pipelines.read.row_groups import num_rows

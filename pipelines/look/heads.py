@@ -2,24 +2,20 @@
 
 import re
 import shlex
-import time
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import PurePosixPath
 
 from pipelines.read.bounded import BoundedReader
 from pipelines.read.compressed import compression
-from pipelines.read.file_head import foreign_format, other_encoding, read_head
-from pipelines.read.files import InputFile, open_input, readable
-from pipelines.read.input_format import InputFormat, open_reader, splits
-from pipelines.read.parquet import ParquetReader
-from pipelines.read.peek import Peek
+from pipelines.read.encoding import other_encoding
+from pipelines.read.files import InputFile
+from pipelines.read.formats import open_reader, splits
+from pipelines.read.input_format import InputFormat
+from pipelines.read.peek import Peek, foreign_format
 from pipelines.read.record import Damage, Record
-from pipelines.read.rows import TableRows
 from pipelines.read.split import FileSplit
 from pipelines.read.stream import open_stream
+from pipelines.read.value import text_of
 from shards.errors import UserError
 
 HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0
@@ -29,7 +25,6 @@ PLACES_SHOWN = 3
 """Damaged places of a file that get a line number."""
 
 _READING = InputFormat()
-_MAGIC_BYTES = 512
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
 
 
@@ -62,31 +57,25 @@ def look_at(file: InputFile) -> Head:
 
     A table's footer is read, and of its first group what is looked at.
     """
-    peek, form = _READING.peek(file.path), ""
+    peek, form = Peek(file.path, _READING), ""
     try:
         form = peek.format
         peek.check()
         return _head(file, peek)
     except UserError as error:
-        refusal, hint = str(error), "" if form == "parquet" else foreign(file.path)
+        head = b"" if form == "parquet" else _head_of(peek)
+        refusal, hint = str(error), foreign(head)
         return Head(
             file=file,
             form=form,
             refusal=refusal,
             hint="" if hint in refusal else hint,
-            conversion="" if form == "parquet" else _conversion(_head_of(file.path), file.path),
+            conversion=_conversion(head, file.path),
         )
 
 
-def foreign(path: str) -> str:
-    """Return what a file seems to be if it is none of the formats that are read; "" if unknown."""
-    try:
-        with open_input(path) as handle, readable(path):
-            head = handle.read(_MAGIC_BYTES)
-        # Of an archive with a known ending, its content decides.
-        head = read_head(path) if compression(path) else head
-    except UserError:
-        return ""
+def foreign(head: bytes) -> str:
+    """Return what a file with these first bytes seems to be if no reader reads it; else ""."""
     if head.startswith(b"WARC/"):
         return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads such"
     if head.startswith(b"<doc id="):
@@ -100,7 +89,7 @@ def foreign(path: str) -> str:
 
 def _head(file: InputFile, peek: Peek) -> Head:
     whole, *_ = splits(file, _READING, split_bytes=max(1, file.bytes))
-    items, share = (_table if peek.format == "parquet" else _text)(whole)
+    items, share = _first_items(whole)
     records = tuple(item for item in items if isinstance(item, Record))
     damaged = [item for item in items if isinstance(item, Damage)]
     return Head(
@@ -118,46 +107,26 @@ def _head(file: InputFile, peek: Peek) -> Head:
     )
 
 
-def _table(whole: FileSplit) -> tuple[list[Record | Damage], float]:
-    """Return what is at the beginning of a table, and which share of its rows that is."""
-    rows = ParquetReader(whole, TableRows()).head()
-    items = [*map(_decoded, islice(_while_there_is_time(rows), HEAD_RECORDS))]
-    num_records = sum(isinstance(item, Record) for item in items)
-    return items, max(num_records, 1) / whole.end if whole.end else 1.0
-
-
-def _text(whole: FileSplit) -> tuple[list[Record | Damage], float]:
+def _first_items(whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return what is at the beginning of a file, and which share of the file that is."""
-    reader = BoundedReader(
-        open_reader(whole, _READING),
+    reader = open_reader(whole, _READING)
+    reader.skims = True
+    bounded = BoundedReader(
+        reader,
         seconds=HEAD_SECONDS,
-        units=HEAD_BYTES,
+        units=HEAD_RECORDS if whole.form == "parquet" else HEAD_BYTES,
         packed=compression(whole.path) is not None or whole.form == "arrow",
     )
-    items = list(reader)
-    size = whole.file_bytes
-    return items, min(reader.consumed or size, size) / size
+    items = [*map(_decoded, bounded)]
+    size = whole.end - whole.start  # bytes, or rows of Parquet
+    return items, min(bounded.consumed or size, size) / size if size else 1.0
 
 
-def _decoded(row: Record | Damage) -> Record | Damage:
+def _decoded(item: Record | Damage) -> Record | Damage:
     """Return a row with bytes that are UTF-8 as text, as a run reads its column of texts."""
-    if isinstance(row, Damage):
-        return row
-    value = dict(row.value)
-    for name, item in row.value.items():
-        if isinstance(item, bytes):
-            with suppress(UnicodeDecodeError):
-                value[name] = item.decode()
-    return row._replace(value=value)
-
-
-def _while_there_is_time(items: Iterator[Record | Damage]) -> Iterator[Record | Damage]:
-    until, taken = time.monotonic() + HEAD_SECONDS, 0
-    for item in items:
-        yield item
-        taken += item.size
-        if taken > HEAD_BYTES or time.monotonic() > until:
-            return
+    if isinstance(item, Damage) or item.raw:
+        return item
+    return item._replace(value={name: text_of(value) for name, value in item.value.items()})
 
 
 def _hint(peek: Peek) -> str:
@@ -185,9 +154,9 @@ def _conversion(text: bytes, path: str) -> str:
     )
 
 
-def _head_of(path: str) -> bytes:
+def _head_of(peek: Peek) -> bytes:
     try:
-        return read_head(path)
+        return peek.head
     except UserError:
         return b""
 

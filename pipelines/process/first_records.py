@@ -28,9 +28,10 @@ from pipelines.process.plan import map_items
 from pipelines.process.processor import Job
 from pipelines.process.wanted import FieldCheck, check_wanted
 from pipelines.read.files import InputFile
+from pipelines.read.formats import splits
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import splits
 from pipelines.read.packs import packs
+from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 from pipelines.read.split import FileSplit
 from pipelines.segments.rows import REJECTS
@@ -102,7 +103,7 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -> bool:
     """Return whether an earlier run has finished the first task of a source."""
     reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
-    reading.peek(files[0].path).check()
+    Peek(files[0].path, reading).check()
     chains = (splits(file, reading, split_bytes=size) for file in files)
     (first,) = map_items([next(packs(chains, split_bytes=size))], job, facts)
     return (job.work / "map" / f"{first.name}.json").exists()
@@ -144,7 +145,7 @@ def _wrapped(first: FirstFiles) -> Iterator[str]:
     """Yield a warning for each source of which lines are taken that seem to be parts of a text."""
     for own in [] if first.job.options.watch else _by_source(first.files):
         reading = first.job.corpora[own[0].source].reading
-        peek = reading.peek(own[0].path)
+        peek = Peek(own[0].path, reading)
         if reading.format == "auto" and peek.looks_wrapped:
             yield (
                 f"each line of {shown(peek.path)} becomes a document, and they look like parts of "
@@ -220,7 +221,7 @@ def _in_turn(
 def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of files, one after another."""
     for file in files:
-        corpus.reading.peek(file.path).check()
+        Peek(file.path, corpus.reading).check()
         yield from splits(file, corpus.reading, split_bytes=max(1, file.bytes))
 
 
@@ -228,7 +229,7 @@ def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of fewer than LANES files, so many of each that there are LANES at least."""
     parts = -(-LANES // len(files))
     for file in files:
-        corpus.reading.peek(file.path).check()
+        Peek(file.path, corpus.reading).check()
         yield from splits(file, corpus.reading, split_bytes=max(1, -(-file.bytes // parts)))
 
 

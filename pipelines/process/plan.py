@@ -14,8 +14,9 @@ from pipelines.process.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.process.processor import Job, MapRecord, MapTask, record_names
 from pipelines.process.resume import changed_versions, is_usable
 from pipelines.read.files import InputFile, Listing
-from pipelines.read.input_format import splits
+from pipelines.read.formats import splits
 from pipelines.read.packs import packs
+from pipelines.read.peek import Peek
 from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.storage.files import file_names
@@ -59,7 +60,7 @@ def plan_map(
         reading = job.corpora[file.source].reading
         try:
             if not part:
-                reading.peek(file.path).check()
+                Peek(file.path, reading).check()
             chains.append(splits(file, reading, split_bytes=job.options.split_bytes))
         except UserError as error:
             if not job.options.watch:
@@ -71,7 +72,7 @@ def plan_map(
         names = {split.name for item in own for split in item.splits}
         for file in inputs:
             if file.name in names:
-                job.corpora[file.source].reading.peek(file.path).check()
+                Peek(file.path, job.corpora[file.source].reading).check()
     chosen = {item.name for item in own}
     others = [item for item in items if item.name not in chosen] if is_share else []
     _log_changes(own, items, job, there)

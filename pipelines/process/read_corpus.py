@@ -18,9 +18,10 @@ from pipelines.corpus.versions import segment_versions
 from pipelines.execute import beam
 from pipelines.execute.beam import PBegin
 from pipelines.process.processor import SplitRecord
+from pipelines.read.formats import splits
 from pipelines.read.input_file import shown
-from pipelines.read.input_format import splits
 from pipelines.read.packs import packs
+from pipelines.read.peek import Peek
 from pipelines.read.split import FileSplit
 from pipelines.segments.rows import (
     DROPPED,
@@ -88,7 +89,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         chains = []
         for file in listing.files:
             reading = self._corpora[file.source].reading
-            reading.peek(file.path).check()
+            Peek(file.path, reading).check()
             chains.append(splits(file, reading, split_bytes=values.split_bytes))
         self._packs = [*packs(chains, split_bytes=values.split_bytes)]
         for name, one in self._corpora.items():

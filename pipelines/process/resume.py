@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pipelines.execute.records import intact_files, read_record
 from pipelines.process.processor import MapRecord, MapTask, SplitRecord
 from pipelines.read.files import InputFile
-from pipelines.read.input_format import InputFormat, stored_crc32c
+from pipelines.read.formats import stored_crc32c
+from pipelines.read.input_format import InputFormat
 from pipelines.read.split import FileSplit
 from shards.errors import DamageError
 from shards.storage.remote import AnyPath

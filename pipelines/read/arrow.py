@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pipelines.read.files import open_input, readable
+from pipelines.read.input_format import InputFormat
 from pipelines.read.reader import StreamReader
 from pipelines.read.record import Damage, Record
 from pipelines.read.rows import BATCH_ROWS, TableRows
@@ -23,10 +24,10 @@ _FILE = b"ARROW1\0\0"
 class ArrowReader(StreamReader):
     """Reads the rows of one file."""
 
-    def __init__(self, split: FileSplit, rows: TableRows) -> None:
-        """Make a reader; `rows` makes records of rows."""
-        super().__init__(split)
-        self._rows = rows
+    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+        """Make a reader of a split."""
+        super().__init__(split, reading)
+        self._rows = TableRows(reading)
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         row = 0

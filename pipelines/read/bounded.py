@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
+from pipelines.read.input_format import REJECT
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import Damage, Record
 
@@ -20,7 +22,7 @@ class BoundedReader(RecordReader):
             packed: The file is compressed, or in a corpus's own format. How many stored bytes a
                 record took is known only where `done` makes a step; so reading goes on until one.
         """
-        super().__init__(reader.split)
+        super().__init__(reader.split, replace(reader.reading, bad_utf8=REJECT, nul=REJECT))
         self.crc32c = 0
         self._reader = reader
         self._seconds = seconds

@@ -21,19 +21,20 @@ from typing import Any
 
 import orjson
 
-from pipelines.read.file_head import BOM, HEAD_BYTES, excerpt, foreign_text
-from pipelines.read.json_scan import REACH, Window, array_start, diagnosis
+from pipelines.read.input_format import InputFormat
+from pipelines.read.json_object import diagnosis, exact, parse_object
+from pipelines.read.json_scan import REACH, Window, array_start
+from pipelines.read.peek import HEAD_BYTES, is_wrapped, not_in_format
 from pipelines.read.reader import StreamReader
 from pipelines.read.record import (
     BLOCK_BYTES,
-    MAX_RECORD_BYTES,
+    BOM,
     RAW_BYTES,
     WHOLE_BYTES,
     Damage,
     Reason,
     Record,
 )
-from pipelines.read.salvage import exact, parse_object
 from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream
 from shards.errors import UserError
@@ -56,34 +57,24 @@ class JsonArrayReader(StreamReader):
     Memory holds the window that it reads through: a block and, at most, the longest record allowed.
     """
 
-    def __init__(
-        self,
-        split: FileSplit,
-        *,
-        text_fields: Sequence[str],
-        bare: bool = False,
-        max_record_bytes: int = MAX_RECORD_BYTES,
-        block_bytes: int = BLOCK_BYTES,
-    ) -> None:
-        """Make a reader.
+    block_bytes = BLOCK_BYTES
+    """How much is read at a time."""
 
-        Args:
-            split: The file, whole.
-            text_fields: After damage, reading continues at an object with one of these. Objects
-                without them are records too.
-            bare: There is no array around the objects, which follow each other.
-            max_record_bytes: A longer object is damage.
-            block_bytes: How much is read at a time.
+    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+        """Make a reader of a file, whole.
+
+        After damage, reading continues at an object with one of the fields of text. Objects without
+        them are records too.
         """
-        super().__init__(split, max_record_bytes=max_record_bytes)
-        self._text_fields = frozenset(text_fields)
-        self._bare = bare
-        self._block_bytes = block_bytes
+        super().__init__(split, reading)
+        self._text_fields = frozenset(reading.text_fields)
+        self._max_bytes = reading.max_record_bytes
+        self._bare = split.form == "objects"
         self._head = b""
         self._window: Window
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
-        self._window = Window(stream, block_bytes=self._block_bytes)
+        self._window = Window(stream, block_bytes=self.block_bytes)
         self._head = self._window.peek(0, HEAD_BYTES)
         yield from self._walk(self._start())
         del self._window
@@ -95,7 +86,7 @@ class JsonArrayReader(StreamReader):
             return len(head) - len(head.removeprefix(BOM))
         start = array_start(head, [*self._text_fields])
         if start is None and not self._stream.failure:
-            raise _no_array(head, self.split.path)
+            raise not_in_format("json", head, self.split.path)
         return len(head) if start is None else start
 
     def _walk(self, position: int | None) -> Iterator[Record | Damage]:
@@ -318,65 +309,3 @@ class JsonArrayReader(StreamReader):
 
 def _is_record(value: Any, text_fields: frozenset[str]) -> bool:
     return isinstance(value, dict) and not text_fields.isdisjoint(value)
-
-
-def check_array(head: bytes, path: str, *, text_fields: Sequence[str]) -> None:
-    """Check that a file begins as an array of objects, bare or under the key "RECORDS".
-
-    Args:
-        head: Its first HEAD_BYTES, unpacked.
-        path: Where it is.
-        text_fields: Fields that hold text.
-
-    Raises:
-        UserError: It does not; the message says what it is instead.
-    """
-    start = array_start(head, text_fields)
-    if start is None:
-        raise _no_array(head, path)
-    elements = head[start:].lstrip()
-    if elements[:1] in b"{]" or re.search(rb"\{\s*\"", elements):
-        return
-    raise UserError(
-        f"The input {path} is a JSON array, but not of objects: its first element begins with "
-        f'{excerpt(elements)}. Expected was [{{"title": ..., "content": ...}}, ...].'
-    )
-
-
-def check_bare(head: bytes, path: str) -> None:
-    """Check that a file begins with an object.
-
-    Args:
-        head: Its first bytes, unpacked.
-        path: Where it is.
-
-    Raises:
-        UserError: It does not; the message says what it is instead.
-    """
-    if not is_wrapped(head):
-        what = foreign_text(head) or f"it begins with {excerpt(head)}"
-        raise UserError(
-            f"The input {path} holds no objects: {what}. Expected was {{...}}, in UTF-8."
-        )
-
-
-def is_wrapped(head: bytes) -> bool:
-    """Return whether a file with these first bytes is an object, which may hold its array."""
-    return head.removeprefix(BOM).lstrip().startswith(b"{")
-
-
-def _no_array(head: bytes, path: str) -> UserError:
-    return UserError(
-        f"The input {path} holds no JSON array of objects: {_description(head)}. Expected was "
-        '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8.'
-    )
-
-
-def _description(head: bytes) -> str:
-    if foreign := foreign_text(head):
-        return foreign
-    if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
-        return "it has one object per line (JSON lines)"
-    if re.match(rb"\s*\{", head):
-        return f'it is an object without the key "RECORDS" near its start: {excerpt(head)}'
-    return f"it begins with {excerpt(head)}"

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from pipelines.read.record import Reason
 from pipelines.read.stream import ByteStream
 
 REACH = 4096
@@ -217,18 +216,3 @@ def has_text(value: Mapping[str, Any], fields: frozenset[str]) -> bool:
     if fields:
         return not fields.isdisjoint(value)
     return any(isinstance(text, str) and len(text.split()) > 1 for text in value.values())
-
-
-def diagnosis(damaged: bytes) -> Reason:
-    """Return what is wrong with the bytes of an element that is not an object."""
-    try:
-        damaged.decode()
-    except UnicodeDecodeError:
-        return "bad-utf8"
-    if damaged.startswith(b"{"):
-        return "bad-json"
-    try:
-        orjson.loads(damaged)
-    except orjson.JSONDecodeError:
-        return "bad-json"
-    return "not-an-object"

@@ -1,65 +1,30 @@
-"""Reads files line by line; a function decides what each line is.
+"""Reads text: JSON lines, a text on each line, or a text in each file.
 
-A split reads the lines that begin in its range, including all of the last one, so splits always
-join. A line ends with a line feed; a carriage return before it is part of the line. Blank lines
-and a byte order mark are not records.
+A split of lines reads the lines that begin in its range, including all of the last one, so splits
+always join. A line ends with a line feed; a carriage return before it is part of the line. Blank
+lines and a byte order mark are not records.
 """
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from pipelines.read.file_head import BOM, excerpt, foreign_format
 from pipelines.read.reader import StreamReader
-from pipelines.read.record import (
-    MAX_RECORD_BYTES,
-    RAW_BYTES,
-    WHOLE_BYTES,
-    Damage,
-    Reason,
-    Record,
-)
-from pipelines.read.split import FileSplit
-from pipelines.read.stream import ByteStream
-from shards.errors import UserError
+from pipelines.read.record import BOM, RAW_BYTES, WHOLE_BYTES, Damage, Reason, Record
+from pipelines.read.stream import ByteStream, skip_rest
 
-Parse = Callable[[int, bytes, Reason | None], Record | Damage | None]
-"""Returns what the line at an offset holds, None for no record.
-
-The third argument says why the line may lack its end; it is None if the line is whole.
-"""
-
-LINE_BLOCK_BYTES = 256 << 10
-"""How much is read at a time: little enough that lines are still in the cache when they are cut."""
 _MARK = BOM.decode()
 _BEYOND_BYTES = 64 << 10
 """Size of the first block read past the end of a split."""
 
 
-class LineReader(StreamReader):
-    """Reads the lines that begin in a split.
+class JsonLinesReader(StreamReader):
+    """Reads the objects on the lines that begin in a split.
 
     Memory holds a block and a line of the greatest length.
     """
 
-    def __init__(
-        self,
-        split: FileSplit,
-        parse: Parse,
-        *,
-        max_record_bytes: int = MAX_RECORD_BYTES,
-        block_bytes: int = LINE_BLOCK_BYTES,
-    ) -> None:
-        """Make a reader.
-
-        Args:
-            split: The range to read.
-            parse: Says what a line holds.
-            max_record_bytes: A longer line is damage.
-            block_bytes: How much is read at a time.
-        """
-        super().__init__(split, max_record_bytes=max_record_bytes)
-        self._parse = parse
-        self._block_bytes = block_bytes
+    block_bytes = 256 << 10
+    """How much is read at a time: little enough that lines are still in the cache when they are
+    cut."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         offset, data, end = self._begin()
@@ -89,7 +54,7 @@ class LineReader(StreamReader):
                 offset += len(line) + 1
             if offset >= end:
                 return
-            if len(data) > max(self._max_bytes, RAW_BYTES):
+            if len(data) > max(self.reading.max_record_bytes, RAW_BYTES):
                 following, rest = self._after_line(offset, data)
                 yield Damage(offset, following - offset - 1, "too-long", data[:RAW_BYTES])
                 offset, data = following, rest
@@ -109,7 +74,7 @@ class LineReader(StreamReader):
             yield Damage(self._stream.size, 0, failure, b"")
 
     def _item(self, offset: int, line: bytes, broken: Reason | None) -> Record | Damage | None:
-        if len(line) > self._max_bytes:
+        if len(line) > self.reading.max_record_bytes:
             return Damage(offset, len(line), "too-long", line[:RAW_BYTES])
         return self._parse(offset, line, broken)
 
@@ -129,74 +94,56 @@ class LineReader(StreamReader):
         """Return the next block; it grows with what is held of a line, so joining is linear."""
         stream = self._stream
         left = stream.end - stream.offset
-        size = min(self._block_bytes, left if left > 0 else _BEYOND_BYTES)
+        size = min(self.block_bytes, left if left > 0 else _BEYOND_BYTES)
         return stream.read(max(size, held_bytes // 2))
 
 
-def text_line(
-    offset: int, line: bytes, broken: Reason | None, *, newline: str
+class TextLinesReader(JsonLinesReader):
+    """Reads each line as the record {"text": line}."""
+
+    def _parse(self, offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
+        return text_record(offset, raw, broken, newline=self.reading.newline)
+
+
+class TextFileReader(StreamReader):
+    """Reads a file as the record {"text": …}, unless it is blank."""
+
+    def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
+        most = self.reading.max_record_bytes
+        content = stream.read(most + 1)
+        length = len(content) + skip_rest(stream)
+        self.cut = stream.failure
+        if self.cut or length > most:
+            yield Damage(0, length, self.cut or "too-long", content[:RAW_BYTES])
+        elif item := self._parse(0, content, None):
+            yield item
+
+    def _parse(self, offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
+        return text_record(offset, raw, broken)
+
+
+def text_record(
+    offset: int, raw: bytes, broken: Reason | None, *, newline: str = ""
 ) -> Record | Damage | None:
-    """Return the record {"text": line} of a line of plain text.
+    r"""Return the record {"text": …} of a text; None if it is blank.
 
     Args:
         offset: Where it begins.
-        line: Its bytes, without the line feed.
-        broken: Why the line may lack its end, which makes it damage; None if it is whole.
+        raw: Its bytes, without the line feed that ends it; \r\n ends a line in it as \n does.
+        broken: Why it may lack its end, which makes it damage; None if it is whole.
         newline: What stands for a line feed in the text; "" if nothing does.
     """
     try:
-        text = line.decode()
+        text = raw.decode()
     except UnicodeDecodeError:
-        return Damage(offset, len(line), broken or "bad-utf8", line[:WHOLE_BYTES])
+        return Damage(offset, len(raw), broken or "bad-utf8", raw[:WHOLE_BYTES])
     if text.startswith(_MARK):  # that of a second file joined to the first
         text = text.lstrip(_MARK)
     if not text or text.isspace():
         return None
     if broken:
-        return Damage(offset, len(line), broken, line[:RAW_BYTES])
-    text = text.removesuffix("\r")
+        return Damage(offset, len(raw), broken, raw[:RAW_BYTES])
+    text = text.removesuffix("\r").replace("\r\n", "\n")
     if newline:
         text = text.replace(newline, "\n")
-    return Record(offset, len(line), {"text": text}, line)
-
-
-def looks_wrapped(head: bytes) -> bool:
-    """Return whether a text seems to run on from line to line, as in files of books.
-
-    Its lines are of about one width, and many end within a sentence.
-
-    Args:
-        head: The first bytes of its file, unpacked.
-    """
-    lines = [line.strip() for line in head.decode(errors="replace").split("\n")[:-1]]
-    widths = sorted(map(len, filter(None, lines)))
-    if len(widths) < _MIN_LINES:
-        return False
-    pairs = [(line, after) for line, after in itertools.pairwise(lines) if line and after]
-    runs_on = sum(line[-1] not in _ENDS and not after[0].isupper() for line, after in pairs)
-    middle, wide = widths[len(widths) // 2], widths[len(widths) * 9 // 10]
-    return middle >= _MIN_WIDTH and wide <= _MAX_WIDTH and runs_on >= _MIN_RUNNING * len(widths)
-
-
-_MIN_LINES = 8
-_MIN_WIDTH, _MAX_WIDTH = 25, 120
-"""Characters of the lines of a wrapped text: of the middle one, and of nine in ten."""
-_MIN_RUNNING = 0.3
-_ENDS = ".!?:;…。！？：；\"'”’」』)）"
-
-
-def check_lines(head: bytes, path: str) -> None:
-    """Check that a file may hold text.
-
-    Args:
-        head: Its first bytes, unpacked.
-        path: Where it is.
-
-    Raises:
-        UserError: It is not; the message says what it is instead.
-    """
-    foreign = foreign_format(head)
-    if foreign is None and b"\0" in head:
-        foreign = f"it is binary: it begins with {excerpt(head)}"
-    if foreign:
-        raise UserError(f"The input {path} holds no lines of text: {foreign}. Expected was UTF-8.")
+    return Record(offset, len(raw), {"text": text}, raw)

@@ -5,12 +5,12 @@ decoded before the damage.
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.read.files import readable
+from pipelines.read.input_format import InputFormat
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import Damage, Record
 from pipelines.read.row_groups import RangeFile, first_rows, groups_in, open_parquet
@@ -26,10 +26,10 @@ class ParquetReader(RecordReader):
     Memory holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
     """
 
-    def __init__(self, split: FileSplit, rows: TableRows) -> None:
-        """Make a reader; `rows` makes records of rows."""
-        super().__init__(split)
-        self._rows = rows
+    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+        """Make a reader of a split."""
+        super().__init__(split, reading)
+        self._rows = TableRows(reading)
         self._done = 0
 
     @property
@@ -38,40 +38,19 @@ class ParquetReader(RecordReader):
         return self._done
 
     def _read(self) -> Iterator[Record | Damage]:
-        with open_split(self.split) as handle, readable(self.split.path):
-            yield from self.read(handle)
-            check_unchanged(handle, self.split)
-
-    def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
-        """Yield the rows of the split from its opened file.
-
-        Raises:
-            UserError: It is not a Parquet file, or ends too early.
-        """
-        yield from self._rows_of(handle, ahead=True)
-
-    def head(self) -> Iterator[Record | Damage]:
-        """Yield the rows of the split, reading no more than they need; no checksum is made.
-
-        Raises:
-            UserError: The file cannot be read, or is not a Parquet file.
-        """
-        with open_split(self.split) as handle, readable(self.split.path):
-            yield from self._rows_of(handle, ahead=False)
-
-    def _rows_of(self, handle: BinaryIO, *, ahead: bool) -> Iterator[Record | Damage]:
-        """Yield the rows of the split; `ahead`: after all bytes of their group are read."""
         split = self.split
-        file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
-        table = open_parquet(file, split.path)
-        rows = first_rows(table.metadata)
-        for group, (start, end) in _groups(table.metadata, split):
-            if ahead:
-                file.take(start, end)
-            for item in self._group(table, file, group, first_row=rows[group]):
-                yield item
-                self._done = item.offset + 1 - split.start
-        self.crc32c = file.crc32c
+        with open_split(split) as handle, readable(split.path):
+            file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
+            table = open_parquet(file, split.path)
+            rows = first_rows(table.metadata)
+            for group, (start, end) in _groups(table.metadata, split):
+                if not self.skims:
+                    file.take(start, end)
+                for item in self._group(table, file, group, first_row=rows[group]):
+                    yield item
+                    self._done = item.offset + 1 - split.start
+            self.crc32c = file.crc32c
+            check_unchanged(handle, split)
 
     def _group(
         self, table: pq.ParquetFile, file: RangeFile, group: int, *, first_row: int

@@ -6,31 +6,40 @@ file named .json, or anything else, its first bytes decide: an array of objects,
 each line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Literal
+from functools import cached_property
 
 from pipelines.read.arrow import arrow_columns
-from pipelines.read.compressed import compression
+from pipelines.read.compressed import SUFFIXES, compression, is_compressed
+from pipelines.read.encoding import iconv, other_encoding, wide_encoding
 from pipelines.read.endings import FROM_TABLES, without_compression
-from pipelines.read.file_head import BOM, excerpt, read_head
 from pipelines.read.files import open_input, readable
-from pipelines.read.json_array import check_array, check_bare, is_wrapped
+from pipelines.read.input_format import Format, InputFormat, Known
+from pipelines.read.json_object import object_record
 from pipelines.read.json_scan import array_start, spans_lines
-from pipelines.read.jsonl import check_objects
-from pipelines.read.lines import check_lines, looks_wrapped
+from pipelines.read.record import BOM, Record
 from pipelines.read.row_groups import open_parquet
 from pipelines.read.rows import check_columns
+from pipelines.read.stream import stream_of, whole_file
 from shards.errors import UserError
 
-Known = Literal["json", "jsonl", "objects", "lines", "file", "parquet", "arrow"]
-"""An array of objects; objects, on a line each or over several; texts, on a line each or a file;
-tables."""
-Format = Known | Literal["custom"]
-"""One of these, or what a function of a corpus reads."""
+HEAD_BYTES = 64 << 10
+"""How much of a file is read to tell its format; an array has to begin within it."""
 
-_ENDINGS: dict[str, Known] = {
+_MAGIC_BYTES = 4
+_ARCHIVES = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"Rar!": "rar",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"7z\xbc\xaf": "7z",
+}
+_ENDINGS: Mapping[str, Known] = {
     ".jsonl": "jsonl",
     ".jsonlines": "jsonl",
     ".ndjson": "jsonl",
@@ -38,6 +47,14 @@ _ENDINGS: dict[str, Known] = {
     ".parquet": "parquet",
     ".arrow": "arrow",
 }
+_EXPECTED: Mapping[Format, tuple[str, str]] = {
+    "json": ("JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
+    "jsonl": ("JSON lines", 'an object on each line, for example {"text": ...}, in UTF-8'),
+    "objects": ("objects", "{...}, in UTF-8"),
+    "lines": ("lines of text", "UTF-8"),
+    "file": ("text", "UTF-8"),
+}
+"""What a file of a format holds, and how it begins."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +62,28 @@ class Peek:
     """The beginning of a file, which is read when it is first needed, and once."""
 
     path: str
-    given: Format | Literal["auto"] = "auto"
-    """The format that the file should be in; "auto": its name or first bytes decide."""
-    text_fields: tuple[str, ...] = ()
-    """Fields that hold text."""
+    reading: InputFormat
+    """How it should be read."""
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes, unpacked.
+        """The first HEAD_BYTES, unpacked; fewer if the content ends before.
 
         Raises:
             UserError: The file cannot be opened, or is not compressed although its name says so.
         """
-        return read_head(self.path)
+        path, codec = self.path, compression(self.path)
+        with open_input(path) as handle, readable(path):
+            if codec is None:
+                return handle.read(HEAD_BYTES)
+            magic = handle.read(_MAGIC_BYTES)
+            if not is_compressed(magic, codec):
+                raise UserError(
+                    f"The input {path} is not a {codec} archive, though its name says so: it "
+                    f"begins with {magic!r}. Fetch it again, or give it a name that says what it "
+                    "is."
+                )
+            return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
 
     @cached_property
     def format(self) -> Format:
@@ -66,11 +92,32 @@ class Peek:
         Raises:
             UserError: Neither its name nor its first bytes show it.
         """
-        if self.given != "auto":
-            return self.given
+        if self.reading.read:
+            return "custom"
+        if self.reading.format != "auto":
+            return self.reading.format
         name = without_compression(self.path.lower())
         named = (form for ending, form in _ENDINGS.items() if name.endswith(ending))
-        return next(named, None) or _format_inside(self.path, self.head, self.text_fields)
+        return next(named, None) or self._format_inside()
+
+    def _format_inside(self) -> Known:
+        path, head = self.path, self.head
+        if head.startswith(b"PAR1"):
+            return "parquet"
+        if head.startswith(b"ARROW1"):
+            return "arrow"
+        text = head.removeprefix(BOM).lstrip()
+        if text.startswith(b"[") or array_start(head, self.reading.text_fields) is not None:
+            return "json"
+        if text.startswith(b"{"):
+            return "objects" if spans_lines(head) else "jsonl"
+        if not text or ".json" in path.lower():
+            return "json"
+        raise UserError(
+            f"Neither the name nor the first bytes of the input {path} show its format: it begins "
+            f"with {excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or "
+            f".parquet.{f' {FROM_TABLES}' if path.lower().endswith(('.csv', '.tsv')) else ''}"
+        )
 
     @property
     def is_table(self) -> bool:
@@ -85,7 +132,7 @@ class Peek:
     @property
     def looks_wrapped(self) -> bool:
         """Whether its lines seem to be parts of one text."""
-        return self.format == "lines" and looks_wrapped(self.head)
+        return self.format == "lines" and _looks_wrapped(self.head)
 
     def check(self) -> None:
         """Check that the file is not obviously something other than its format.
@@ -93,23 +140,130 @@ class Peek:
         Raises:
             UserError: It is; the message says what it is and what was expected.
         """
-        if self.format == "custom":  # whose reader finds out
-            return
+        form = self.format
         if self.is_table:
-            names = _parquet_columns if self.format == "parquet" else arrow_columns
-            check_columns(names(self.path), self.path, text_fields=self.text_fields)
-        elif self.head:  # an empty archive, or one broken from its start, counts as damage
-            check: Mapping[Format, Callable[[bytes, str], None]] = {
-                "json": partial(check_array, text_fields=self.text_fields),
-                "jsonl": check_objects,
-                "objects": check_bare,
-                "lines": check_lines,
-                "file": check_lines,
-            }
-            check[self.format](self.head, self.path)
+            names = arrow_columns if form == "arrow" else _parquet_columns
+            check_columns(names(self.path), self.path, text_fields=self.reading.text_fields)
+        elif form == "json" and self.head:
+            self._check_array()
+        # The reader of a custom format finds out, and an archive that is broken is damage.
+        elif form != "custom" and self.head and not _fits(form, self.head):
+            raise not_in_format(form, self.head, self.path)
+
+    def _check_array(self) -> None:
+        start = array_start(self.head, self.reading.text_fields)
+        if start is None:
+            raise not_in_format("json", self.head, self.path)
+        elements = self.head[start:].lstrip()
+        if elements[:1] not in b"{]" and not re.search(rb"\{\s*\"", elements):
+            raise UserError(
+                f"The input {self.path} is a JSON array, but not of objects: its first element "
+                f"begins with {excerpt(elements)}. Expected was "
+                '[{"title": ..., "content": ...}, ...].'
+            )
 
 
-def _parquet_columns(path: str) -> list[str]:
+def is_wrapped(head: bytes) -> bool:
+    """Return whether a file with these first bytes is an object, which may hold its array."""
+    return head.removeprefix(BOM).lstrip().startswith(b"{")
+
+
+def not_in_format(form: Format, head: bytes, path: str) -> UserError:
+    """Return the error that says what a file is instead of a format.
+
+    Args:
+        form: The format.
+        head: The first bytes of the file, unpacked.
+        path: Where it is.
+    """
+    noun, expected = _EXPECTED[form]
+    return UserError(
+        f"The input {path} holds no {noun}: {_described(form, head)}. Expected was {expected}."
+    )
+
+
+def _fits(form: Format, head: bytes) -> bool:
+    if form in ("lines", "file"):
+        return foreign_format(head) is None and b"\0" not in head
+    return _holds_objects(head) if form == "jsonl" else is_wrapped(head)
+
+
+def _holds_objects(head: bytes) -> bool:
+    """Return whether a file begins with objects, one per line; damaged lines may be among them."""
+    lines = [line.strip() for line in head.removeprefix(BOM).split(b"\n")]
+    last = lines.pop()  # which may be cut off
+    is_object = [_is_object(line) for line in lines if line]
+    array = array_start(head) is not None and not (is_object and is_object[0])
+    if (any(is_object) or _is_object(last)) and not array:
+        return True
+    return not is_object and (not last or last.startswith(b"{"))
+
+
+def _is_object(line: bytes) -> bool:
+    return isinstance(object_record(0, line, None), Record)
+
+
+def _described(form: Format, head: bytes) -> str:
+    """Return what a file is that is not in a format, as part of a message."""
+    if foreign := foreign_format(head):
+        return foreign
+    begins = f"it begins with {excerpt(head)}"
+    if form in ("lines", "file"):
+        return f"it is binary: {begins}"
+    if encoding := other_encoding(head):
+        return f"it is not UTF-8 and reads as {encoding} does, so convert it: {iconv(encoding)}"
+    if form == "json":
+        return _other_objects(head) or begins
+    return _other_lines(head) or begins if form == "jsonl" else begins
+
+
+def _other_objects(head: bytes) -> str:
+    """Return what a file without an array is if it holds objects, else ""."""
+    if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
+        return "it has one object per line (JSON lines)"
+    if re.match(rb"\s*\{", head):
+        return f'it is an object without the key "RECORDS" near its start: {excerpt(head)}'
+    return ""
+
+
+def _other_lines(head: bytes) -> str:
+    """Return what a file without JSON lines is if it holds other JSON, else ""."""
+    if array_start(head) is not None:
+        return "it is a JSON array, which is read as the format json"
+    if not head.lstrip().startswith(b"{"):
+        return ""
+    if spans_lines(head):
+        return (
+            "its objects take several lines: give its name the ending .json, or each a line of its "
+            f"own, as in: jq -c . FILE > NEW. It begins with {excerpt(head)}"
+        )
+    return f"its objects are damaged: {excerpt(head)}"
+
+
+def foreign_format(head: bytes) -> str | None:
+    """Return, as part of a message, what a file is if it is not text in UTF-8; None if it may be.
+
+    Args:
+        head: Its first bytes.
+    """
+    for magic, archive in _ARCHIVES.items():
+        if head.startswith(magic):
+            endings = [ending for ending, codec in SUFFIXES.items() if codec == archive]
+            remedy = f" or give its name the ending {endings[0]}" if endings else ""
+            return f"it is a {archive} archive, so unpack it first{remedy}"
+    if head.startswith(b"PAR1"):
+        return "it is a Parquet file, so give its name the ending .parquet"
+    if wide := wide_encoding(head):
+        return f"it is {wide}, so convert it: {iconv(wide)}"
+    return None
+
+
+def excerpt(head: bytes) -> str:
+    """Return the very first bytes as a message quotes them."""
+    return repr(head[:40].decode(errors="replace"))
+
+
+def _parquet_columns(path: str) -> Sequence[str]:
     if codec := compression(path):
         raise UserError(
             f"The input {path} is a {codec} archive of a Parquet file, whose row groups "
@@ -119,20 +273,23 @@ def _parquet_columns(path: str) -> list[str]:
         return [*open_parquet(handle, path).schema_arrow.names]
 
 
-def _format_inside(path: str, head: bytes, text_fields: Sequence[str]) -> Known:
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1"):
-        return "arrow"
-    text = head.removeprefix(BOM).lstrip()
-    if text.startswith(b"[") or array_start(head, text_fields) is not None:
-        return "json"
-    if text.startswith(b"{"):
-        return "objects" if spans_lines(head) else "jsonl"
-    if not text or ".json" in path.lower():
-        return "json"
-    raise UserError(
-        f"Neither the name nor the first bytes of the input {path} show its format: it begins with "
-        f"{excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or .parquet."
-        f"{f' {FROM_TABLES}' if path.lower().endswith(('.csv', '.tsv')) else ''}"
-    )
+_MIN_LINES = 8
+_MIN_WIDTH, _MAX_WIDTH = 25, 120
+"""Characters of the lines of a wrapped text: of the middle one, and of nine in ten."""
+_MIN_RUNNING = 0.3
+_ENDS = ".!?:;…。！？：；\"'”’」』)）"
+
+
+def _looks_wrapped(head: bytes) -> bool:
+    """Return whether a text seems to run on from line to line, as in files of books.
+
+    Its lines are of about one width, and many end within a sentence.
+    """
+    lines = [line.strip() for line in head.decode(errors="replace").split("\n")[:-1]]
+    widths = sorted(map(len, filter(None, lines)))
+    if len(widths) < _MIN_LINES:
+        return False
+    pairs = [(line, after) for line, after in itertools.pairwise(lines) if line and after]
+    runs_on = sum(line[-1] not in _ENDS and not after[0].isupper() for line, after in pairs)
+    middle, wide = widths[len(widths) // 2], widths[len(widths) * 9 // 10]
+    return middle >= _MIN_WIDTH and wide <= _MAX_WIDTH and runs_on >= _MIN_RUNNING * len(widths)

@@ -1,9 +1,12 @@
 """What reads a split: its bytes become records, and damage where a record should be."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from pipelines.read.record import MAX_RECORD_BYTES, Damage, Reason, Record
+from pipelines.read.input_format import InputFormat
+from pipelines.read.json_object import object_record
+from pipelines.read.record import Damage, Reason, Record
+from pipelines.read.repair import repaired
 from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, open_stream
 
@@ -11,22 +14,16 @@ from pipelines.read.stream import ByteStream, open_stream
 class RecordReader(ABC):
     """Iterates once over what a split holds, in the order of the file."""
 
-    repair: Callable[[Record | Damage], Record | Damage] | None = None
-    """Changes each record, or damage into one, as options ask."""
-
-    def __init__(self, split: FileSplit, *, max_record_bytes: int = MAX_RECORD_BYTES) -> None:
-        """Make a reader.
-
-        Args:
-            split: What to read.
-            max_record_bytes: A longer record is damage.
-        """
+    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+        """Make a reader of a split."""
         self.split = split
+        self.reading = reading
+        self.skims = False
+        """Read no more of a table than the records need, which gives no checksum."""
         self.crc32c: int | None = None
         """Checksum of the split's bytes as stored; None until all is read."""
         self.cut: Reason | None = None
         """Why an unknown number of records is missing at the end; None if none is."""
-        self._max_bytes = max_record_bytes
 
     @property
     @abstractmethod
@@ -41,11 +38,17 @@ class RecordReader(ABC):
                 another format.
         """
         items = self._read()
-        return items if self.repair is None else map(self.repair, items)
+        if not self.reading.repairs:
+            return items
+        return (repaired(item, self.reading, parse=self._parse) for item in items)
 
     @abstractmethod
     def _read(self) -> Iterator[Record | Damage]:
         """Open the file, and yield what the split holds."""
+
+    def _parse(self, offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
+        """Return the record that some bytes are; arguments as of `object_record`."""
+        return object_record(offset, raw, broken)
 
 
 class StreamReader(RecordReader):

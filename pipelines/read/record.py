@@ -1,9 +1,13 @@
 """What readers yield: records, and damage."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from pipelines.read.value import as_json
+
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
 
 MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
@@ -30,6 +34,15 @@ Reason = Literal[
 
 CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
 """Reasons of what stands where a file ends too early; none of it is a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRecord:
+    """What a reading function yields where a record should be and cannot be read."""
+
+    reason: Reason = "bad-archive"
+    raw: bytes = b""
+    """Its first bytes, for rejects/."""
 
 
 class Record(NamedTuple):

@@ -5,13 +5,14 @@ half of a surrogate pair in JSON. The place of a record, and so its identity, is
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from pipelines.read.lines import Parse
-from pipelines.read.record import Damage, Record, strings_in
-from pipelines.read.salvage import Partial
+from pipelines.read.input_format import REMOVE, REPLACE, InputFormat
+from pipelines.read.json_object import Partial
+from pipelines.read.record import Damage, Reason, Record, strings_in
 
-REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
+Parse = Callable[[int, bytes, Reason | None], Record | Damage | None]
+"""Makes a record of the bytes of one, as `object_record` does."""
 
 _REPAIRED = ("bad-utf8", "bad-json")
 """Reasons of damage that invalid UTF-8 or half of a surrogate pair may be."""
@@ -23,40 +24,28 @@ _ESCAPE = re.compile(
 """An escape in JSON: a pair of surrogates, a lone one, or another."""
 
 
-@dataclass(frozen=True)
-class Repair:
-    """Repairs records where it can."""
+def repaired(item: Record | Damage, reading: InputFormat, *, parse: Parse) -> Record | Damage:
+    """Return a record or damage, repaired as options ask where it can be."""
+    if reading.bad_utf8 == REPLACE:
+        item = _decoded(item, parse)
+    if reading.nul == REMOVE and isinstance(item, Record):
+        for container, key, text in strings_in(item.value):
+            if "\0" in text:
+                container[key] = text.replace("\0", "")
+    return item
 
-    parse: Parse
-    """Makes a record of the bytes of one."""
-    bad_utf8: str
-    """REJECT or REPLACE."""
-    nul: str
-    """REJECT or REMOVE."""
 
-    def __call__(self, item: Record | Damage) -> Record | Damage:
-        """Return a record or damage as it is, or repaired."""
-        if self.bad_utf8 == REPLACE:
-            item = self._decoded(item)
-        if self.nul == REMOVE and isinstance(item, Record):
-            for container, key, text in strings_in(item.value):
-                if "\0" in text:
-                    container[key] = text.replace("\0", "")
+def _decoded(item: Record | Damage, parse: Parse) -> Record | Damage:
+    """Return the record whose bytes are all there but for their encoding, else the item."""
+    lacks = (
+        item.reason in _REPAIRED if isinstance(item, Damage) else isinstance(item.value, Partial)
+    )
+    if not lacks or len(item.raw) != item.length:
         return item
-
-    def _decoded(self, item: Record | Damage) -> Record | Damage:
-        """Return the record whose bytes are all there but for their encoding, else the item."""
-        lacks = (
-            item.reason in _REPAIRED
-            if isinstance(item, Damage)
-            else isinstance(item.value, Partial)
-        )
-        if not lacks or len(item.raw) != item.length:
-            return item
-        repaired = self.parse(item.offset, repair_json(item.raw), None)
-        if not isinstance(repaired, Record):
-            return item
-        return Record(item.offset, item.length, repaired.value, item.raw)
+    found = parse(item.offset, repair_json(item.raw), None)
+    if not isinstance(found, Record):
+        return item
+    return Record(item.offset, item.length, found.value, item.raw)
 
 
 def repair_json(raw: bytes) -> bytes:

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.read.record import MAX_RECORD_BYTES, RAW_BYTES, WHOLE_BYTES, Damage, Reason, Record
-from pipelines.read.salvage import Partial
+from pipelines.read.input_format import REPLACE, InputFormat
+from pipelines.read.json_object import Partial
+from pipelines.read.record import RAW_BYTES, WHOLE_BYTES, Damage, Reason, Record
 from pipelines.read.value import UNUSABLE, duration_as_text
 from shards.errors import UserError
 from shards.program import called
@@ -26,34 +27,24 @@ _NO_VALUE = (ValueError, OverflowError, LookupError)
 """Raised for what has no value in Python: text that is not UTF-8, a date after the year 9999."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TableRows:
-    """Makes records of the rows of a table."""
+    """Makes records of the rows of a table; one with too long a value that is needed is damage."""
 
-    text_fields: tuple[str, ...] = ()
-    """Columns of text; those of binary type are read as UTF-8."""
-    fields: tuple[str, ...] | None = None
-    """What of a row is needed, with dots for a field in a column; None: all of it. The other
-    columns are not read."""
-    whole: bool = False
-    """Read them all the same."""
-    max_record_bytes: int = MAX_RECORD_BYTES
-    """A row with a longer value of what is needed, text or bytes, is damage."""
-    errors: str = "strict"
-    """What invalid UTF-8 is, as Python's decoders have it."""
+    reading: InputFormat
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return those of the columns of a table that are read."""
-        return [name for name in names if self.whole or self._needs(name)]
+        return [name for name in names if self.reading.whole or self._needs(name)]
 
     def _needs(self, column: str) -> bool:
-        return self.fields is None or column in self._needed
+        return self.reading.fields is None or column in self._needed
 
     @cached_property
     def _needed(self) -> frozenset[str]:
         """The columns that fields may be in: the name of a column may have dots."""
         return frozenset(
-            name for field in self.fields or () for name in (field, field.partition(".")[0])
+            name for field in self.reading.fields or () for name in (field, field.partition(".")[0])
         )
 
     def records(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
@@ -78,16 +69,16 @@ class TableRows:
                 (fields[name],) = _in_python(column[index : index + 1])
             except _NO_VALUE as error:
                 is_text = isinstance(error, UnicodeDecodeError)
-                if is_text and self.errors != "strict" and _is_string(column.type):
+                if is_text and self.reading.bad_utf8 == REPLACE and _is_string(column.type):
                     raw = column[index].as_buffer().to_pybytes()
-                    fields[name] = raw.decode(errors=self.errors)
+                    fields[name] = raw.decode(errors="replace")
                     continue
                 fields[name] = UNUSABLE
                 reasons[name] = "bad-utf8" if is_text else "wrong-type"
         if not reasons:
             return Record(row, 1, fields, b"")
         reason, raw = next(iter(reasons.values())), self._text(batch, index)
-        if reasons.keys() & self.text_fields:
+        if reasons.keys() & self.reading.text_fields:
             return Damage(row, 1, reason, raw)
         return Record(row, 1, Partial(fields.items(), reason), raw)
 
@@ -106,10 +97,10 @@ class TableRows:
         return batch
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
-        too_long = np.zeros(len(batch), bool)
+        too_long, most = np.zeros(len(batch), bool), self.reading.max_record_bytes
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if self._needs(name) and (lengths := _byte_lengths(column)) is not None:
-                too_long |= lengths.to_numpy(zero_copy_only=False) > self.max_record_bytes
+                too_long |= lengths.to_numpy(zero_copy_only=False) > most
         return too_long
 
     def _text(self, batch: pa.RecordBatch, index: int, most: int = WHOLE_BYTES) -> bytes:
@@ -123,7 +114,7 @@ class TableRows:
 
     def _present(self, batch: pa.RecordBatch) -> list[str]:
         names = batch.schema.names
-        return [name for name in self.text_fields if names.count(name) == 1]
+        return [name for name in self.reading.text_fields if names.count(name) == 1]
 
 
 def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]) -> None:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.read.endings import TEXT_FILES
 from pipelines.read.files import Listing, list_inputs
-from pipelines.read.input_format import InputFormat, open_reader, splits
+from pipelines.read.formats import open_reader, splits
+from pipelines.read.input_format import InputFormat
+from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 
 
@@ -22,7 +24,7 @@ def read_whole(paths: Sequence[str], reading: InputFormat) -> Iterator[tuple[str
         listing = _list(path)
         listing.check()
         for file in listing.files:
-            reading.peek(file.path).check()
+            Peek(file.path, reading).check()
             for split in splits(file, reading, split_bytes=max(file.bytes, 1)):
                 for item in open_reader(split, reading):
                     yield file.path, item

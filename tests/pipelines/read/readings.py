@@ -7,7 +7,8 @@ from typing import Any
 import google_crc32c
 
 from pipelines.read.files import InputFile, match_inputs
-from pipelines.read.input_format import InputFormat, open_reader, splits, stored_crc32c
+from pipelines.read.formats import open_reader, splits, stored_crc32c
+from pipelines.read.input_format import InputFormat
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import Damage, Record
 from pipelines.read.split import FileSplit

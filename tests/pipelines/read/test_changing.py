@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from pipelines.read.input_format import open_reader, splits
+from pipelines.read.formats import open_reader, splits
 from pipelines.read.record import Record
 from shards.errors import UserError
 from tests.pipelines.read.readings import input_file, reading, values

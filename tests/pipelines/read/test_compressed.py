@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from pipelines.read.input_format import splits
+from pipelines.read.formats import open_reader, splits
 from pipelines.read.json_array import JsonArrayReader
-from pipelines.read.jsonl import object_line
-from pipelines.read.lines import LineReader
-from pipelines.read.reader import RecordReader
+from pipelines.read.lines import JsonLinesReader
 from tests.pipelines.read.readings import damages, reading, values, written
 
 PACKERS = {
@@ -36,10 +34,9 @@ def test_a_bomb_takes_bounded_memory(kind: str, form: str, tmp_path: Path) -> No
     file = written(tmp_path / name, PACKERS[kind](raw) if kind else raw)
     del raw
     (split,) = splits(file, reading(), split_bytes=file.bytes)
-    bounds = {"max_record_bytes": 1 << 20, "block_bytes": 1 << 18}
-    reader: RecordReader = LineReader(split, object_line, **bounds)
-    if form == "json":
-        reader = JsonArrayReader(split, text_fields=(), **bounds)
+    reader = open_reader(split, reading(max_record_bytes=1 << 20))
+    assert isinstance(reader, JsonLinesReader | JsonArrayReader)
+    reader.block_bytes = 1 << 18
     tracemalloc.start()
     try:
         items = list(reader)

@@ -8,12 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.read.file_head import other_encoding
-from pipelines.read.input_format import (
-    open_reader,
-    splits,
-    stored_crc32c,
-)
+from pipelines.read.encoding import other_encoding
+from pipelines.read.formats import open_reader, splits, stored_crc32c
+from pipelines.read.peek import Peek
 from shards.errors import UserError
 from tests.pipelines.read.readings import (
     damages,
@@ -62,8 +59,8 @@ def test_the_format_follows_from_name_and_first_bytes(
     name: str, raw: bytes, expected: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path / name, raw)
-    assert reading().peek(file.path).format == expected
-    assert reading("lines").peek(file.path).format == "lines"
+    assert Peek(file.path, reading()).format == expected
+    assert Peek(file.path, reading("lines")).format == "lines"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +77,7 @@ def test_the_format_follows_from_name_and_first_bytes(
     ],
 )
 def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: Path) -> None:
-    reading().peek(written(tmp_path / name, raw).path).check()
+    Peek(written(tmp_path / name, raw).path, reading()).check()
 
 
 @pytest.mark.parametrize(
@@ -128,14 +125,14 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
         assert values(items) == [{"text": "a"}, {"text": "b\0"}, {"text": None}]
         assert damages(items) == [(3, 1, "too-long")]
         assert read_file(input_file(path), reading())[0].offset == 0
-        how.peek(str(path)).check()
+        Peek(str(path), how).check()
         written(path, path.read_bytes()[:30_000])
         items = read_file(input_file(path), how)
         assert values(items) == [{"text": "a"}, {"text": "b\0"}]
         assert damages(items) == [(2, 0, "truncated")]
         written(path, path.read_bytes()[:20])
         with pytest.raises(UserError, match="cannot be read as Arrow"):
-            how.peek(str(path)).check()
+            Peek(str(path), how).check()
 
 
 @pytest.mark.parametrize(
@@ -188,7 +185,7 @@ def test_a_disk_that_fails_is_one_paragraph(
     monkeypatch.setattr(Path, "open", lambda path, _: Failing(path))
     message = rf"Cannot read the input {path}: Input/output error\. Check the file and its disk"
     for task in (
-        lambda: reading().peek(file.path).check(),
+        lambda: Peek(file.path, reading()).check(),
         lambda: list(open_reader(split, reading())),
         lambda: stored_crc32c(split),
     ):

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.read.input_format import InputFormat
 from pipelines.read.json_array import JsonArrayReader
-from pipelines.read.record import Record
+from pipelines.read.record import BLOCK_BYTES, Record
 from pipelines.read.split import split_file
 from pipelines.read.value import UNUSABLE
 from tests.pipelines.read.readings import Items, damages, values, written
@@ -21,11 +22,12 @@ from tests.pipelines.read.readings import Items, damages, values, written
 FIELDS = ("content", "title")
 
 
-def read(raw: bytes, folder: Path, **options: Any) -> Items:
+def read(raw: bytes, folder: Path, *, block_bytes: int = BLOCK_BYTES) -> Items:
     """Return what a file holds."""
     file = written(folder / "part-1.json", raw)
-    (split,) = split_file(file, file.bytes)
-    reader = JsonArrayReader(split, text_fields=FIELDS, **options)
+    (split,) = split_file(file, file.bytes, form="json")
+    reader = JsonArrayReader(split, InputFormat(text_fields=FIELDS))
+    reader.block_bytes = block_bytes
     items = list(reader)
     assert reader.crc32c == google_crc32c.value(raw)
     assert reader.done == len(raw)

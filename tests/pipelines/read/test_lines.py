@@ -1,13 +1,12 @@
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.read.input_format import splits
-from pipelines.read.jsonl import object_line
-from pipelines.read.lines import LineReader, text_line
+from pipelines.read.formats import open_reader, splits
+from pipelines.read.json_object import object_record
+from pipelines.read.lines import JsonLinesReader, text_record
 from pipelines.read.record import Damage, Record
 from tests.pipelines.read.readings import (
     read_file,
@@ -45,10 +44,12 @@ def test_splits_and_blocks_read_what_one_split_reads(
     how = reading(form, max_record_bytes=64)
     items = read_file(file, how)
     assert read_in_splits(file, how, split_bytes=split_bytes) == items
-    parse: Any = object_line if form == "jsonl" else partial(text_line, newline="")
     (split,) = splits(file, how, split_bytes=file.bytes)
-    assert list(LineReader(split, parse, max_record_bytes=64, block_bytes=block_bytes)) == items
-    expected = _expected(raw, parse)
+    reader = open_reader(split, how)
+    assert isinstance(reader, JsonLinesReader)
+    reader.block_bytes = block_bytes
+    assert list(reader) == items
+    expected = _expected(raw, object_record if form == "jsonl" else text_record)
     assert items == expected
 
 

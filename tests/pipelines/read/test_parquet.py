@@ -1,5 +1,7 @@
+import dataclasses
 import itertools
 import tracemalloc
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.read.files import InputFile
-from pipelines.read.input_format import open_reader, splits
-from pipelines.read.parquet import ParquetReader
+from pipelines.read.formats import open_reader, splits
 from pipelines.read.record import Damage
-from pipelines.read.rows import TableRows
 from pipelines.read.value import as_text
+from shards.errors import UserError
 from tests.pipelines.read.readings import (
     damages,
     input_file,
@@ -83,7 +84,7 @@ def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
         assert values(items) == [row for row in whole if row not in [whole[i] for i in damaged]]
         assert [item[0] for item in damages(items)] == damaged
         (split,) = splits(file, how, split_bytes=file.bytes)
-        seen = [*open_reader(split, how, whole=True)]
+        seen = [*open_reader(split, dataclasses.replace(how, whole=True))]
         assert values(seen) == [row for row in rows if row not in [rows[i] for i in damaged]]
 
 
@@ -103,9 +104,10 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path, monkeypatch: pytest.M
     assert values(read_file(file, reading())) == ROWS
     (split,) = splits(file, reading(), split_bytes=file.bytes)
     with Path(file.path).open("rb") as handle:
-        broken = _Broken(handle, after=file.bytes)
-        with pytest.raises(OSError, match="the disk is gone"):
-            list(ParquetReader(split, TableRows()).read(broken))  # type: ignore[arg-type]  # the part of a file that is used
+        broken = nullcontext(_Broken(handle, after=file.bytes))
+        monkeypatch.setattr("pipelines.read.parquet.open_split", lambda _: broken)
+        with pytest.raises(UserError, match="the disk is gone"):
+            list(open_reader(split, reading()))
 
 
 class _Broken:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.read.salvage import parse_object
+from pipelines.read.json_object import parse_object
 from pipelines.read.value import UNUSABLE
 
 

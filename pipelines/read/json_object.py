@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from pipelines.read.record import Reason
+from pipelines.read.record import BOM, WHOLE_BYTES, Damage, Reason, Record
 from pipelines.read.value import MAX_DEPTH, UNUSABLE
 
 
@@ -27,6 +27,42 @@ class Partial(dict[str, Any]):
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MARKS = re.compile(rb"(?:%s)++" % BOM)
+"""Where files were joined, a line may begin with the byte order mark of the second."""
+
+
+def object_record(offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
+    """Return the record that some bytes of JSON are, damage if they are none, None if blank.
+
+    Args:
+        offset: Where they begin.
+        raw: The bytes.
+        broken: Why their end may be missing; None if they are whole. A complete object is a record
+            all the same.
+    """
+    value = parse_object(raw)
+    if value is not None:
+        return Record(offset, len(raw), value, raw)
+    if marks := _MARKS.match(raw):
+        return object_record(offset + marks.end(), raw[marks.end() :], broken)
+    if not raw.strip():
+        return None
+    return Damage(offset, len(raw), broken or diagnosis(raw.strip()), raw[:WHOLE_BYTES])
+
+
+def diagnosis(damaged: bytes) -> Reason:
+    """Return what is wrong with bytes that are not an object."""
+    try:
+        damaged.decode()
+    except UnicodeDecodeError:
+        return "bad-utf8"
+    if damaged.startswith(b"{"):
+        return "bad-json"
+    try:
+        orjson.loads(damaged)
+    except orjson.JSONDecodeError:
+        return "bad-json"
+    return "not-an-object"
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | None:

@@ -1,83 +1,12 @@
-"""The first bytes of a file: reading them, and saying what they show."""
+"""The encoding of text that is not UTF-8, by its first bytes."""
 
 import codecs
 from collections.abc import Mapping
-
-from pipelines.read.compressed import SUFFIXES, compression, is_compressed
-from pipelines.read.files import open_input, readable
-from pipelines.read.stream import stream_of, whole_file
-from shards.errors import UserError
-
-HEAD_BYTES = 64 << 10
-"""How much of a file is looked at to tell its format; an array has to begin within it."""
-BOM = b"\xef\xbb\xbf"
-"""The byte order mark of UTF-8."""
-
-_MAGIC_BYTES = 4
-_ARCHIVES = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"Rar!": "rar",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"7z\xbc\xaf": "7z",
-}
-_ENDINGS = {codec: suffix for suffix, codec in SUFFIXES.items()}
-
-
-def read_head(path: str) -> bytes:
-    """Return the first HEAD_BYTES of a file, unpacked; fewer if its content ends before.
-
-    Raises:
-        UserError: It cannot be opened, or is not compressed although its name says so.
-    """
-    codec = compression(path)
-    with open_input(path) as handle, readable(path):
-        if codec is None:
-            return handle.read(HEAD_BYTES)
-        magic = handle.read(_MAGIC_BYTES)
-        if not is_compressed(magic, codec):
-            raise UserError(
-                f"The input {path} is not a {codec} archive, though its name says so: it begins "
-                f"with {magic!r}. Fetch it again, or give it a name that says what it is."
-            )
-        return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
-
-
-def foreign_format(head: bytes) -> str | None:
-    """Return, as part of a message, what a file is if it is not text in UTF-8; None if it may be.
-
-    Args:
-        head: Its first bytes.
-    """
-    for magic, archive in _ARCHIVES.items():
-        if head.startswith(magic):
-            ending = _ENDINGS.get(archive)
-            remedy = f" or give its name the ending {ending}" if ending else ""
-            return f"it is a {archive} archive, so unpack it first{remedy}"
-    if head.startswith(b"PAR1"):
-        return "it is a Parquet file, so give its name the ending .parquet"
-    if wide := _wide_encoding(head):
-        return f"it is {wide}, so convert it: {iconv(wide)}"
-    return None
 
 
 def iconv(encoding: str) -> str:
     """Return the command that converts text in an encoding that this module names."""
     return f"iconv -f {encoding.split(maxsplit=1)[0]} -t UTF-8 FILE > NEW"
-
-
-def foreign_text(head: bytes) -> str | None:
-    """Return what foreign_format does, or that a file is text in another encoding.
-
-    Args:
-        head: Its first bytes.
-    """
-    foreign = foreign_format(head)
-    if foreign is None and (encoding := other_encoding(head)):
-        return f"it is not UTF-8 and reads as {encoding} does, so convert it: {iconv(encoding)}"
-    return foreign
 
 
 _CHINESE = frozenset(
@@ -130,7 +59,7 @@ def _share_common(head: bytes, encoding: str) -> float:
     return sum(each in _ENCODINGS[encoding] for each in foreign) / max(1, len(foreign))
 
 
-def _wide_encoding(head: bytes) -> str:
+def wide_encoding(head: bytes) -> str:
     """Return the encoding of a text whose characters take two or four bytes; "" if they do not."""
     for mark, encoding in _WIDE_MARKS.items():
         if head.startswith(mark):
@@ -161,8 +90,3 @@ _WIDE_MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-
-
-def excerpt(head: bytes) -> str:
-    """Return the very first bytes as a message quotes them."""
-    return repr(head[:40].decode(errors="replace"))

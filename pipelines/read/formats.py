@@ -1,0 +1,76 @@
+"""Which class reads each format, and where its files are cut into splits."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pipelines.read.arrow import ArrowReader
+from pipelines.read.compressed import compression
+from pipelines.read.custom import CustomReader
+from pipelines.read.files import InputFile, open_input, readable
+from pipelines.read.input_format import InputFormat
+from pipelines.read.json_array import JsonArrayReader
+from pipelines.read.lines import JsonLinesReader, TextFileReader, TextLinesReader
+from pipelines.read.parquet import ParquetReader, rows_crc32c
+from pipelines.read.peek import Peek
+from pipelines.read.reader import RecordReader
+from pipelines.read.row_groups import open_parquet, runs
+from pipelines.read.split import FileSplit, open_split, split_file
+from shards.storage.files import crc32c_of
+
+READERS: Mapping[str, type[RecordReader]] = {
+    "json": JsonArrayReader,
+    "objects": JsonArrayReader,
+    "jsonl": JsonLinesReader,
+    "lines": TextLinesReader,
+    "file": TextFileReader,
+    "parquet": ParquetReader,
+    "arrow": ArrowReader,
+    "custom": CustomReader,
+}
+NEVER_CUT = frozenset(("custom", "json", "objects", "file", "arrow"))
+"""Formats of which a file is one split: only the records before one show where it begins."""
+_BLOCK_BYTES = 4 << 20
+
+
+def splits(file: InputFile, reading: InputFormat, *, split_bytes: int) -> list[FileSplit]:
+    """Return the splits of a file, in order and without gaps.
+
+    Lines are cut anywhere. The splits of a Parquet file are runs of row groups; their start and end
+    are row numbers. A compressed file is one split, and so is one of a format of NEVER_CUT.
+
+    Raises:
+        ValueError: `split_bytes` is below 1.
+        UserError: The file cannot be opened, or is not in its format.
+    """
+    form = Peek(file.path, reading).format
+    if form == "parquet":
+        (whole,) = split_file(file, file.bytes, form=form)
+        with open_input(file.path) as handle, readable(file.path):
+            metadata = open_parquet(handle, file.path).metadata
+        cuts = runs(metadata, file_bytes=file.bytes, split_bytes=split_bytes)
+        return [replace(whole, start=start, end=end) for start, end in cuts]
+    is_cut = form not in NEVER_CUT and compression(file.path) is None
+    return split_file(file, split_bytes if is_cut else max(1, file.bytes), form=form)
+
+
+def is_whole_array(path: str, reading: InputFormat) -> bool:
+    """Return whether a file is one split because it is a JSON array, whatever its size."""
+    return compression(path) is None and Peek(path, reading).format == "json"
+
+
+def open_reader(split: FileSplit, reading: InputFormat) -> RecordReader:
+    """Return the reader of a split made by `splits`."""
+    return READERS[split.form](split, reading)
+
+
+def stored_crc32c(split: FileSplit) -> int:
+    """Return the checksum that the split's reader would have at its end, without decoding."""
+    if split.form == "parquet":
+        return rows_crc32c(split)
+    value, left = 0, split.end - split.start
+    with open_split(split) as handle, readable(split.path):
+        handle.seek(split.start)
+        while left and (block := handle.read(min(left, _BLOCK_BYTES))):
+            value = crc32c_of(block, value)
+            left -= len(block)
+    return value
