@@ -24,8 +24,7 @@ from shards.program import called
 from shards.reader import Dataset
 from shards.records import to_json
 from shards.remove import check_complete, remove, select
-from shards.run import Run
-from shards.run_flags import RunOptions
+from shards.run import Run, RunOptions
 from shards.shown import print_line, print_lines, tell
 from shards.storage.files import delete, write_json
 from shards.storage.lock import lock_dir

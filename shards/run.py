@@ -1,14 +1,18 @@
 """The options that decide which samples each step trains on; a run saves them as JSON.
 
 step ── batches ──▶ positions ── seed, scatters, mixes, window ──▶ samples
+
+`RunOptions` are the flags of commands; `as_run` makes a `Run` of them.
 """
 
+import argparse
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from shards.errors import UserError
+from shards.flags import count, flag_of, option, same_option
 from shards.mixture import Blend, WeightedData, epoch_caps, open_mixture, parse_data
 from shards.order.sampler import Sampler
 from shards.records import from_json, to_json
@@ -21,6 +25,12 @@ NAME = "run.json"
 
 GLM = "glm"
 CAUSAL = "causal"
+
+
+FIXED: Mapping[str, bool] = {"fixed": True}
+"""Metadata of options that must stay the same when a run resumes."""
+DATA, END, BATCH = "data and windows", "how long the run is", "batches, memory and precision"
+"""Titles in `--help`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,19 +55,20 @@ class Run:
     """The data that are drawn; by ascending start, the first at 0."""
     batches: tuple[BatchSize, ...]
     """By ascending step, the first at 0."""
-    seed: int = 0
-    scatters: int = 1
-    """Pieces that the corpus is dealt to, so that a node need not hold all of it."""
-    objective: str = GLM
-    """glm or causal."""
-    length: int = 1024
-    """Of a window. glm: positions of the model; causal: tokens that the model sees."""
-    slack: int | None = None
-    """glm: by how many tokens a cut may be late; None: 1/32 of a window's tokens."""
+    seed: int = option(0, type=int, metavar="N", metadata=FIXED)
+    """seed of the order of the windows and of dropout"""
+    scatters: int = option(1, type=count, metavar="S", metadata=FIXED)
+    """pieces that the corpus is divided into, so that a node need not hold all of it"""
+    objective: str = option(GLM, metavar="NAME", metadata=FIXED)
+    """glm or causal"""
+    length: int = option(1024, type=count, metavar="L", metadata=FIXED)
+    """positions of a window; with causal: tokens that the model sees"""
+    slack: int | None = option(None, type=count, metavar="N", metadata=FIXED)
+    """tokens by which a cut of glm may move to an end of a text. Default: 1/32 of a window"""
     max_epochs: Mapping[str, float] = field(default_factory=dict)
     """How often text may be read in all `steps`, by DIR or DIR:SOURCE."""
-    steps: int | None = None
-    """Number of steps after which the run ends; needed for `max_epochs`."""
+    steps: int | None = option(None, type=count, metavar="N")
+    """number of steps; --max-epochs needs it"""
     followed: int | None = None
     """The position up to which it was decided whether to switch to newer manifests; None: never."""
 
@@ -169,3 +180,67 @@ def _check_ascending(starts: Sequence[int], what: str, *, unit: str) -> None:
         raise UserError(f"the {what} of a run begin at {unit} 0, not at {list(starts)[:1]}.")
     if list(starts) != sorted(set(starts)):
         raise UserError(f"the {what} of a run ascend by {unit}, these begin at {list(starts)}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The flags that decide the samples of a run."""
+
+    data: tuple[str, ...] = option((), nargs="+", metavar="DATA", group=DATA)
+    """DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none. DIR may be hf:OWNER/NAME[@REVISION]"""
+    data_from: tuple[tuple[str, ...], ...] = option(
+        (), nargs="+", action="append", metavar=("POSITION", "DATA")
+    )
+    """the data from sample POSITION on; may be repeated"""
+    objective: str = same_option(Run, "objective")
+    length: int | None = same_option(Run, "length", default=None)
+    slack: int | None = same_option(Run, "slack")
+    scatters: int = same_option(Run, "scatters")
+    seed: int = same_option(Run, "seed")
+    steps: int | None = same_option(Run, "steps", group=END)
+    max_epochs: tuple[str, ...] = option((), nargs="+", metavar="DATA=N")
+    """how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5"""
+    batch_size: tuple[str, ...] = option((), nargs="+", metavar="SIZE", group=BATCH)
+    """samples in the global batch; STEP:SIZE changes it from that step on"""
+
+    def as_run(self) -> Run:
+        """Return the run that the flags describe.
+
+        Raises:
+            UserError: Data or batch size are missing, or a value is invalid.
+        """
+        missing = [flag_of(name) for name in ("data", "batch_size") if not getattr(self, name)]
+        if missing:
+            raise UserError(f"give {' and '.join(missing)}, or the file of a run's options.")
+        later = [
+            Blend(start=_whole(start, "--data-from"), data=tuple(data))
+            for start, *data in self.data_from
+        ]
+        names = {one.name for one in fields(Run) if "flag" in one.metadata}
+        same = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return Run(
+            mixes=(Blend(start=0, data=tuple(self.data)), *later),
+            batches=tuple(_batch_size(text) for text in self.batch_size),
+            max_epochs=dict(_cap(text) for text in self.max_epochs),
+            **same,
+        )
+
+
+def _batch_size(text: str) -> BatchSize:
+    step, _, size = text.rpartition(":")
+    return BatchSize(step=_whole(step or "0", "--batch-size"), size=_whole(size, "--batch-size"))
+
+
+def _cap(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise UserError(f"--max-epochs {text}: write DIR=4 or DIR:SOURCE=1.5.") from None
+
+
+def _whole(text: str, flag: str) -> int:
+    try:
+        return count(text)
+    except argparse.ArgumentTypeError as error:
+        raise UserError(f"{flag}: {error}.") from None

@@ -26,7 +26,7 @@ from shards.flags import (
 )
 from shards.manifest import NAME
 from shards.mixture import parse_blend
-from shards.run_flags import BATCH, DATA, END, FIXED, RunOptions
+from shards.run import BATCH, DATA, END, FIXED, RunOptions
 from trainer.command import RankCommand, with_recipe
 from trainer.deepspeed import (
     AUTO,
@@ -328,10 +328,9 @@ class TrainConfig(RunConfig, RunOptions):
             uncapped = replace(config, steps=1, max_epochs=()).as_run()
             last = uncapped.step_of((config.max_tokens - 1) // uncapped.length)
             config = replace(config, steps=last + 1)
-        run = config.as_run()
-        for mix in run.mixes:
+        for mix in config.as_run().mixes:
             parse_blend(mix)  # reports at once what cannot be read from here
-        return replace(config, objective=run.objective, scatters=run.scatters, seed=run.seed)
+        return config
 
     def _with_end(self) -> Self:
         """Return the run with one epoch, where no flag says when it ends.

@@ -23,7 +23,7 @@ from shards.flags import (
     positive,
     same_option,
 )
-from shards.run_flags import FIXED
+from shards.run import FIXED
 from trainer.config import (
     CHECKPOINTS,
     EPOCH,
